@@ -1,0 +1,47 @@
+# Needs Python 3.11+, git and make; everything else goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fmt schemas bench weights clean
+
+help: ## list these targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "error: $$($(PYTHON) --version) found, Python 3.11 or newer is needed; try: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local]' --group dev
+	@touch $@
+
+weights: $(STAMP)
+	@$(BIN)/python -m collect.local.weights > /dev/null
+
+demo: $(STAMP) ## run a real benchmark on a small model on this machine
+	@$(BIN)/collect demo
+
+test: $(STAMP) weights ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## format, lint, types, import contracts, generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m schemas.publish --check
+
+fmt: $(STAMP) ## format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+schemas: $(STAMP) ## write schemas/json from the models
+	$(BIN)/python -m schemas.publish
+
+bench: $(STAMP) ## measure start-up against its budget
+	$(BIN)/python benchmarks/startup.py
+
+clean: ## remove what make made
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

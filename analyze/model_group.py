@@ -1,0 +1,118 @@
+"""One model's part of the summary: its mart row, and what statistics adds to it.
+
+Pure: rows in, record out. Reads neither the lake nor a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.percentiles import supported
+from analyze.metrics.repetition import (
+    pass_at_k,
+    pass_curve,
+    pass_hat_k,
+    repetitions_identical,
+)
+from analyze.metrics.tiers import LABELS, tier_confident, tier_of
+from analyze.rows import CasePassesRow, CaseToolUseRow, FailureSummaryRow, ModelSummaryRow
+from schemas.inventory import ResourceSnapshot
+from schemas.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known about one model of a run."""
+
+    row: ModelSummaryRow
+    failures: Sequence[FailureSummaryRow]
+    passes: Sequence[CasePassesRow]
+    tool_use: Sequence[CaseToolUseRow]
+    before: ResourceSnapshot | None
+    after: ResourceSnapshot | None
+
+
+def group_summary(evidence: Evidence) -> GroupSummary:
+    """Return the group of one model."""
+    row, passes = evidence.row, evidence.passes
+    scorable = [case for case in passes if case.n_scorable > 0]
+    m = [case.n_independent for case in scorable]
+    c = [case.n_independent_passed for case in scorable]
+    identical = repetitions_identical(row.n_repeated_cases, row.n_identical_cases)
+    return GroupSummary(
+        provider=row.provider,
+        model=row.model,
+        thinking_level=row.thinking_level,
+        n_total=row.n_total,
+        n_ok=row.n_ok,
+        n_success=row.n_success,
+        n_skipped_unavailable=row.n_skipped_unavailable,
+        n_rate_limited=row.n_rate_limited,
+        n_error=row.n_error,
+        success_rate_ok=row.success_rate_ok,
+        objective_pass_rate=row.objective_pass_rate,
+        wall_clock_ms=row.wall_clock_ms,
+        latency_ms=Percentiles(
+            p50=row.e2e_ms_p50,
+            p95=row.e2e_ms_p95,
+            p99=row.e2e_ms_p99,
+            mean=row.e2e_ms_mean,
+            n=row.n_latency,
+            supported=supported(row.n_latency),
+        ),
+        resources_before=evidence.before,
+        resources_after=evidence.after,
+        model_id=row.model_id,
+        n_planned=row.n_planned,
+        n_scorable=row.n_scorable,
+        n_auth_error=row.n_auth_error,
+        passed_rate=row.passed_rate,
+        passed_ci95=wilson_clustered(
+            [case.n_passed for case in passes], [case.n_scored for case in passes]
+        ),
+        score_strict=row.score_strict,
+        score_available=row.passed_rate,
+        coverage=row.coverage,
+        ttft_ms=Percentiles(
+            p50=row.ttft_ms_p50,
+            p95=row.ttft_ms_p95,
+            p99=row.ttft_ms_p99,
+            mean=row.ttft_ms_mean,
+            n=row.n_ttft,
+            supported=supported(row.n_ttft),
+        ),
+        tokens=TokenTotals(
+            input=row.input_tokens,
+            output=row.output_tokens,
+            reasoning=row.reasoning_tokens,
+            cached_input=row.cached_input_tokens,
+            n_known=row.n_tokens_known,
+        ),
+        cost_usd=row.cost_usd,
+        n_cost_known=row.n_cost_known,
+        output_tokens_per_s=row.output_tokens_per_s,
+        tool_use=_tool_use(row, evidence.tool_use),
+        repetitions=row.repetitions,
+        repetitions_identical=identical,
+        pass_at_k=pass_curve(pass_at_k, m, c, identical=identical is True),
+        pass_hat_k=pass_curve(pass_hat_k, m, c, identical=identical is True),
+        n_timeout=row.n_timeout,
+        failures={failure.failure_type: failure.n_trials for failure in evidence.failures},
+    )
+
+
+def _tool_use(row: ModelSummaryRow, cases: Sequence[CaseToolUseRow]) -> ToolUse:
+    tier = tier_of(row.tool_use_rate)
+    interval = wilson_clustered(
+        [case.n_tool_success for case in cases], [case.n_tool_trials for case in cases]
+    )
+    return ToolUse(
+        n=row.n_tool_trials,
+        rate=row.tool_use_rate,
+        ci95=interval,
+        tier=tier,
+        tier_label=None if tier is None else LABELS[tier],
+        tier_confident=tier_confident(tier, interval),
+    )

@@ -1,0 +1,1 @@
+"""How numbers become text for people; computes none of them."""

@@ -1,0 +1,122 @@
+"""summary.md: the table that readers of the older tool know, one row a model.
+
+Everything from outside (names, outputs of commands) is shown as text and nothing else: it can
+neither end a cell nor become a link, markup or a terminal command.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+
+from analyze.report.numbers import millis, pair, percent
+from schemas.inventory import Inventory, ResourceSnapshot
+from schemas.summary import GroupSummary, RunSummary
+
+COLUMNS = (
+    "Provider",
+    "Model",
+    "Model size",
+    "Thinking",
+    "n(total)",
+    "n(ok)",
+    "n(err)",
+    "n(rate)",
+    "success% (ok)",
+    "obj pass%",
+    "wall ms",
+    "p50 ms",
+    "p95 ms",
+    "p99 ms",
+    "RAM used (before→after)",
+    "Disk used% (before→after)",
+    "Ollama store (before→after)",
+)
+
+ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+MARKUP = re.compile(r"[\\`|*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
+"""Characters that Markdown acts on; an underscore inside a word it leaves alone."""
+
+
+def summary_markdown(summary: RunSummary, inventory: Inventory | None = None) -> str:
+    """Return summary.md.
+
+    Args:
+        summary: the run in numbers.
+        inventory: names the sizes of local models; without it that column is empty.
+    """
+    sizes = {model.name: model.size for model in inventory.ollama_models} if inventory else {}
+    twins = Counter(_shown_key(group) for group in summary.models)
+    rows = [_row(group, sizes, twins[_shown_key(group)] > 1) for group in summary.models]
+    lines = [
+        "# Benchmark summary",
+        "",
+        f"Run: {as_text(summary.run_id)}",
+        "",
+        f"Run wall clock (ms): {millis(summary.run_wall_clock_ms)}".rstrip(),
+        "",
+        _line(COLUMNS),
+        _line(["---"] * len(COLUMNS)),
+        *(_line([as_text(cell) for cell in row]) for row in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_text(text: str) -> str:
+    """Return text that Markdown and a terminal show as it is, on one line."""
+    safe = "".join(_visible(char) for char in " ".join(text.split()))
+    escaped = MARKUP.sub(lambda match: "\\" + match.group(), safe)
+    return "".join(ENTITIES.get(char, char) for char in escaped)
+
+
+def _visible(char: str) -> str:
+    """Replace control and direction characters, which a terminal obeys instead of showing."""
+    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in {"Cc", "Cf"} else char
+
+
+def _line(cells: tuple[str, ...] | list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _shown_key(group: GroupSummary) -> tuple[str, str, str | None]:
+    return group.provider, group.model, group.thinking_level
+
+
+def _row(group: GroupSummary, sizes: Mapping[str, str], has_twin: bool) -> list[str]:
+    before, after = group.resources_before, group.resources_after
+    return [
+        group.provider,
+        f"{group.model} ({group.model_id})" if has_twin else group.model,
+        sizes.get(group.model) or sizes.get(f"{group.model}:latest", ""),
+        group.thinking_level or "",
+        str(group.n_total),
+        str(group.n_ok),
+        str(group.n_error),
+        str(group.n_rate_limited),
+        percent(group.success_rate_ok),
+        percent(group.objective_pass_rate),
+        millis(group.wall_clock_ms),
+        millis(group.latency_ms.p50),
+        millis(group.latency_ms.p95),
+        millis(group.latency_ms.p99),
+        pair(_memory_used(before), _memory_used(after)),
+        pair(_disk_use(before), _disk_use(after)),
+        pair(_store_size(before), _store_size(after)),
+    ]
+
+
+def _memory_used(snapshot: ResourceSnapshot | None) -> str | None:
+    return snapshot.mem_used if snapshot else None
+
+
+def _disk_use(snapshot: ResourceSnapshot | None) -> str | None:
+    return snapshot.disk_root.use_pct if snapshot and snapshot.disk_root else None
+
+
+def _store_size(snapshot: ResourceSnapshot | None) -> str | None:
+    """Return the first column of `du`: the second is a path on the user's machine."""
+    line = snapshot.ollama_store_du if snapshot else None
+    return line.split()[0] if line else None

@@ -1,0 +1,163 @@
+"""What a row is of each view that Python reads: names, types and order of its columns.
+
+The SQL is written by hand and these records prove it: a test compares the columns of each view
+with its contract. No rule and no arithmetic live here.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import ClassVar
+
+from pydantic import Field
+
+from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Record, Tokens, Usd
+
+Group = tuple[str, str, str | None, str]
+"""(provider, model, thinking_level, model_id) of one run."""
+
+GROUP_ORDER = "run_id, provider, model, thinking_level nulls first, model_id"
+
+
+class ViewRow(Record):
+    """A row of the view named here; `order` is total."""
+
+    view: ClassVar[str]
+    order: ClassVar[str]
+
+
+class GroupRow(ViewRow):
+    """A row that belongs to one model as it was run."""
+
+    run_id: str
+    provider: str
+    model: str
+    thinking_level: str | None = Field(description="Null where none was asked for.")
+    model_id: str
+
+    @property
+    def group(self) -> Group:
+        """The group inside its run."""
+        return self.provider, self.model, self.thinking_level, self.model_id
+
+
+class ModelSummaryRow(GroupRow):
+    """One model as it was run, in numbers."""
+
+    view: ClassVar[str] = "model_summary"
+    order: ClassVar[str] = GROUP_ORDER
+
+    n_planned: Count
+    n_total: Count = Field(description="Trials with a result.")
+    n_ok: Count = Field(description="Trials that the provider served.")
+    n_success: Count = Field(description="Served trials that ended without an error.")
+    n_skipped_unavailable: Count
+    n_auth_error: Count
+    n_rate_limited: Count
+    n_error: Count
+    n_timeout: Count
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    n_passed: Count
+    n_objective_scored: Count = Field(description="Successes that a validator judged.")
+    n_objective_passed: Count
+    success_rate_ok: Rate | None = Field(description="n_success / n_ok.")
+    objective_pass_rate: Rate | None = Field(description="Validator passes among successes.")
+    passed_rate: Rate | None = Field(description="n_passed / n_scored.")
+    score_strict: Rate | None = Field(description="n_passed / n_scorable.")
+    coverage: Rate | None = Field(description="n_scored / n_scorable.")
+    wall_clock_ms: Millis | None = Field(
+        description="First start to last end, reused trials left out."
+    )
+    n_latency: Count = Field(description="Successes with a known e2e_ms.")
+    e2e_ms_p50: float | None
+    e2e_ms_p95: float | None
+    e2e_ms_p99: float | None
+    e2e_ms_mean: float | None
+    n_ttft: Count = Field(description="Successes with a known ttft_ms.")
+    ttft_ms_p50: float | None
+    ttft_ms_p95: float | None
+    ttft_ms_p99: float | None
+    ttft_ms_mean: float | None
+    input_tokens: Tokens | None
+    output_tokens: Tokens | None
+    reasoning_tokens: Tokens | None
+    cached_input_tokens: Tokens | None
+    n_tokens_known: Count = Field(description="Trials that reported input and output tokens.")
+    cost_usd: Usd | None = Field(description="Sum over trials with a known cost.")
+    n_cost_known: Count
+    output_tokens_per_s: float | None = Field(description="Output tokens / e2e of successes.")
+    n_tool_trials: Count = Field(description="Served trials with expected tools.")
+    n_tool_success: Count
+    tool_use_rate: Rate | None = Field(description="n_tool_success / n_tool_trials.")
+    repetitions: Count = Field(description="Planned trials of the case that has most.")
+    n_repeated_cases: Count = Field(description="Cases answered at least twice.")
+    n_identical_cases: Count = Field(description="Repeated cases whose answers are the same.")
+
+
+class FailureSummaryRow(GroupRow):
+    """How often a model failed in one way."""
+
+    view: ClassVar[str] = "failure_summary"
+    order: ClassVar[str] = f"{GROUP_ORDER}, failure_type"
+
+    failure_type: str
+    n_trials: Positive
+
+
+class RunSummaryRow(ViewRow):
+    """One run as a whole."""
+
+    view: ClassVar[str] = "run_summary"
+    order: ClassVar[str] = "run_id"
+
+    run_id: str
+    n_planned: Count
+    n_total: Count
+    ended_at_ms: EpochMillis | None = Field(description="Last end of a trial, reused ones too.")
+    wall_clock_ms: Millis | None = Field(
+        description="First start to last end, reused trials left out."
+    )
+
+
+class CasePassesRow(GroupRow):
+    """Verdicts of one case."""
+
+    view: ClassVar[str] = "int_case_passes"
+    order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
+
+    case_id: str
+    n_planned: Count
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict: m of the statistics.")
+    n_passed: Count = Field(description="Trials that passed: k of the statistics.")
+    n_independent: Count = Field(description="Trials with a verdict made in this very run.")
+    n_independent_passed: Count
+    is_repeated: bool = Field(description="At least two successes made in this very run.")
+    is_identical: bool = Field(description="Repeated, and every answer has the same bytes.")
+
+
+class CaseToolUseRow(GroupRow):
+    """Tool use in one case."""
+
+    view: ClassVar[str] = "int_case_tool_use"
+    order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
+
+    case_id: str
+    n_tool_trials: Positive = Field(description="Served trials with expected tools.")
+    n_tool_success: Count
+
+
+CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
+    {
+        contract.view: contract
+        for contract in (
+            CasePassesRow,
+            CaseToolUseRow,
+            ModelSummaryRow,
+            FailureSummaryRow,
+            RunSummaryRow,
+        )
+    }
+)
+"""The record of each view that has one, by the view's name."""

@@ -1,0 +1,158 @@
+-- One row per run, provider, model, thinking level and model_id.
+-- Rates are null, not zero, where nothing could be counted. Latency is that of successes; latency,
+-- tokens, cost and wall clock are of trials made in this run, verdicts of reused ones too.
+-- Sums are of integers and divided once, so a row does not depend on the order of its trials.
+with
+
+case_counts as (
+    select
+        run_id,
+        provider,
+        model,
+        thinking_level,
+        model_id,
+        max(n_planned) as repetitions,
+        cast(sum(case when is_repeated then 1 else 0 end) as bigint) as n_repeated_cases,
+        cast(sum(case when is_identical then 1 else 0 end) as bigint) as n_identical_cases
+    from int_case_passes
+    group by run_id, provider, model, thinking_level, model_id
+),
+
+measured as (
+    select
+        run_id,
+        provider,
+        model,
+        thinking_level,
+        model_id,
+        has_result,
+        availability_status,
+        failure_type,
+        is_ok,
+        is_success,
+        is_scorable,
+        passed,
+        case when is_success then objective_pass end as objective_pass,
+        case when has_expected_tools and is_ok then tool_use_success end as tool_use_success,
+        case when is_measured then started_at_ms end as started_at_ms,
+        case when is_measured then ended_at_ms end as ended_at_ms,
+        case when is_measured and is_success then e2e_ms end as e2e_ms,
+        case when is_measured and is_success then ttft_ms end as ttft_ms,
+        case when is_measured then input_tokens end as input_tokens,
+        case when is_measured then output_tokens end as output_tokens,
+        case when is_measured then reasoning_tokens end as reasoning_tokens,
+        case when is_measured then cached_input_tokens end as cached_input_tokens,
+        case when is_measured then cost_nano_usd end as cost_nano_usd
+    from int_planned_trials
+),
+
+trial_counts as (
+    select
+        run_id,
+        provider,
+        model,
+        thinking_level,
+        model_id,
+        count(*) as n_planned,
+        cast(sum(case when has_result then 1 else 0 end) as bigint) as n_total,
+        cast(sum(case when is_ok then 1 else 0 end) as bigint) as n_ok,
+        cast(sum(case when is_success then 1 else 0 end) as bigint) as n_success,
+        cast(sum(case when availability_status = 'skipped_unavailable' then 1 else 0 end) as bigint)
+            as n_skipped_unavailable,
+        cast(sum(case when availability_status = 'auth_error' then 1 else 0 end) as bigint)
+            as n_auth_error,
+        cast(sum(case when availability_status = 'rate_limited' then 1 else 0 end) as bigint)
+            as n_rate_limited,
+        cast(sum(case when availability_status = 'error' then 1 else 0 end) as bigint) as n_error,
+        cast(sum(case when failure_type = 'timeout' then 1 else 0 end) as bigint) as n_timeout,
+        cast(sum(case when is_scorable then 1 else 0 end) as bigint) as n_scorable,
+        count(passed) as n_scored,
+        cast(sum(case when passed then 1 else 0 end) as bigint) as n_passed,
+        count(objective_pass) as n_objective_scored,
+        cast(sum(case when objective_pass then 1 else 0 end) as bigint) as n_objective_passed,
+        max(ended_at_ms) - min(started_at_ms) as wall_clock_ms,
+        count(e2e_ms) as n_latency,
+        quantile_cont(cast(e2e_ms as double), [0.5, 0.95, 0.99]) as e2e_ms_quantiles,
+        cast(sum(e2e_ms) as bigint) as e2e_ms_total,
+        count(ttft_ms) as n_ttft,
+        quantile_cont(cast(ttft_ms as double), [0.5, 0.95, 0.99]) as ttft_ms_quantiles,
+        cast(sum(ttft_ms) as bigint) as ttft_ms_total,
+        cast(sum(input_tokens) as bigint) as input_tokens,
+        cast(sum(output_tokens) as bigint) as output_tokens,
+        cast(sum(reasoning_tokens) as bigint) as reasoning_tokens,
+        cast(sum(cached_input_tokens) as bigint) as cached_input_tokens,
+        count(input_tokens + output_tokens) as n_tokens_known,
+        cast(sum(cost_nano_usd) as bigint) as cost_nano_usd,
+        count(cost_nano_usd) as n_cost_known,
+        cast(sum(case when e2e_ms > 0 then output_tokens end) as bigint) as timed_output_tokens,
+        cast(sum(case when output_tokens is not null then e2e_ms end) as bigint) as timed_e2e_ms,
+        count(tool_use_success) as n_tool_trials,
+        cast(sum(case when tool_use_success then 1 else 0 end) as bigint) as n_tool_success
+    from measured
+    group by run_id, provider, model, thinking_level, model_id
+)
+
+select
+    trial_counts.run_id,
+    trial_counts.provider,
+    trial_counts.model,
+    trial_counts.thinking_level,
+    trial_counts.model_id,
+    n_planned,
+    n_total,
+    n_ok,
+    n_success,
+    n_skipped_unavailable,
+    n_auth_error,
+    n_rate_limited,
+    n_error,
+    n_timeout,
+    n_scorable,
+    n_scored,
+    n_passed,
+    n_objective_scored,
+    n_objective_passed,
+    cast(n_success as double) / nullif(n_ok, 0) as success_rate_ok,
+    cast(n_objective_passed as double) / nullif(n_objective_scored, 0) as objective_pass_rate,
+    cast(n_passed as double) / nullif(n_scored, 0) as passed_rate,
+    cast(n_passed as double) / nullif(n_scorable, 0) as score_strict,
+    cast(n_scored as double) / nullif(n_scorable, 0) as coverage,
+    -- the wall clock was set back meanwhile: no duration is better than a negative one
+    case when wall_clock_ms >= 0 then wall_clock_ms end as wall_clock_ms,
+    n_latency,
+    e2e_ms_quantiles[1] as e2e_ms_p50,
+    e2e_ms_quantiles[2] as e2e_ms_p95,
+    e2e_ms_quantiles[3] as e2e_ms_p99,
+    cast(e2e_ms_total as double) / nullif(n_latency, 0) as e2e_ms_mean,
+    n_ttft,
+    ttft_ms_quantiles[1] as ttft_ms_p50,
+    ttft_ms_quantiles[2] as ttft_ms_p95,
+    ttft_ms_quantiles[3] as ttft_ms_p99,
+    cast(ttft_ms_total as double) / nullif(n_ttft, 0) as ttft_ms_mean,
+    input_tokens,
+    output_tokens,
+    reasoning_tokens,
+    cached_input_tokens,
+    n_tokens_known,
+    cast(cost_nano_usd as double) / 1e9 as cost_usd,
+    n_cost_known,
+    1e3 * cast(timed_output_tokens as double) / nullif(timed_e2e_ms, 0) as output_tokens_per_s,
+    n_tool_trials,
+    n_tool_success,
+    cast(n_tool_success as double) / nullif(n_tool_trials, 0) as tool_use_rate,
+    repetitions,
+    n_repeated_cases,
+    n_identical_cases
+from trial_counts
+inner join case_counts
+    on trial_counts.run_id is not distinct from case_counts.run_id
+    and trial_counts.provider is not distinct from case_counts.provider
+    and trial_counts.model is not distinct from case_counts.model
+    and trial_counts.thinking_level is not distinct from case_counts.thinking_level
+    and trial_counts.model_id is not distinct from case_counts.model_id
+order by
+    trial_counts.run_id,
+    trial_counts.provider,
+    trial_counts.model,
+    trial_counts.thinking_level nulls first,
+    trial_counts.model_id

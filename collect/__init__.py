@@ -1,0 +1,1 @@
+"""The collector: models x cases x repetitions, recorded as they happen."""

@@ -1,0 +1,5 @@
+"""`python -m collect`."""
+
+from collect.cli import main
+
+main()

@@ -1,0 +1,77 @@
+"""Validators that read the answer as plain text."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import JsonValue
+
+from collect.checks.base import Answer, Verdict, fullmatches, strip, verdict
+from schemas.validators import (
+    Exact,
+    ExactBullets,
+    MaxSentences,
+    MaxWords,
+    Noop,
+    OneOf,
+    RegexFullmatch,
+)
+
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+BULLET = re.compile(r"\s*-(?:\s|$)")
+"""A lone `-` is an empty bullet: what follows it is the line's end, white space too."""
+
+SHOWN_LINES = 20
+"""Enough to see why a count is off without storing the answer twice."""
+
+
+def noop(_validator: Noop, _answer: Answer) -> Verdict:
+    """Judge nothing."""
+    return Verdict(None, None, None)
+
+
+def exact(validator: Exact, answer: Answer) -> Verdict:
+    """Pass when the text equals the value."""
+    wanted = strip(validator.value)
+    return verdict(answer.text == wanted, f"exact_mismatch want={wanted!r}", answer.text)
+
+
+def one_of(validator: OneOf, answer: Answer) -> Verdict:
+    """Pass when the text is one of the values."""
+    wanted = [strip(value) for value in validator.values]
+    return verdict(answer.text in wanted, f"not_one_of {wanted}", answer.text)
+
+
+def regex_fullmatch(validator: RegexFullmatch, answer: Answer) -> Verdict:
+    """Pass when the whole text matches the pattern in time."""
+    text = answer.text
+    try:
+        matched = fullmatches(validator.pattern, text)
+    except TimeoutError:
+        return Verdict(False, "regex_timeout", text)
+    return verdict(matched, f"regex_fullmatch_failed pattern={validator.pattern!r}", text)
+
+
+def max_words(validator: MaxWords, answer: Answer) -> Verdict:
+    """Pass when there are at most so many words between white space."""
+    text, limit = answer.text, validator.value
+    got = len(text.split())
+    violation = f"too_many_words got={got} limit={limit}"
+    return verdict(got <= limit, violation, {"words": got, "text": text})
+
+
+def max_sentences(validator: MaxSentences, answer: Answer) -> Verdict:
+    """Pass when there are at most so many sentences; text without an end mark is one."""
+    text, limit = answer.text, validator.value
+    got = sum(1 for sentence in SENTENCE_END.split(text) if sentence.strip())
+    violation = f"too_many_sentences got={got} limit={limit}"
+    return verdict(got <= limit, violation, {"sentences": got, "text": text})
+
+
+def exact_bullets(validator: ExactBullets, answer: Answer) -> Verdict:
+    """Pass when exactly so many lines are bullets; nested ones count, other lines may be there."""
+    lines = [line.rstrip() for line in answer.text.splitlines() if line.strip()]
+    got = sum(1 for line in lines if BULLET.match(line))
+    violation = f"bullet_count got={got} want={validator.value}"
+    parsed: dict[str, JsonValue] = {"bullets": got, "lines": [*lines[:SHOWN_LINES]]}
+    return verdict(got == validator.value, violation, parsed)

@@ -1,0 +1,99 @@
+"""The last words of a run: a table per model, what to do next, and where things lie."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from collect.progress import RunReport
+from collect.screen import safe
+from schemas.errors import EXIT_INTERRUPTED
+
+WRITTEN = ("results.jsonl", "summary.json", "summary.md")
+
+
+def show(report: RunReport) -> None:
+    """Print the table, the advice and the paths; the last line is the summary's path."""
+    run_dir = Path(report.run_dir)
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
+    groups = _groups(run_dir / "summary.json")
+    if groups:
+        console.print(_table(groups))
+    for line in _advice(report):
+        console.print(Text(line))
+    for name in WRITTEN:
+        if (run_dir / name).exists():
+            console.print(Text(f"{run_dir / name}"), soft_wrap=True)
+
+
+def _groups(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    groups: list[dict[str, Any]] = orjson.loads(path.read_bytes())["models"]
+    return groups
+
+
+def _table(groups: list[dict[str, Any]]) -> Table:
+    table = Table(title=None, pad_edge=False)
+    for name in ("model", "passed", "95 % interval", "coverage", "p50 ms", "p95 ms", "ttft p50"):
+        table.add_column(name, justify="left" if name == "model" else "right")
+    table.add_column("tool tier")
+    table.add_column("failures")
+    for group in groups:
+        latency, ttft = group["latency_ms"], group["ttft_ms"]
+        table.add_row(
+            Text(safe(group["model_id"])),
+            _percent(group["passed_rate"]),
+            _interval(group["passed_ci95"]),
+            _percent(group["coverage"]),
+            _whole(latency["p50"], supported=latency["supported"]["p50"]),
+            _whole(latency["p95"], supported=latency["supported"]["p95"]),
+            _whole(ttft["p50"], supported=ttft["supported"]["p50"]),
+            Text(_tier(group["tool_use"])),
+            Text(", ".join(f"{safe(kind)} {n}" for kind, n in group["failures"].items()) or "–"),
+        )
+    return table
+
+
+def _tier(tool_use: dict[str, Any]) -> str:
+    if tool_use["tier"] is None:
+        return "unrated"
+    return f"{tool_use['tier']}{'' if tool_use['tier_confident'] else ' (unsure)'}"
+
+
+def _interval(interval: dict[str, Any] | None) -> Text:
+    if interval is None:
+        return Text("–")
+    return Text(f"{100 * interval['low']:.1f} – {100 * interval['high']:.1f} %")
+
+
+def _percent(value: float | None) -> Text:
+    return Text("–" if value is None else f"{100 * value:.1f} %")
+
+
+def _whole(value: float | None, *, supported: bool) -> Text:
+    """An unsupported percentile is grey: too few trials stand behind it."""
+    if value is None:
+        return Text("–")
+    return Text(f"{value:,.0f}", style="" if supported else "dim")
+
+
+def _advice(report: RunReport) -> list[str]:
+    """Say what is missing and which command comes next."""
+    lines = [
+        f"{report.present} of {report.planned} trials, {report.passed} passed, "
+        f"{report.wall_ms / 1000:.1f} s"
+    ]
+    if report.exit_code == EXIT_INTERRUPTED:
+        lines.append("interrupted: what was finished is kept and summed up")
+    if report.success < report.present:
+        statuses = ", ".join(f"{name} {count}" for name, count in sorted(report.by_status.items()))
+        lines.append(f"by status: {statuses}; the reasons are in `error_message` of results.jsonl")
+    lines.append(f"next: analyze summarize {report.run_dir}")
+    return lines

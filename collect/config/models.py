@@ -1,0 +1,143 @@
+"""Resolves a suite's models: transport, name, key, and every setting with the layer that set it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from collect.config.cases import settings_of
+from collect.config.loaded import ResolvedModel
+from collect.config.problems import check_extras
+from collect.config.source import Source, dotted
+from collect.config.transports import (
+    BUILT,
+    host_of,
+    is_loopback,
+    key_problem,
+    looks_like_transport,
+    url_problem,
+)
+from schemas.errors import Problem
+from schemas.run_config import EffectiveSetting, SettingOrigin
+from schemas.run_profile import DEFAULT_SETTINGS, RunnerSettings, RunProfile
+from schemas.suite import TRANSPORTS, ModelConfig, Suite
+
+
+@dataclass
+class _Place:
+    """Where a model stands in its suite, and what is wrong with it."""
+
+    source: Source
+    number: int
+    problems: list[Problem]
+    warnings: list[str]
+
+    def wrong(self, what: str, field: str, **facts: str | None) -> None:
+        key = ("models", self.number, field)
+        line = self.source.line_of(key)
+        self.problems.append(Problem(self.source.path, what, dotted(key), line, **facts))
+
+
+def resolve_models(
+    suite: Suite, profile: RunProfile, source: Source, allowed_hosts: frozenset[str]
+) -> tuple[list[ResolvedModel], list[Problem], list[str]]:
+    """Return the suite's models ready to be asked, what is wrong, and warnings."""
+    problems: list[Problem] = []
+    warnings: list[str] = []
+    models = []
+    seen: set[str] = set()
+    for number, model in enumerate(suite.models):
+        place = _Place(source, number, problems, warnings)
+        if model.model_id in seen:
+            place.wrong("is used twice", "model_id", found=f"`{model.model_id}`")
+        seen.add(model.model_id)
+        if (resolved := _resolve(model, profile, place, allowed_hosts)) is not None:
+            models.append(resolved)
+    if not suite.models:
+        problems.append(Problem(source.path, "the suite has no models", "models"))
+    warnings += [
+        f"run profile `{profile.run_profile_id}`: model_overrides names `{model_id}`, "
+        f"which suite `{suite.suite_id}` does not have"
+        for model_id in profile.model_overrides
+        if model_id not in seen
+    ]
+    return models, problems, warnings
+
+
+def _resolve(
+    model: ModelConfig, profile: RunProfile, place: _Place, allowed_hosts: frozenset[str]
+) -> ResolvedModel | None:
+    settings = _settings(model, profile, place)
+    provider = model.provider or "openrouter"
+    if provider not in TRANSPORTS and (meant := looks_like_transport(provider)):
+        place.wrong(
+            f"looks like the transport or server `{meant}`, and would go to OpenRouter",
+            "provider",
+            found=f"`{provider}`",
+            allowed=", ".join(TRANSPORTS) + ", or a vendor prefix on OpenRouter",
+        )
+        return None
+    if provider not in BUILT:
+        via = "" if provider in TRANSPORTS else " (a vendor prefix means OpenRouter)"
+        via = " (no provider means OpenRouter)" if model.provider is None else via
+        place.wrong(
+            f"the transport is not part of this version{via}",
+            "provider",
+            found=f"`{model.provider or 'nothing'}`",
+            allowed=", ".join(BUILT),
+        )
+        return None
+    transport = BUILT[provider]
+    base_url = model.base_url or os.environ.get(transport.base_url_env)
+    base_url = (base_url or transport.default_base_url).rstrip("/")
+    blame = "base_url" if model.base_url else "provider"
+    if what := url_problem(base_url):
+        place.wrong(what, blame, found=f"`{base_url}`")
+        return None
+    if what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
+        place.wrong(what, blame)
+        return None
+    loopback = is_loopback(host_of(base_url))
+    limit = profile.execution_policy.max_concurrency
+    return ResolvedModel(
+        model_id=model.model_id,
+        label=model.label,
+        provider=provider,  # type: ignore[arg-type]  # a key of BUILT
+        model=model.requested_model or model.model_name or model.model_id,
+        thinking_level=model.thinking_level,
+        base_url=base_url,
+        api_key_env=model.api_key_env or transport.api_key_env,
+        key_required=model.api_key_env is not None
+        or (transport.api_key_env is not None and not loopback),
+        max_concurrency=min(model.max_concurrency or limit, limit),
+        request_options=model.request_options,
+        settings=settings,
+        is_loopback=loopback,
+    )
+
+
+def _settings(
+    model: ModelConfig, profile: RunProfile, place: _Place
+) -> dict[str, EffectiveSetting]:
+    """Return each setting's value and origin; the later layer wins (decision E1)."""
+    extras = dict(model.model_extra or {})
+    own = {name: extras.pop(name) for name in list(extras) if name in RunnerSettings.model_fields}
+    at = ("models", place.number)
+    known = RunnerSettings.model_fields | ModelConfig.model_fields
+    problems, warnings = check_extras(extras, known, place.source, at)
+    place.problems += problems
+    place.warnings += warnings
+    override = profile.model_overrides.get(model.model_id, RunnerSettings())
+    layers: tuple[tuple[SettingOrigin, dict[str, JsonValue]], ...] = (
+        ("default", DEFAULT_SETTINGS.model_dump(exclude_unset=True)),
+        ("runner_defaults", profile.runner_defaults.model_dump(exclude_unset=True)),
+        ("model_overrides", override.model_dump(exclude_unset=True)),
+        ("suite_model", settings_of(own, place.source, at, place.problems)),
+    )
+    return {
+        name: EffectiveSetting(value=value, origin=origin)
+        for origin, layer in layers
+        for name, value in layer.items()
+    }

@@ -1,0 +1,133 @@
+"""From pydantic's errors to sentences that name file, line, key, what was found and allowed."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+import orjson
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic.fields import FieldInfo
+
+from collect.config.source import KeyPath, Source, dotted
+from schemas.errors import ConfigError, Problem, nearest
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def parse(model: type[Model], source: Source) -> Model:
+    """Return the file's data as a record; types are taken as written, nothing is coerced.
+
+    Raises:
+        ConfigError: every problem of the file, each with its line.
+    """
+    if not isinstance(source.data, dict):
+        found = "nothing" if source.data is None else type(source.data).__name__
+        problem = Problem(source.path, "must hold a mapping at its top level", line=1, found=found)
+        raise ConfigError([problem])
+    try:
+        return model.model_validate_json(orjson.dumps(source.data), strict=True)
+    except ValidationError as exc:
+        raise ConfigError(problems_of(exc, model, source)) from exc
+
+
+def problems_of(
+    exc: ValidationError, model: type[BaseModel], source: Source, below: KeyPath = ()
+) -> list[Problem]:
+    """Return one problem an error of pydantic; `below` is where in the file the record stands."""
+    return [_problem(dict(error), model, source, below) for error in exc.errors()]
+
+
+def _problem(
+    error: dict[str, Any], model: type[BaseModel], source: Source, below: KeyPath
+) -> Problem:
+    key = _present(source.data, (*below, *error["loc"]), missing=error["type"] == "missing")
+    facts: dict[str, Any] = {}
+    what = error["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        what = "unknown key"
+        known = _fields_at(model, key[len(below) : -1])
+        facts["nearest"] = nearest(str(key[-1]), known)
+        if known and not facts["nearest"]:
+            facts["allowed"] = ", ".join(known)
+    elif error["type"] == "missing":
+        what = "required key is missing"
+    elif error["type"] in {"union_tag_invalid", "literal_error"}:
+        context = error.get("ctx", {})
+        allowed = context.get("expected_tags") or context.get("expected", "")
+        found = str(context.get("tag", error["input"]))
+        key = (*key, "type") if "tag" in context else key
+        names = [name.strip(" '") for name in allowed.replace(" or ", ", ").split(",")]
+        what = "unknown value"
+        facts = {"found": _short(found), "allowed": allowed, "nearest": nearest(found, names)}
+    elif error["type"] != "union_tag_not_found":
+        facts["found"] = _short(error["input"])
+    else:
+        what = "required key `type` is missing"
+    return Problem(source.path, what, key=dotted(key), line=source.line_of(key), **facts)
+
+
+def _present(data: JsonValue, loc: KeyPath, *, missing: bool) -> KeyPath:
+    """Return pydantic's location without the names of unions, which are not in the file."""
+    key: KeyPath = ()
+    for number, part in enumerate(loc):
+        inside_list = isinstance(data, list) and isinstance(part, int) and part < len(data)
+        if (isinstance(data, dict) and part in data) or inside_list:
+            data = data[part]  # type: ignore[index]
+            key = (*key, part)
+        elif number == len(loc) - 1 and (missing or isinstance(data, dict)):
+            key = (*key, part) if missing else key
+    return key
+
+
+def _fields_at(model: type[BaseModel], key: KeyPath) -> list[str]:
+    """Return the field names allowed at a place of a record, as far as types tell."""
+    here: list[type[BaseModel]] = [model]
+    for part in key:
+        if isinstance(part, int):
+            continue
+        infos = [m.model_fields[part] for m in here if part in m.model_fields]
+        inner = [found for info in infos for found in _models_in(info.annotation)]
+        here = inner or (here if not infos else [])
+    return sorted({name for m in here for name in m.model_fields})
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) is Annotated:
+        return _models_in(get_args(annotation)[0])
+    return [found for arg in get_args(annotation) for found in _models_in(arg)]
+
+
+def check_extras(
+    extras: dict[str, Any], known: dict[str, FieldInfo], source: Source, at: KeyPath
+) -> tuple[list[Problem], list[str]]:
+    """Judge fields that the document lets pass through.
+
+    Returns:
+        Problems for names so near a known one that they are typing errors, and a warning for
+        each other name: it is kept in config.json, and nothing reads it.
+    """
+    problems, warnings = [], []
+    for name in extras:
+        key = (*at, name)
+        if near := nearest(name, known):
+            problems.append(
+                Problem(
+                    source.path,
+                    "unknown key",
+                    key=dotted(key),
+                    line=source.line_of(key),
+                    nearest=near,
+                )
+            )
+        else:
+            place = f"{source.path}:{source.line_of(key)}"
+            warnings.append(f"{place}: `{dotted(key)}` is passed through, but nothing reads it")
+    return problems, warnings
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return f"`{text[:60]}…`" if len(text) > 60 else f"`{text}`"

@@ -1,0 +1,97 @@
+"""Which cases a suite takes (decision E4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from collect.config.cases import CaseFile
+from collect.config.loaded import LoadedCase
+from collect.config.source import Source, dotted
+from schemas.errors import ConfigError, Problem, nearest
+from schemas.suite import CaseSelection
+
+LISTS = ("include_case_ids", "exclude_case_ids")
+
+
+def takes(selection: CaseSelection, case_id: str, tags: tuple[str, ...] | None) -> bool:
+    """Return whether a selection takes a case; unknown tags count as selected."""
+    if case_id in selection.include_case_ids:
+        return True
+    if tags is None:
+        by_tag = bool(selection.include_tags) or not selection.include_case_ids
+        return by_tag and case_id not in selection.exclude_case_ids
+    if selection.include_tags:
+        taken = not set(tags).isdisjoint(selection.include_tags)
+    else:
+        taken = not selection.include_case_ids
+    excluded = case_id in selection.exclude_case_ids or not set(tags).isdisjoint(
+        selection.exclude_tags
+    )
+    return taken and not excluded
+
+
+def select_cases(
+    files: Sequence[CaseFile], selection: CaseSelection, suite: Source
+) -> tuple[list[CaseFile], list[str]]:
+    """Return the selected cases, sorted by case_id, and warnings.
+
+    Raises:
+        ConfigError: a case that is selected is broken, or an id occurs twice.
+    """
+    chosen = [file for file in files if takes(selection, file.case_id, file.tags)]
+    problems = [problem for file in chosen for problem in file.problems]
+    problems += _twice(chosen)
+    if problems:
+        raise ConfigError(problems)
+    both = sorted(set(selection.include_case_ids) & set(selection.exclude_case_ids))
+    warnings = [
+        f"{suite.path}: `{case_id}` is both included and excluded; it stays in" for case_id in both
+    ]
+    warnings += [warning for file in chosen for warning in file.warnings]
+    return sorted(chosen, key=lambda file: file.case_id), warnings
+
+
+def _twice(files: Iterable[CaseFile]) -> list[Problem]:
+    first: dict[str, Path] = {}
+    problems = []
+    for file in files:
+        other = first.setdefault(file.case_id, file.path)
+        if other is not file.path:
+            problems.append(Problem(file.path, f"case_id `{file.case_id}` is also that of {other}"))
+    return problems
+
+
+def unknown_ids(
+    selection: CaseSelection, known: Mapping[str, object] | set[str], suite: Source
+) -> list[Problem]:
+    """Return a problem for each id that no case has."""
+    problems = []
+    for name in LISTS:
+        for number, case_id in enumerate(getattr(selection, name)):
+            if case_id not in known:
+                key = ("case_selection", name, number)
+                problems.append(
+                    Problem(
+                        suite.path,
+                        "no case has this id",
+                        dotted(key),
+                        suite.line_of(key),
+                        found=f"`{case_id}`",
+                        nearest=nearest(case_id, known),
+                    )
+                )
+    return problems
+
+
+def without_excluded(prompts: Iterable[LoadedCase], selection: CaseSelection) -> list[LoadedCase]:
+    """Return a list's prompts less those that the suite excludes by id or tag."""
+    return [
+        prompt
+        for prompt in prompts
+        if prompt.case_id in selection.include_case_ids
+        or (
+            prompt.case_id not in selection.exclude_case_ids
+            and set(prompt.tags).isdisjoint(selection.exclude_tags)
+        )
+    ]

@@ -1,0 +1,116 @@
+"""Where a suite's model is asked, and which key may go there (decisions E10, H4)."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from schemas.suite import TRANSPORTS
+
+LOOKALIKES = ("ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "responses")
+"""Names that mean a local server or a CLI to people, never a vendor on OpenRouter."""
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What is known of a transport without asking anyone."""
+
+    base_url_env: str
+    default_base_url: str
+    api_key_env: str | None
+    own_hosts: frozenset[str]
+
+
+BUILT: Mapping[str, Transport] = {
+    "ollama_openai": Transport(
+        "OLLAMA_OPENAI_BASE", "http://localhost:11434/v1", None, frozenset()
+    ),
+    "openai_chat": Transport(
+        "OPENAI_BASE_URL",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        frozenset({"api.openai.com"}),
+    ),
+}
+"""The transports of this version; the others are refused by name."""
+
+
+def looks_like_transport(provider: str) -> str | None:
+    """Return the transport or local server that a vendor prefix was probably meant to be."""
+    word = provider.lower().replace("-", "_")
+    for name in (*TRANSPORTS, *LOOKALIKES):
+        reach = 2 if len(name) > 4 else 1
+        if abs(len(word) - len(name)) <= reach and distance(word, name) <= reach:
+            return name
+    return None
+
+
+def distance(one: str, other: str) -> int:
+    """Return how many letters must be added, dropped or changed (Levenshtein 1966)."""
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, start=1):
+        before, row[0] = row[0], i
+        for j, b in enumerate(other, start=1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))
+    return row[-1]
+
+
+def host_of(base_url: str) -> str:
+    """Return the host of a URL, lower case; empty when it has none."""
+    try:
+        return (urlsplit(base_url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def url_problem(base_url: str) -> str | None:
+    """Return what is wrong with a base URL, or None."""
+    try:
+        parts = urlsplit(base_url)
+        port_ok = parts.port is None or parts.port > 0
+    except ValueError as exc:
+        return f"is not a URL: {exc}"
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_ok:
+        return "is not an http(s) URL"
+    if parts.username or parts.password:
+        return "holds a user name or password; keys live in environment variables"
+    if parts.query or parts.fragment:
+        return "must end with its path"
+    return None
+
+
+def key_problem(
+    transport: Transport, base_url: str, api_key_env: str | None, allowed_hosts: frozenset[str]
+) -> str | None:
+    """Return why no key may go to this host, or None when all is well (decision H4)."""
+    host = host_of(base_url)
+    if is_loopback(host) or host in transport.own_hosts:
+        return None
+    if api_key_env is None:
+        if transport.api_key_env is None:
+            return None  # nothing secret is sent
+        return (
+            f"`{host}` is not a host of this transport, so {transport.api_key_env} is not sent "
+            f"there; name its own key with `api_key_env` and pass `--allow-host {host}`"
+        )
+    standard = {known.api_key_env for known in BUILT.values()}
+    if api_key_env in standard or not api_key_env.endswith(("_API_KEY", "_TOKEN")):
+        return (
+            f"`{host}` needs a key variable of its own whose name ends in _API_KEY or _TOKEN, "
+            f"not {api_key_env}"
+        )
+    if host not in allowed_hosts:
+        return f"`{host}` may not get a key yet; pass `--allow-host {host}`"
+    return None

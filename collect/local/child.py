@@ -1,0 +1,104 @@
+"""The server's process seen from its parent: started, waited for, and ended without fail."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NoReturn
+
+from collect.local import server
+from schemas.errors import LocalModelError
+
+STOP_SECONDS = 5.0
+"""The server ends within 0.1 s of being asked; a stuck one is killed after this."""
+LOG_LINES = 8
+"""Enough of the engine's log to hold the reason of a failed start."""
+POLL_SECONDS = 0.05
+
+
+class Child:
+    """One server process, running from construction to `stop`."""
+
+    def __init__(self, arguments: list[str], *, api_key: str, start_seconds: float) -> None:
+        self._start_seconds = start_seconds
+        self._deadline = time.monotonic() + start_seconds
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  # nameless: no kill leaves it behind
+        self._process = subprocess.Popen(
+            # By path and with -P: nothing in the working directory can be imported by mistake.
+            [sys.executable, "-P", server.__file__, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=os.environ | {server.KEY_VARIABLE: api_key, "OMP_WAIT_POLICY": "PASSIVE"},
+            # Ctrl-C is for the run, which still wants to finish and record what is in flight.
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        return self._process.pid
+
+    def wait_until_ready(self) -> int:
+        """Return the port on which the server answers.
+
+        Raises:
+            LocalModelError: It ended, or did not answer in time; with the last lines of its log.
+        """
+        port = self._port()
+        while not _is_healthy(port):
+            if self._process.poll() is not None:
+                self._fail(f"ended by itself (exit code {self._process.returncode})")
+            if time.monotonic() > self._deadline:
+                self._fail(f"was not healthy within {self._start_seconds:g} s")
+            time.sleep(POLL_SECONDS)
+        return port
+
+    def stop(self) -> None:
+        """End the process, politely for 5 s and then by its id, and close what is open."""
+        with self._log, self._process as process:  # closes the pipes and reaps the process
+            if process.stdin is not None:
+                process.stdin.close()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    def _port(self) -> int:
+        """Return the port from the server's one line on standard output."""
+        out = self._process.stdout
+        assert out is not None
+        ready, _, _ = select.select([out], [], [], max(0.0, self._deadline - time.monotonic()))
+        if not ready:
+            self._fail(f"did not start within {self._start_seconds:g} s")
+        if not (line := out.readline()):
+            self._fail("could not start")
+        return int(json.loads(line)["port"])
+
+    def _fail(self, what: str) -> NoReturn:
+        """Raise what happened, with the server's last words."""
+        self._process.kill()  # the log's offset is shared with it: read only afterwards
+        self._process.wait()
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").splitlines()
+        tail = "".join(f"\n  {line}" for line in lines[-LOG_LINES:])
+        text = f"the local model's server {what}{tail}"
+        raise LocalModelError(text)
+
+
+def _is_healthy(port: int) -> bool:
+    """Whether `GET /health` says 200; False while nobody listens yet."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,118 @@
+"""From what happened in a trial and what the checks say to its line in results.jsonl."""
+
+from __future__ import annotations
+
+from collect.checks.base import Verdict
+from collect.redact import redact, redact_json
+from collect.runners.base import Execution
+from collect.tools.detect import ToolUse
+from schemas.artifact import Artifact
+from schemas.result import RAW_OUTPUT_LIMIT, Result
+
+NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
+NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
+
+
+def cut(text: str, limit: int = RAW_OUTPUT_LIMIT) -> tuple[str, bool]:
+    """Return at most `limit` bytes of UTF-8, cut between characters, and whether it was cut."""
+    raw = text.encode()
+    if len(raw) <= limit:
+        return text, False
+    return raw[:limit].decode(errors="ignore"), True
+
+
+def passed_of(execution: Execution, verdict: Verdict) -> bool | None:
+    """Return the one verdict that every view uses (decision A9), without a judge.
+
+    False for a failure of the model's own; null for any other failure and where the case has
+    nothing to judge by.
+    """
+    failure = execution.reply.failure
+    if failure is not None:
+        return False if failure.counts_against_model else None
+    return verdict.objective_pass
+
+
+def result_of(
+    execution: Execution, verdict: Verdict, tool_use: ToolUse, artifact_path: str | None
+) -> Result:
+    """Return the trial's line; verdict and tools of a failed trial are empty (decision A7)."""
+    trial, case, reply = execution.trial, execution.case, execution.reply
+    failure = reply.failure
+    success = failure is None
+    raw_output, truncated = cut(redact(reply.text))
+    usage = reply.usage
+    return Result(
+        run_id=trial.run_id,
+        provider=trial.provider,
+        model=trial.model,
+        thinking_level=trial.thinking_level,
+        prompt_id=trial.prompt_id,
+        prompt_name=trial.prompt_name,
+        availability_status="ok" if failure is None else failure.availability_status,
+        started_at_ms=execution.started_at_ms,
+        ended_at_ms=execution.ended_at_ms,
+        e2e_ms=reply.e2e_ms if success else None,
+        ttft_ms=reply.ttft_ms if success else None,
+        success=success,
+        failure_type=reply.failure_type,
+        objective_pass=verdict.objective_pass,
+        violation=None if verdict.violation is None else redact(verdict.violation),
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        raw_output=raw_output,
+        parsed_output=redact_json(verdict.parsed_output),
+        tool_calls=tool_use.tool_calls,
+        tool_call_count=len(tool_use.tool_calls),
+        tool_use_success=tool_use.tool_use_success,
+        suite_id=trial.suite_id,
+        case_id=trial.case_id,
+        model_id=trial.model_id,
+        repetition=trial.repetition,
+        case_hash=trial.case_hash,
+        run_fingerprint=trial.run_fingerprint,
+        fingerprint_version=trial.fingerprint_version,
+        runner_type=trial.runner_type,
+        status="success" if failure is None else failure.status,
+        passed=passed_of(execution, verdict),
+        error_code=reply.error_code,
+        error_message=None if reply.error_message is None else redact(reply.error_message),
+        http_status=reply.http_status,
+        attempt_count=execution.attempt_count,
+        requested_model=trial.model,
+        served_model=reply.served_model,
+        served_provider=reply.served_provider,
+        finish_reason=reply.finish_reason,
+        reasoning_tokens=usage.reasoning_tokens,
+        cached_input_tokens=usage.cached_input_tokens,
+        cost_usd=reply.cost_usd,
+        cost_source=None if reply.cost_usd is None else "provider",
+        token_source=usage.source,
+        validator_type=trial.validator_type,
+        checks_passed=0,
+        checks_failed=0,
+        checks_errored=0,
+        checks=(),
+        expected_tools=case.expected_tools,
+        tool_call_source=tool_use.tool_call_source,
+        tags=case.tags,
+        raw_output_truncated=truncated,
+        artifact_path=artifact_path,
+        reused_from_run_id=None,
+        clock_late_ms=execution.clock_late_ms,
+    )
+
+
+def artifact_of(execution: Execution) -> Artifact:
+    """Return the trial's whole trace."""
+    trial = execution.trial
+    return Artifact(
+        run_id=trial.run_id,
+        model_id=trial.model_id,
+        case_id=trial.case_id,
+        repetition=trial.repetition,
+        wall_ms=execution.wall_ms,
+        request=execution.request,
+        usage=execution.reply.usage.raw,
+        trace=execution.trace,
+    )

@@ -1,0 +1,191 @@
+"""plan -> execute -> outcome -> log: the only module that sees them all."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from collect.checks import judge
+from collect.child import MirrorChild
+from collect.config import ResolvedModel, RunInputs
+from collect.execute import GRACE_S, Executor, Hooks
+from collect.inventory import take_inventory
+from collect.lateness import LoopClock
+from collect.log import RunLog
+from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
+from collect.plan import make_plan
+from collect.progress import RunReport, Screen
+from collect.resources import snapshot
+from collect.run_record import run_config_of
+from collect.runners.base import Execution, now_ms
+from collect.runners.llm_probe import LlmProbe
+from collect.tools.detect import tool_use
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK
+from schemas.inventory import resource_tags
+from schemas.result import Event, Result
+
+INTERRUPTED = "interrupted"
+"""The stop reason of Ctrl-C and SIGTERM."""
+
+SYNC_EVERY_S = 1.0
+"""How much a power cut may cost."""
+
+
+class Run:
+    """One run from its first file to its summary."""
+
+    def __init__(self, inputs: RunInputs, run_dir: Path, screen: Screen) -> None:
+        self._inputs = inputs
+        self._screen = screen
+        self._plan = make_plan(inputs, run_dir.name)
+        self._log = RunLog(run_dir)
+        self._clock = LoopClock()
+        self._failed_outside = False
+        self._tags = resource_tags(
+            (model.provider, model.model, model.thinking_level) for model in inputs.models
+        )
+        self.report = RunReport(run_dir.name, str(run_dir), len(self._plan))
+        cases = {case.case_id: case for case in inputs.cases}
+        self._executor = Executor(
+            models=inputs.models,
+            plan=[(trial, cases[trial.case_id]) for trial in self._plan],
+            hooks=Hooks(self._open_runner, self._snapshot("before"), self._snapshot("after")),
+            max_concurrency=inputs.profile.execution_policy.max_concurrency,
+        )
+
+    async def __call__(self) -> RunReport:
+        """Execute the plan and return what came of it."""
+        began = time.perf_counter()
+        config = run_config_of(self._inputs, self.report.run_id, self._tags, len(self._plan))
+        self._log.begin(config, await take_inventory(self.report.run_id), self._plan)
+        child = await MirrorChild.start(self._log.run_dir)
+        self._screen.begin(self._log.run_dir, len(self._plan))
+        for warning in self._inputs.warnings:
+            self._screen.note(warning)
+        try:
+            async with self._clock:
+                await self._execute()
+        finally:
+            self._screen.end()
+            self._log.close()
+            trouble = await child.finish()
+        if trouble is not None:
+            self._screen.note(f"{trouble}; `analyze summarize {self._log.run_dir}` tries again")
+        self.report.wall_ms = round((time.perf_counter() - began) * 1000)
+        self.report.exit_code = self._exit_code()
+        return self.report
+
+    async def _execute(self) -> None:
+        restore = self._handle_signals()
+        syncing = asyncio.create_task(self._keep_synced())
+        try:
+            async for execution in self._executor.results():
+                await self._record(execution)
+        finally:
+            syncing.cancel()
+            restore()
+        for model_id, reason in self._executor.stopped_models.items():
+            self._event("model_stopped", model_id, reason)
+            self._screen.note(f"model `{model_id}` was stopped: {reason}")
+        if self._executor.stop_reason is not None:
+            self._event("run_stopped", None, self._executor.stop_reason)
+            self._screen.note(f"the run was stopped: {self._executor.stop_reason}")
+
+    async def _record(self, execution: Execution) -> None:
+        """Judge one finished trial and write it down, trace first."""
+        reply, verdict, tools = execution.reply, NO_VERDICT, NO_TOOLS
+        if reply.failure is None:
+            called = tuple(call.name for call in reply.tool_calls)
+            verdict = await judge(execution.case.validator, reply.text, api_tool_calls=called)
+            tools = tool_use(reply.text, called, execution.case.expected_tools)
+        for note in reply.notes:
+            self._event("provider_note", execution.trial.model_id, note)
+        path = self._log.append_artifact(artifact_of(execution))
+        result = result_of(execution, verdict, tools, path)
+        self._log.append(result)
+        self.report.count(result)
+        self._screen.result(result)
+        self._apply_rules(execution, result)
+
+    def _apply_rules(self, execution: Execution, result: Result) -> None:
+        """Stop where the execution policy says so (decision E7)."""
+        policy = self._inputs.profile.execution_policy
+        failure = execution.reply.failure
+        outside = failure is not None and not failure.counts_against_model
+        self._failed_outside = self._failed_outside or outside
+        if policy.fail_fast and result.passed is False:
+            where = f"case `{result.case_id}`, model `{result.model_id}`"
+            self._executor.stop(f"fail_fast: {where} failed")
+        if failure is None or failure.retryable or not policy.stop_on_runner_error:
+            return
+        if failure.cause in {"harness", "configuration"}:
+            reason = f"stop_on_runner_error: {result.failure_type} ({result.error_message})"
+            self._executor.stop_model(result.model_id, reason)
+
+    def _exit_code(self) -> int:
+        if self._executor.stop_reason == INTERRUPTED:
+            return EXIT_INTERRUPTED
+        incomplete = self.report.present < self.report.planned
+        return EXIT_BAD_NEWS if incomplete or self._failed_outside else EXIT_OK
+
+    def _open_runner(self, model: ResolvedModel) -> LlmProbe:
+        return LlmProbe(model, self._clock)
+
+    def _snapshot(self, when: str) -> Callable[[ResolvedModel], Awaitable[None]]:
+        async def take(model: ResolvedModel) -> None:
+            tag = self._tags[model.provider, model.model, model.thinking_level]
+            self._log.write_text(f"resources_{tag}_{when}.txt", await snapshot())
+
+        return take
+
+    def _event(self, event: str, model_id: str | None, detail: str) -> None:
+        self._log.append(
+            Event(
+                run_id=self.report.run_id,
+                event=event,
+                at_ms=now_ms(),
+                model_id=model_id,
+                detail=detail,
+            )
+        )
+
+    async def _keep_synced(self) -> None:
+        while True:
+            await asyncio.sleep(SYNC_EVERY_S)
+            await asyncio.to_thread(self._log.sync)
+
+    def _handle_signals(self) -> Callable[[], None]:
+        """First Ctrl-C: finish what is in flight; second, or too slow: end it now."""
+        loop = asyncio.get_running_loop()
+
+        def interrupt() -> None:
+            if self._executor.stop_reason == INTERRUPTED:
+                self._executor.cancel()
+                return
+            self._executor.stop(INTERRUPTED)
+            self._screen.note(
+                "stopping: trials in flight may finish; press Ctrl-C again to end now"
+            )
+            loop.call_later(GRACE_S, self._executor.cancel)
+
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, interrupt)
+
+        def restore() -> None:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+        return restore
+
+
+def run(inputs: RunInputs, run_dir: Path, screen: Screen) -> RunReport:
+    """Make one run and return its report.
+
+    Raises:
+        RunExists: the folder is there already.
+    """
+    return asyncio.run(Run(inputs, run_dir, screen)())

@@ -1,0 +1,61 @@
+"""Every trial of a run, in order, before any is made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collect.config import LoadedCase, ResolvedModel, RunInputs
+from collect.fingerprint import case_hash, fingerprint, model_parts, settings_part
+from schemas.trial import FingerprintParts, PlannedTrial
+
+
+def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
+    """Return models x repetitions x cases.
+
+    A whole repetition comes before the next one: a run that is cut short has asked every case
+    about equally often, and a case never follows itself into a warm prompt cache.
+    """
+    hashes = {case.case_id: case_hash(case) for case in inputs.cases}
+    endpoints = {model.model_id: model_parts(model) for model in inputs.models}
+
+    def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> FingerprintParts:
+        endpoint, harness = endpoints[model.model_id]
+        return FingerprintParts(
+            case=hashes[case.case_id],
+            settings=settings_part(model, case, repetition),
+            endpoint=endpoint,
+            harness=harness,
+            model_build=model.model_build,
+        )
+
+    return tuple(
+        PlannedTrial(
+            run_id=run_id,
+            suite_id=inputs.suite.suite_id,
+            model_id=model.model_id,
+            case_id=case.case_id,
+            repetition=repetition,
+            trial_no=number,
+            runner_type=case.runner_type,
+            provider=model.provider,
+            model=model.model,
+            thinking_level=model.thinking_level,
+            prompt_id=case.prompt_id,
+            prompt_name=case.prompt_name,
+            case_hash=hashes[case.case_id],
+            run_fingerprint=fingerprint(found),
+            fingerprint_parts=found,
+            validator_type=None if case.validator is None else case.validator.type,
+            expected_tools=case.expected_tools,
+            tags=case.tags,
+        )
+        for number, (model, case, repetition) in enumerate(_order(inputs))
+        for found in (parts(model, case, repetition),)
+    )
+
+
+def _order(inputs: RunInputs) -> Iterator[tuple[ResolvedModel, LoadedCase, int]]:
+    for model in inputs.models:
+        for repetition in range(1, inputs.profile.execution_policy.run_repetitions + 1):
+            for case in inputs.cases:
+                yield model, case, repetition

@@ -1,0 +1,116 @@
+"""What a provider is: one request in, one reply out.
+
+What the model, the server or the network does wrong is a reply with a failure_type; a provider
+raises only for mistakes of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from collect.config.loaded import WireMessage
+from schemas.failures import FailureClass, classify
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to a model."""
+
+    messages: tuple[WireMessage, ...]
+    timeout_s: float
+    stream: bool
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool the model asked for through the API."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts of one reply; what the server did not say is null."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    raw: JsonValue = None
+
+    @property
+    def source(self) -> str | None:
+        """Return `api` when the server reported usage."""
+        return None if self.raw is None else "api"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, or why nothing usable did.
+
+    `e2e_ms` runs from the first request byte written to the last response byte, `ttft_ms` to the
+    first content token; both are null when that moment never came.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None
+    served_model: str | None = None
+    served_provider: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+    http_status: int | None = None
+    e2e_ms: int | None = None
+    ttft_ms: int | None = None
+    failure_type: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    accepted: bool = True
+    """The server had taken the whole request: decides whose a time-out is."""
+    retry_after_s: float | None = None
+    notes: tuple[str, ...] = ()
+    """Things the run should know, such as a setting the server refused."""
+
+    @property
+    def failure(self) -> FailureClass | None:
+        """Return what the failure_type means, or None for a usable reply."""
+        if self.failure_type is None:
+            return None
+        return classify(self.failure_type, accepted=self.accepted)
+
+    def failed(self, failure_type: str, **facts: object) -> Reply:
+        """Return this reply as a failure."""
+        return replace(self, failure_type=failure_type, **facts)  # type: ignore[arg-type]
+
+
+class Provider(Protocol):
+    """One model behind one transport."""
+
+    async def ask(self, request: Request) -> Reply:
+        """Send one request and return what came of it; never raises for the other side."""
+
+    def body(self, request: Request) -> dict[str, JsonValue]:
+        """Return the request's body, for the record."""
+
+    async def aclose(self) -> None:
+        """Let go of connections."""
+
+
+def ask_keyless(api_key_env: str) -> Reply:
+    """Return the reply of a request that is not made because its key is missing."""
+    return Reply(
+        failure_type="api_key_missing",
+        error_code="api_key_missing",
+        error_message=f"environment variable {api_key_env} is not set",
+        accepted=False,
+    )

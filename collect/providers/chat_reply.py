@@ -1,0 +1,153 @@
+"""From the JSON of a chat completion, whole or in pieces, to a Reply.
+
+Tolerant of what servers really send: a null first delta, a usage chunk without choices, content
+as a list of parts. Strict about types: what is not what it should be is `invalid_response`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collect.providers.base import Reply, ToolCall, Usage
+
+
+class Malformed(ValueError):
+    """The answer is not what the protocol says."""
+
+
+def usage_of(data: Any) -> Usage:
+    """Return the usage object of the API in our terms."""
+    if not isinstance(data, dict):
+        return Usage()
+    prompt = data.get("prompt_tokens_details")
+    completion = data.get("completion_tokens_details")
+    return Usage(
+        input_tokens=_count(data, "prompt_tokens"),
+        output_tokens=_count(data, "completion_tokens"),
+        cached_input_tokens=_count(prompt, "cached_tokens"),
+        reasoning_tokens=_count(completion, "reasoning_tokens"),
+        raw=data,
+    )
+
+
+def _count(data: Any, name: str) -> int | None:
+    value = data.get(name) if isinstance(data, dict) else None
+    return value if type(value) is int and value >= 0 else None
+
+
+def text_of(content: Any) -> str:
+    """Return a message's content as text; a list of parts is joined."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    message = f"content is {type(content).__name__}, not text"
+    raise Malformed(message)
+
+
+def error_of(data: Any) -> tuple[str | None, str | None]:
+    """Return (code, message) of an error object in any of its usual shapes."""
+    error = data.get("error") if isinstance(data, dict) else None
+    if isinstance(error, str):
+        return None, error
+    if not isinstance(error, dict):
+        return None, None
+    code = error.get("code") or error.get("type")
+    message = error.get("message")
+    return (None if code is None else str(code)), (None if message is None else str(message))
+
+
+class ChatAnswer:
+    """Collects one answer: from one object, or from the chunks of a stream."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: dict[int, dict[str, str]] = {}
+        self._finish_reason: str | None = None
+        self._model: str | None = None
+        self._provider: str | None = None
+        self._usage = Usage()
+
+    def add(self, data: Any, *, whole: bool) -> bool:
+        """Take one object in; return whether it brought content.
+
+        Raises:
+            Malformed: it is not a completion, or not a chunk of one.
+        """
+        if not isinstance(data, dict):
+            message = "not a JSON object"
+            raise Malformed(message)
+        self._model = _text(data, "model") or self._model
+        self._provider = _text(data, "provider") or self._provider
+        if data.get("usage") is not None:
+            self._usage = usage_of(data["usage"])
+        choices = data.get("choices")
+        if not isinstance(choices, list) or (whole and not choices):
+            message = "no choices"
+            raise Malformed(message)
+        if not choices:
+            return False
+        choice = choices[0]
+        inner = choice.get("message" if whole else "delta") if isinstance(choice, dict) else None
+        if inner is None and not whole and isinstance(choice, dict):
+            inner = {}
+        if not isinstance(inner, dict):
+            message = "a choice without a message"
+            raise Malformed(message)
+        self._finish_reason = _text(choice, "finish_reason") or self._finish_reason
+        return self._message(inner)
+
+    def _message(self, message: dict[str, Any]) -> bool:
+        text = text_of(message.get("content"))
+        reasoning = message.get("reasoning_content") or message.get("reasoning")
+        if isinstance(reasoning, str):
+            self._reasoning.append(reasoning)
+        self._text.append(text)
+        calls = message.get("tool_calls")
+        for number, call in enumerate(calls if isinstance(calls, list) else []):
+            self._call(call, number)
+        return bool(text) or bool(calls)
+
+    def _call(self, call: Any, number: int) -> None:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict):
+            return
+        index = call.get("index")
+        slot = self._calls.setdefault(
+            index if isinstance(index, int) else number, {"id": "", "name": "", "arguments": ""}
+        )
+        slot["id"] = _text(call, "id") or slot["id"]
+        slot["name"] += _text(function, "name") or ""
+        slot["arguments"] += _text(function, "arguments") or ""
+
+    def reply(self) -> Reply:
+        """Return the answer; cut short or without text it is a failure of the model."""
+        calls = tuple(
+            ToolCall(call["id"], call["name"], call["arguments"])
+            for _, call in sorted(self._calls.items())
+            if call["name"]
+        )
+        reply = Reply(
+            text="".join(self._text),
+            reasoning="".join(self._reasoning),
+            tool_calls=calls,
+            finish_reason=self._finish_reason,
+            served_model=self._model,
+            served_provider=self._provider,
+            usage=self._usage,
+        )
+        if self._finish_reason == "length":
+            message = "the answer was cut off at max_tokens or at the end of the context"
+            return reply.failed("output_truncated", error_message=message)
+        if reply.text.strip() or calls:
+            return reply
+        return reply.failed("empty_response", error_message="the answer holds no text")
+
+
+def _text(data: dict[str, Any], name: str) -> str | None:
+    value = data.get(name)
+    return value if isinstance(value, str) else None

@@ -1,0 +1,58 @@
+"""Takes secrets out of text before it is written anywhere (decision H4)."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+
+from pydantic import JsonValue
+
+SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+KEY_SHAPES = re.compile(
+    r"\b(?:sk-[A-Za-z0-9_-]{16,}"  # OpenAI, OpenRouter, Anthropic
+    r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
+    r"|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,})"
+)
+AUTHORIZATION = re.compile(
+    r"(?i)\b(authorization\s*[:=]\s*(?:bearer|basic)?\s*|bearer\s+)[^\s\"',\\]{8,}"
+)
+SHORTEST_VALUE = 8
+"""Shorter values of secret-looking variables are words such as `true`."""
+
+MARK = "[redacted]"
+
+
+@cache
+def _secret_values() -> tuple[str, ...]:
+    """Return the values of variables that look like secrets, longest first."""
+    values = {
+        value
+        for name, value in os.environ.items()
+        if SECRET_NAME.search(name) and len(value) >= SHORTEST_VALUE
+    }
+    return tuple(sorted(values, key=len, reverse=True))
+
+
+def redact(text: str) -> str:
+    """Return the text without key-shaped words, secret values and Authorization headers."""
+    for value in _secret_values():
+        text = text.replace(value, MARK)
+    text = AUTHORIZATION.sub(lambda match: match.group(1) + MARK, text)
+    return KEY_SHAPES.sub(MARK, text)
+
+
+def redact_json(value: JsonValue) -> JsonValue:
+    """Return a JSON value with every text in it redacted; names and numbers stay."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redact_json(item) for item in value]
+    if isinstance(value, dict):
+        return {name: redact_json(item) for name, item in value.items()}
+    return value
+
+
+def key_names() -> tuple[str, ...]:
+    """Return the names of variables that hold keys, never their values."""
+    return tuple(sorted(name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN"))))

@@ -1,0 +1,1 @@
+"""How a case is executed: from a planned trial to what happened."""

@@ -1,0 +1,123 @@
+"""Runs a case as one conversation with a model: its messages in, the final text out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from pydantic import JsonValue
+
+from collect.config import LoadedCase, ResolvedModel
+from collect.fingerprint import seed_of
+from collect.lateness import LoopClock
+from collect.limits import with_retries
+from collect.providers import PROVIDERS, ask_keyless
+from collect.providers.base import Reply, Request
+from collect.runners.base import Execution, Trace, not_asked, now_ms
+from schemas.trial import PlannedTrial
+
+
+class LlmProbe:
+    """Asks one model; holds its connections for the whole run."""
+
+    def __init__(self, model: ResolvedModel, clock: LoopClock) -> None:
+        key = os.environ.get(model.api_key_env) if model.api_key_env else None
+        self._model = model
+        self._clock = clock
+        self._missing_key = model.key_required and not key
+        self._provider = PROVIDERS[model.provider](model, key or None)
+
+    async def aclose(self) -> None:
+        """Close the provider's connections."""
+        await self._provider.aclose()
+
+    async def run(self, trial: PlannedTrial, case: LoadedCase) -> Execution:
+        """Send the case's messages and return what came back."""
+        if self._missing_key and self._model.api_key_env:
+            return not_asked(trial, case, ask_keyless(self._model.api_key_env))
+        trace = Trace()
+        for message in case.messages:
+            trace.message(message["role"], message["content"], message.get("name"))
+        request = self._request(trial, case)
+        body = self._provider.body(request)
+        started_at_ms, began = now_ms(), time.perf_counter()
+        reply, attempts = await with_retries(
+            lambda: self._provider.ask(request), self._retries(case), _noting(trace)
+        )
+        ended_at_ms, wall = now_ms(), time.perf_counter() - began
+        _finish(trace, reply)
+        body.pop("messages", None)  # they are the trace's first events
+        return Execution(
+            trial=trial,
+            case=case,
+            reply=reply,
+            attempt_count=attempts,
+            started_at_ms=started_at_ms,
+            ended_at_ms=max(started_at_ms, ended_at_ms),
+            wall_ms=round(wall * 1000),
+            request=body,
+            trace=tuple(trace.events),
+            clock_late_ms=self._clock.worst_since(began),
+        )
+
+    def _retries(self, case: LoadedCase) -> int:
+        retries = self._model.setting("retries", case)
+        return retries if isinstance(retries, int) else 0
+
+    def _request(self, trial: PlannedTrial, case: LoadedCase) -> Request:
+        def number(name: str) -> float | None:
+            value = self._model.setting(name, case)
+            return value if isinstance(value, int | float) else None
+
+        max_tokens = number("max_tokens")
+        return Request(
+            messages=case.messages,
+            timeout_s=number("timeout_seconds") or 30.0,
+            stream=self._model.setting("stream", case) is not False,
+            temperature=number("temperature"),
+            top_p=number("top_p"),
+            max_tokens=None if max_tokens is None else int(max_tokens),
+            seed=seed_of(self._model, case, trial.repetition),
+        )
+
+
+def _noting(trace: Trace) -> Callable[[int, Reply, float], None]:
+    """Return what writes each wait into the trace."""
+
+    def note(attempt: int, reply: Reply, wait_s: float) -> None:
+        trace.runner(
+            "retry_scheduled",
+            attempt=attempt,
+            failure_type=reply.failure_type,
+            error_message=reply.error_message,
+            wait_ms=round(wait_s * 1000),
+        )
+
+    return note
+
+
+def _finish(trace: Trace, reply: Reply) -> None:
+    """Note how the conversation ended."""
+    detail: dict[str, JsonValue] = {
+        "http_status": reply.http_status,
+        "e2e_ms": reply.e2e_ms,
+        "ttft_ms": reply.ttft_ms,
+        "finish_reason": reply.finish_reason,
+    }
+    if reply.failure_type is not None:
+        trace.runner(
+            "provider_error",
+            failure_type=reply.failure_type,
+            error_message=reply.error_message,
+            **detail,
+        )
+    else:
+        trace.runner("provider_reply", **detail)
+    if reply.reasoning:
+        trace.message("assistant", reply.reasoning, name="reasoning")
+    for call in reply.tool_calls:
+        trace.tool_call(call.call_id, call.name, call.arguments)
+    if reply.text:
+        trace.message("assistant", reply.text)
+    trace.final_output(reply.text)

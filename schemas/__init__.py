@@ -1,0 +1,1 @@
+"""One definition of everything that crosses a border: files a user writes, records we write."""

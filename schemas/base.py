@@ -1,0 +1,69 @@
+"""What every record is made of: a frozen base class and the few types all of them share."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic_core import PydanticCustomError
+
+SCHEMA_VERSION = 1
+"""Version of the files we write; a reader refuses newer ones by name."""
+
+SLUG_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
+
+
+class Record(BaseModel):
+    """A value that crosses a border: frozen, and without unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class OpenRecord(BaseModel):
+    """A record whose document lets extra fields pass through."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+
+
+def _exactly_one(value: object) -> object:
+    """Let the integer 1 through; `true`, `1.0` and `"1"` are other things."""
+    if type(value) is not int or value != 1:
+        kind, message = "schema_version", "must be the integer 1"
+        raise PydanticCustomError(kind, message)
+    return value
+
+
+def slugify(text: str) -> str:
+    """Return `text` as a slug: lower case, every other character folded into one `_`."""
+    slug = re.sub(r"[^a-z0-9_-]+", "_", text.lower()).strip("_-")
+    return slug or "x"
+
+
+class Unit:
+    """Marks a numeric field with its unit; carried into Arrow metadata and the docs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Unit({self.name!r})"
+
+
+class JsonTextMarker:
+    """Marks a field that holds any JSON value and is stored as JSON text in columns."""
+
+
+SchemaVersion = Annotated[Literal[1], BeforeValidator(_exactly_one)]
+Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=128)]
+NonEmpty = Annotated[str, StringConstraints(min_length=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Millis = Annotated[int, Field(ge=0), Unit("ms")]
+EpochMillis = Annotated[int, Field(ge=0), Unit("ms since 1970-01-01 UTC")]
+Tokens = Annotated[int, Field(ge=0), Unit("tokens")]
+Usd = Annotated[float, Field(ge=0), Unit("USD")]
+Rate = Annotated[float, Field(ge=0, le=1)]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+JsonText = Annotated[JsonValue, JsonTextMarker()]
+Metadata = dict[str, Any]

@@ -1,0 +1,85 @@
+"""A test case: one atomic scenario that any suite may select and any model may be asked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from schemas.base import Metadata, NonEmpty, OpenRecord, Record, SchemaVersion, Slug
+from schemas.validators import Validator
+
+Role = Literal["system", "user", "assistant", "tool"]
+RunnerType = Literal["llm_probe", "openclaw"]
+
+
+class MessageSource(Record):
+    """A file that holds one message object or a list of them."""
+
+    path: NonEmpty = Field(description="Relative to test.yaml; cannot leave the case directory.")
+    format: Literal["yaml", "json"] | None = Field(
+        default=None, description="Detected from the file's extension when left out."
+    )
+
+
+class Message(Record):
+    """One message of the conversation: text, or the file that has it."""
+
+    role: Role
+    content: str | None = None
+    source: MessageSource | None = None
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _one_text(self) -> Message:
+        if (self.content is None) == (self.source is None):
+            kind, message = "message", "needs exactly one of `content` and `source`"
+            raise PydanticCustomError(kind, message)
+        return self
+
+
+class CaseInput(Record):
+    """What reaches the model."""
+
+    messages: tuple[Message, ...] = Field(default=(), description="In the order they are sent.")
+    turns: tuple[Message, ...] = Field(default=(), description="OpenClaw only: later user turns.")
+    attachments: tuple[NonEmpty, ...] = Field(
+        default=(), description="UTF-8 files, sent as user messages before the first user message."
+    )
+    context: Metadata = Field(default_factory=dict, description="Runner-specific: tools and hints.")
+
+
+class RunnerConfig(OpenRecord):
+    """Which runner executes the case; any further field overrides a runner setting."""
+
+    type: RunnerType
+
+
+class Case(Record):
+    """One `test.yaml`."""
+
+    schema_version: SchemaVersion
+    case_id: Slug = Field(description="Unique; the name of the folder that holds test.yaml.")
+    title: NonEmpty
+    runner: RunnerConfig
+    input: CaseInput
+    validator: Validator | None = Field(
+        default=None, description="Judges the final text; none leaves objective_pass null."
+    )
+    expected_tool_calls: tuple[NonEmpty, ...] = Field(
+        default=(), description="Tools of which at least one should be invoked."
+    )
+    tags: tuple[NonEmpty, ...] = Field(default=(), description="For a suite's case_selection.")
+    metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
+
+
+class Prompt(Record):
+    """One entry of a prompt list in the older JSON form."""
+
+    id: NonEmpty
+    name: str | None = None
+    prompt: str
+    validator: Validator | None = None
+    expected_tool_calls: tuple[NonEmpty, ...] = ()
+    variant: str | None = Field(default=None, description="Free annotation, kept as a tag.")

@@ -1,0 +1,140 @@
+"""Every error that is raised on purpose, and the exit code a command ends with.
+
+* BenchError                      base; exit code 1
+  + ConfigError          (2)      YAML, ids and references that a user wrote
+  + SchemaError          (2)      a record or table does not fit its declaration
+    - UnmappedType                a model annotation has no Arrow type: our own mistake
+    - UnknownVersion              a file of a version we cannot read
+  + CollectError         (1)
+    - RunExists          (2)      refusing to write into a run that is there
+    - LocalModelError    (1)      the embedded model cannot be fetched or started
+  + AnalyzeError         (1)
+    - RunNotFound        (2)      what was looked for, and where
+    - ViewError          (1)      a SQL view failed: its name and the engine's words
+
+What a model, a provider or the network does wrong is a row of results.jsonl, never an exception.
+Imports nothing, so that catching errors costs a command no start-up time.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+EXIT_OK = 0
+EXIT_BAD_NEWS = 1
+EXIT_USAGE = 2
+EXIT_CANNOT_JUDGE = 3
+EXIT_INTERRUPTED = 130
+
+
+class BenchError(Exception):
+    """Raised on purpose; its text is for the user, its exit code for the shell."""
+
+    exit_code = EXIT_BAD_NEWS
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with one place of one file."""
+
+    path: Path
+    what: str
+    key: str = ""
+    line: int | None = None
+    found: str | None = None
+    allowed: str | None = None
+    nearest: str | None = None
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        """Return `file:line: key: what; found …; allowed …; did you mean …?`."""
+        where = f"{self.path}:{self.line}" if self.line is not None else str(self.path)
+        parts = [f"{where}: " + (f"`{self.key}`: " if self.key else "") + self.what]
+        if self.found is not None:
+            parts.append(f"found {self.found}")
+        if self.allowed is not None:
+            parts.append(f"allowed: {self.allowed}")
+        if self.nearest is not None:
+            parts.append(f"did you mean `{self.nearest}`?")
+        if self.advice is not None:
+            parts.append(self.advice)
+        return "; ".join(parts)
+
+
+class ConfigError(BenchError):
+    """Something a user wrote is wrong; carries every problem found, not only the first."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class SchemaError(BenchError):
+    """A record or a table does not fit its declaration."""
+
+    exit_code = EXIT_USAGE
+
+
+class UnmappedType(SchemaError):
+    """A model annotation has no Arrow type; add it to `schemas.arrow`."""
+
+
+class UnknownVersion(SchemaError):
+    """A file carries a version that this program cannot read."""
+
+
+class CollectError(BenchError):
+    """The collector cannot go on."""
+
+
+class RunExists(CollectError):
+    """The run folder is there already; nothing is ever overwritten."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, run_dir: Path) -> None:
+        super().__init__(f"{run_dir} exists already; choose another --run-id or leave it out")
+
+
+class LocalModelError(CollectError):
+    """The embedded model cannot be fetched, started or reached."""
+
+
+class AnalyzeError(BenchError):
+    """The analysis cannot go on."""
+
+
+class RunNotFound(AnalyzeError):
+    """No run by that name."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, run: str, runs_dir: Path, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = nearest(run, names)
+        text = f"no run `{run}` in {runs_dir}"
+        if near:
+            text += f"; did you mean `{near}`?"
+        elif names:
+            text += f"; there are {len(names)}, the newest is `{names[-1]}`"
+        else:
+            text += "; there are no runs: make one with `collect demo` or `collect run`"
+        super().__init__(text)
+
+
+class ViewError(AnalyzeError):
+    """A SQL view could not be created or read."""
+
+    def __init__(self, view: str, reason: str) -> None:
+        super().__init__(f"view `{view}`: {reason}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word most like `word`, or None when none is near."""
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None

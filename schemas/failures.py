@@ -1,0 +1,103 @@
+"""Every way a trial can fail, in one table: what it is called, whose fault it is, what follows.
+
+Decision A5: `availability_status` says whether the provider served us, not whether the model did
+well. A failure of the model keeps `ok`. Decision A6: the cause decides what counts against it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+AvailabilityStatus = Literal["ok", "skipped_unavailable", "auth_error", "rate_limited", "error"]
+TrialStatus = Literal["success", "failed", "timed_out", "invalid", "provider_error"]
+Cause = Literal["model", "provider", "infrastructure", "harness", "configuration"]
+
+
+@dataclass(frozen=True)
+class FailureClass:
+    """What one failure_type means for the trial that ended with it."""
+
+    availability_status: AvailabilityStatus
+    status: TrialStatus
+    cause: Cause
+    retryable: bool
+
+    @property
+    def counts_against_model(self) -> bool:
+        """Return whether the trial is a failed one rather than one without a verdict."""
+        return self.cause == "model"
+
+
+FAILURES: MappingProxyType[str, FailureClass] = MappingProxyType(
+    {
+        # the model's own
+        "empty_response": FailureClass("ok", "invalid", "model", retryable=False),
+        "output_truncated": FailureClass("ok", "failed", "model", retryable=False),
+        "max_turns_exceeded": FailureClass("ok", "failed", "model", retryable=False),
+        "tool_calls_not_supported": FailureClass("ok", "invalid", "model", retryable=False),
+        "timeout": FailureClass("error", "timed_out", "model", retryable=True),
+        # the provider's
+        "invalid_response": FailureClass("error", "provider_error", "provider", retryable=False),
+        "stream_interrupted": FailureClass("error", "provider_error", "provider", retryable=True),
+        # between us and the provider
+        "connection_error": FailureClass(
+            "skipped_unavailable", "provider_error", "infrastructure", retryable=True
+        ),
+        "cli_missing": FailureClass(
+            "skipped_unavailable", "failed", "infrastructure", retryable=False
+        ),
+        "cli_error": FailureClass("error", "failed", "infrastructure", retryable=False),
+        "container_error": FailureClass("error", "failed", "infrastructure", retryable=True),
+        "sandbox_missing": FailureClass(
+            "skipped_unavailable", "failed", "infrastructure", retryable=False
+        ),
+        # what the user wrote
+        "api_key_missing": FailureClass("auth_error", "failed", "configuration", retryable=False),
+        "config_invalid": FailureClass("error", "invalid", "configuration", retryable=False),
+        "invalid_messages": FailureClass("error", "invalid", "configuration", retryable=False),
+        "hooks_disabled": FailureClass("error", "failed", "configuration", retryable=False),
+        # ours
+        "exception": FailureClass("error", "failed", "harness", retryable=False),
+    }
+)
+
+UNACCEPTED_TIMEOUT = FailureClass("error", "timed_out", "provider", retryable=True)
+"""A time-out before the endpoint had taken the whole request: not the model's (decision A6)."""
+
+RETRYABLE_HTTP = frozenset({408, 409, 425, 429})
+"""Client errors worth repeating; every 5xx is as well (decision E6)."""
+
+HTTP_PATTERN = re.compile(r"http_([1-5]\d\d)")
+
+
+def _http_class(code: int) -> FailureClass:
+    if code in {401, 403}:
+        return FailureClass("auth_error", "provider_error", "configuration", retryable=False)
+    if code == 404:
+        return FailureClass(
+            "skipped_unavailable", "provider_error", "configuration", retryable=False
+        )
+    if code == 429:
+        return FailureClass("rate_limited", "provider_error", "provider", retryable=True)
+    retryable = code in RETRYABLE_HTTP or code >= 500
+    return FailureClass("error", "provider_error", "provider", retryable=retryable)
+
+
+def classify(failure_type: str, *, accepted: bool = True) -> FailureClass:
+    """Return what a failure_type means.
+
+    Args:
+        failure_type: one of `FAILURES`, or `http_<code>`.
+        accepted: whether the endpoint had taken the whole request; decides whose a time-out is.
+
+    Raises:
+        KeyError: the name is in no table, which is a mistake of ours.
+    """
+    if match := HTTP_PATTERN.fullmatch(failure_type):
+        return _http_class(int(match.group(1)))
+    if failure_type == "timeout" and not accepted:
+        return UNACCEPTED_TIMEOUT
+    return FAILURES[failure_type]

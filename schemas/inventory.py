@@ -1,0 +1,94 @@
+"""What a run was made with: the machine, the versions, the resources before and after."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from pydantic import Field
+
+from schemas.base import SCHEMA_VERSION, Positive, Record
+
+GroupKey = tuple[str, str, str | None]
+"""(provider, model, thinking_level)."""
+
+
+class Host(Record):
+    """The machine the collector ran on."""
+
+    uname: str
+    python: str
+    cpu_count: int
+    memory_bytes: int
+
+
+class CommandError(Record):
+    """A command of the inventory that gave no answer."""
+
+    error: str
+
+
+class OllamaModel(Record):
+    """One line of `ollama list`."""
+
+    name: str
+    size: str
+
+
+class Inventory(Record):
+    """inventory.json."""
+
+    schema_version: Positive = SCHEMA_VERSION
+    run_id: str
+    created_at: str = Field(description="UTC, ISO 8601, with Z.")
+    host: Host
+    packages: dict[str, str] = Field(description="Versions of benchlake and what it stands on.")
+    ollama_list: str | CommandError
+    ollama_models: tuple[OllamaModel, ...]
+    ollama_store_du: str | CommandError
+    claude_version: str | CommandError
+    keys_present: tuple[str, ...] = Field(description="Names of key variables that are set.")
+
+
+class DiskRoot(Record):
+    """The line of `df -h /`."""
+
+    fs: str
+    size: str
+    used: str
+    avail: str
+    use_pct: str
+
+
+class ResourceSnapshot(Record):
+    """A parsed resources_<tag>_before.txt or _after.txt; what was not printed is null."""
+
+    path: str
+    mem_total: str | None = None
+    mem_used: str | None = None
+    mem_free: str | None = None
+    mem_shared: str | None = None
+    mem_buff_cache: str | None = None
+    mem_available: str | None = None
+    disk_root: DiskRoot | None = None
+    ollama_store_du: str | None = None
+    ollama_ps: tuple[str, ...] = ()
+
+
+def resource_tags(keys: Iterable[GroupKey]) -> dict[GroupKey, str]:
+    """Return the file-name tag of each (provider, model, thinking_level), unique among them.
+
+    `ollama_openai__llama3.2_3b__none`; names that clean up to the same text get a hash each.
+    """
+    cleaned = {
+        key: re.sub(r"[^A-Za-z0-9_.-]+", "_", "__".join((key[0], key[1], key[2] or "none")))
+        for key in keys
+    }
+    tags = list(cleaned.values())
+    return {
+        key: tag
+        if tags.count(tag) == 1
+        else f"{tag}-{hashlib.sha256(repr(key).encode()).hexdigest()[:8]}"
+        for key, tag in cleaned.items()
+    }

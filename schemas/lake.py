@@ -1,0 +1,165 @@
+"""The lake on disk: where files lie, how one is sealed, what is live, and its only writer.
+
+`runs/lake/<table>/month=YYYY-MM/<run_id>-<writer>-<seq>.parquet`. A file is written under a
+temporary name and renamed when it is whole, so a plain glob never meets half a file. Each names
+the bytes and lines of results.jsonl that it covers; the next mirror goes on where they end.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.arrow import arrow_schema
+from schemas.base import SCHEMA_VERSION
+from schemas.errors import UnknownVersion
+from schemas.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
+from schemas.trial import PlannedTrial
+
+TABLES: Mapping[str, pa.Schema] = {
+    "results": arrow_schema(Result, LakeColumns, drop=OUTPUT_FIELDS),
+    "outputs": arrow_schema(Result, LakeColumns, only=(*TRIAL_KEY, *OUTPUT_FIELDS, "record_no")),
+    "events": arrow_schema(Event, LakeColumns, drop=("output_hash",)),
+    "plans": arrow_schema(PlannedTrial),
+}
+"""Every table of the lake and its columns; `month` comes from the folder's name."""
+
+TEXT_TABLES = frozenset({"outputs"})
+"""Compressed lightly: the text of answers is what conversion costs."""
+
+PREFIX = "benchlake."
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The stretch of results.jsonl that a file holds: bytes [start, end), lines (first, last]."""
+
+    start: int
+    end: int
+    lines_before: int
+    lines_after: int
+
+
+@dataclass(frozen=True)
+class LakeFile:
+    """One sealed file."""
+
+    path: Path
+    run_id: str
+    coverage: Coverage
+
+
+def lake_of(runs_dir: Path) -> Path:
+    """Return the lake that belongs to a folder of runs."""
+    return runs_dir / "lake"
+
+
+def month_of(started_at_ms: int) -> str:
+    """Return the partition of a run: the month of its start, UTC, as text."""
+    return datetime.fromtimestamp(started_at_ms / 1000, tz=UTC).strftime("%Y-%m")
+
+
+def live_files(lake: Path, table: str, run_id: str | None = None) -> list[Path]:
+    """Return the sealed files of a table, oldest month first; of one run when it is named."""
+    pattern = (
+        f"{table}/month=*/*.parquet"
+        if run_id is None
+        else (f"{table}/month=*/{_escaped(run_id)}-*.parquet")
+    )
+    files = sorted(lake.glob(pattern))
+    if run_id is None:
+        return files
+    return [path for path in files if path.stem.rsplit("-", 2)[0] == run_id]
+
+
+def _escaped(name: str) -> str:
+    """Return a name with the wildcards of glob taken literally."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+def read_lake_file(path: Path) -> LakeFile:
+    """Read what a sealed file says about itself.
+
+    Raises:
+        UnknownVersion: a newer benchlake wrote it.
+    """
+    raw = pq.ParquetFile(path).schema_arrow.metadata or {}
+    facts = {key.decode(): value.decode() for key, value in raw.items()}
+    version = int(facts[PREFIX + "schema_version"])
+    if version > SCHEMA_VERSION:
+        message = f"{path}: schema_version {version}, this benchlake reads up to {SCHEMA_VERSION}"
+        raise UnknownVersion(message)
+    numbers = (int(number) for number in facts[PREFIX + "coverage"].split())
+    return LakeFile(path, facts[PREFIX + "run_id"], Coverage(*numbers))
+
+
+class LakeWriter:
+    """Seals files for one run; every file name is unique, so writers never meet."""
+
+    def __init__(self, lake: Path, run_id: str, month: str) -> None:
+        self.lake = lake
+        self.run_id = run_id
+        self.month = month
+        self._writer = uuid.uuid4().hex[:12]
+        self._seq = 0
+
+    def next_sequence(self) -> None:
+        """Begin the next batch: the files of one batch share a sequence number."""
+        self._seq += 1
+
+    def seal(self, table: str, rows: list[dict[str, Any]], coverage: Coverage) -> Path:
+        """Write rows as one sealed file of a table and return its path.
+
+        Temporary name, fsync, rename, fsync of the folder: after a crash the file is whole or
+        not there.
+        """
+        facts = {
+            PREFIX + "schema_version": str(SCHEMA_VERSION),
+            PREFIX + "run_id": self.run_id,
+            PREFIX + "coverage": (
+                f"{coverage.start} {coverage.end} {coverage.lines_before} {coverage.lines_after}"
+            ),
+        }
+        schema = TABLES[table].with_metadata(facts)
+        folder = self.lake / table / f"month={self.month}"
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
+        temporary = folder / f".tmp-{uuid.uuid4().hex}"
+        try:
+            pq.write_table(
+                pa.Table.from_pylist(rows, schema=schema),
+                temporary,
+                compression="zstd",
+                compression_level=1 if table in TEXT_TABLES else 3,
+            )
+            _fsync(temporary)
+            temporary.rename(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _fsync(folder)
+        return target
+
+
+def _fsync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def covered_until(files: Iterable[LakeFile]) -> Coverage:
+    """Return the stretch from byte 0 that the files cover without a gap."""
+    end, lines = 0, 0
+    for file in sorted(files, key=lambda file: file.coverage.start):
+        if file.coverage.start == end:
+            end, lines = file.coverage.end, file.coverage.lines_after
+    return Coverage(0, end, 0, lines)

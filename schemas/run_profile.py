@@ -1,0 +1,57 @@
+"""A run profile: how the requests of a run are made, and how often."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.base import Count, NonEmpty, Positive, Record, SchemaVersion, Slug, Unit
+
+
+class RunnerSettings(Record):
+    """What a request is sent with; a setting left out is the server's own default."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    max_tokens: Positive | None = None
+    seed: int | None = Field(default=None, description="Sent as it is with every repetition.")
+    seed_per_repetition: bool | None = Field(
+        default=None, description="Repetition r is sent `seed` + r - 1, so that samples differ."
+    )
+    timeout_seconds: Annotated[int, Field(ge=1), Unit("s")] | None = Field(
+        default=None, description="Wall clock of one request."
+    )
+    retries: Count | None = Field(default=None, description="Repeats after a transient failure.")
+    max_turns: Positive | None = Field(
+        default=None, description="Tool-use turns before a final answer is forced."
+    )
+    stream: bool | None = Field(default=None, description="Needed for the time to first token.")
+
+
+DEFAULT_SETTINGS = RunnerSettings(
+    seed_per_repetition=False, timeout_seconds=30, retries=5, max_turns=8, stream=True
+)
+"""Decision E6; what is null here is left to the server."""
+
+
+class ExecutionPolicy(Record):
+    """How many at once, how often, and when to stop."""
+
+    max_concurrency: Positive = 1
+    run_repetitions: Positive = 1
+    fail_fast: bool = Field(default=False, description="Stop after the first trial that fails.")
+    stop_on_runner_error: bool = Field(
+        default=True, description="Stop a model after an error no retry can mend."
+    )
+
+
+class RunProfile(Record):
+    """One `configs/run_profiles/<run_profile_id>.yaml`."""
+
+    schema_version: SchemaVersion
+    run_profile_id: Slug
+    title: NonEmpty
+    runner_defaults: RunnerSettings = Field(default_factory=RunnerSettings)
+    model_overrides: dict[Slug, RunnerSettings] = Field(default_factory=dict)
+    execution_policy: ExecutionPolicy = Field(default_factory=ExecutionPolicy)

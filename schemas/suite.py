@@ -1,0 +1,63 @@
+"""A suite: which models are asked which cases."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from pydantic import Field
+
+from schemas.base import Metadata, NonEmpty, OpenRecord, Positive, Record, SchemaVersion, Slug
+
+Transport = Literal[
+    "ollama_openai", "openai_chat", "openai_responses", "openrouter", "claude_code_cli"
+]
+TRANSPORTS: tuple[str, ...] = get_args(Transport)
+
+
+class ModelConfig(OpenRecord):
+    """One model of a suite; any further field is a runner setting or passed through."""
+
+    model_id: Slug = Field(description="Local name, used in paths and reports.")
+    label: str | None = Field(default=None, description="Name for people.")
+    requested_model: NonEmpty | None = Field(default=None, description="What the server is asked.")
+    openrouter_model: NonEmpty | None = Field(default=None, description="Second choice of name.")
+    provider: NonEmpty | None = Field(
+        default=None, description="A transport, or a vendor prefix on OpenRouter; none: openrouter."
+    )
+    model_name: NonEmpty | None = Field(default=None, description="Third choice, with `provider`.")
+    base_url: NonEmpty | None = Field(default=None, description="Instead of the transport's own.")
+    api_key_env: NonEmpty | None = Field(
+        default=None, description="Environment variable that holds the key; never the key itself."
+    )
+    thinking_level: NonEmpty | None = Field(
+        default=None, description="Reasoning effort, as the model's server names it."
+    )
+    max_concurrency: Positive | None = Field(
+        default=None, description="Requests in flight to this model; at most the profile's."
+    )
+    request_options: dict[str, Any] = Field(
+        default_factory=dict, description="Merged into every request body as they stand."
+    )
+
+
+class CaseSelection(Record):
+    """Which cases a suite takes; without ids and tags, every case."""
+
+    include_case_ids: tuple[Slug, ...] = ()
+    exclude_case_ids: tuple[Slug, ...] = ()
+    include_tags: tuple[NonEmpty, ...] = ()
+    exclude_tags: tuple[NonEmpty, ...] = ()
+
+
+class Suite(Record):
+    """One `configs/suites/<suite_id>.yaml`."""
+
+    schema_version: SchemaVersion
+    suite_id: Slug
+    title: NonEmpty
+    models: tuple[ModelConfig, ...] = ()
+    case_selection: CaseSelection = Field(default_factory=CaseSelection)
+    prompt_lists: tuple[NonEmpty, ...] = Field(
+        default=(), description="JSON or JSONL prompt lists, relative to the suite file."
+    )
+    metadata: Metadata = Field(default_factory=dict)

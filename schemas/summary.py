@@ -1,0 +1,133 @@
+"""summary.json: the run in numbers, one group per (provider, model, thinking_level, model_id)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.base import SCHEMA_VERSION, Count, Millis, Positive, Rate, Record, Usd
+from schemas.inventory import ResourceSnapshot
+
+TierLabel = Literal[
+    "Tier 1 (Tool-Capable)",
+    "Tier 2 (Tool-Capable but Inconsistent)",
+    "Tier 3 (Tool-Incapable)",
+]
+
+
+class Interval(Record):
+    """A confidence interval of a rate, and how it was made."""
+
+    low: Rate
+    high: Rate
+    method: Literal["wilson_clustered"] = "wilson_clustered"
+    n_cases: Count
+    n_trials: Count
+    n_eff: float = Field(description="Effective number of independent trials.")
+
+
+class Supported(Record):
+    """Whether enough trials stand behind each percentile: n (1 - q) >= 5."""
+
+    p50: bool
+    p95: bool
+    p99: bool
+
+
+class Percentiles(Record):
+    """Of successful trials, by linear interpolation; null when there are none."""
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    mean: float | None
+    n: Count
+    supported: Supported
+
+
+class TokenTotals(Record):
+    """Sums over the trials that reported them; null when none did."""
+
+    input: Count | None
+    output: Count | None
+    reasoning: Count | None
+    cached_input: Count | None
+    n_known: Count = Field(description="Trials that reported input and output tokens.")
+
+
+class ToolUse(Record):
+    """How often an expected tool was invoked, and the routing tier that follows."""
+
+    n: Count = Field(description="Trials with expected tools and availability ok.")
+    rate: Rate | None
+    ci95: Interval | None
+    tier: Literal[1, 2, 3] | None = Field(description="Null: unrated, no such trial.")
+    tier_label: TierLabel | None
+    tier_confident: bool | None = Field(description="The whole interval lies inside the tier.")
+
+
+class PassK(Record):
+    """pass@k (at least one of k passes) or pass^k (all of k pass), mean over cases."""
+
+    k: Positive
+    value: Rate
+    ci95: Interval | None
+    n_cases: Count = Field(description="Cases with at least k independent scored trials.")
+    n_cases_short: Count = Field(description="Cases left out because they have fewer.")
+
+
+class GroupSummary(Record):
+    """One model as it was run: the document's fields first, then ours."""
+
+    provider: str
+    model: str
+    thinking_level: str | None
+    n_total: Count = Field(description="Trials with a result.")
+    n_ok: Count
+    n_success: Count
+    n_skipped_unavailable: Count
+    n_rate_limited: Count
+    n_error: Count
+    success_rate_ok: Rate | None = Field(description="n_success / n_ok.")
+    objective_pass_rate: Rate | None = Field(description="Validator passes among successes.")
+    wall_clock_ms: Millis | None
+    latency_ms: Percentiles = Field(description="e2e_ms of successes.")
+    resources_before: ResourceSnapshot | None
+    resources_after: ResourceSnapshot | None
+
+    model_id: str
+    n_planned: Count
+    n_scorable: Count = Field(
+        description="Planned trials that can get a verdict: a case without a check cannot."
+    )
+    n_auth_error: Count
+    passed_rate: Rate | None = Field(description="Passed among trials with a verdict.")
+    passed_ci95: Interval | None
+    score_strict: Rate | None = Field(description="Passed / scorable.")
+    score_available: Rate | None = Field(description="Passed / trials with a verdict.")
+    coverage: Rate | None = Field(description="Trials with a verdict / scorable.")
+    ttft_ms: Percentiles
+    tokens: TokenTotals
+    cost_usd: Usd | None = Field(description="Sum over trials with known cost; null without any.")
+    n_cost_known: Count
+    output_tokens_per_s: float | None = Field(description="Output tokens / e2e of successes.")
+    tool_use: ToolUse
+    repetitions: Count = Field(description="Planned trials of the case that has most.")
+    repetitions_identical: bool | None = Field(
+        description="At least 95 % of repeated cases gave byte-identical answers."
+    )
+    pass_at_k: tuple[PassK, ...]
+    pass_hat_k: tuple[PassK, ...]
+    n_timeout: Count
+    failures: dict[str, Count] = Field(description="Trials by failure_type.")
+
+
+class RunSummary(Record):
+    """summary.json: a function of the run's data, byte for byte."""
+
+    schema_version: Positive = SCHEMA_VERSION
+    generated_at: str | None = Field(description="The run's last ended_at_ms, as UTC ISO 8601.")
+    run_id: str
+    run_wall_clock_ms: Millis | None
+    models: tuple[GroupSummary, ...]

@@ -1,0 +1,146 @@
+"""The `analyze` command as a user meets it: in its own process, from any folder."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import analyze.cli
+from schemas.errors import AnalyzeError
+
+ROOT = Path(analyze.cli.__file__).parents[1]
+
+SCRIPT = "from analyze.cli import main\nmain()\n"
+"""What an installed console script does; its own folder comes first on the path."""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Return a runner of the console script; keyword: the folder it is called from."""
+    script = tmp_path / "bin" / "analyze"
+    script.parent.mkdir()
+    script.write_text(SCRIPT)
+
+    def call(*args, cwd=tmp_path, python=(str(script),)):
+        return subprocess.run(
+            [sys.executable, "-W", "error", *python, *args],
+            cwd=cwd,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture
+def finished(run):
+    for n in range(3):
+        run.result(run.plan(f"c{n}"))
+    run.write()
+    return run
+
+
+def test_summarize_prints_the_table_then_the_paths(command, finished):
+    done = command("summarize", "run-1")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    written = (finished.path / "summary.md").read_text(encoding="utf-8")
+    assert done.stdout == written + "runs/run-1/summary.json\nruns/run-1/summary.md\n"
+
+
+def test_json_is_the_file_and_nothing_else(command, finished):
+    done = command("summarize", "latest", "--json", "--runs", str(finished.runs_dir), cwd="/")
+
+    assert done.returncode == 0
+    assert done.stdout == (finished.path / "summary.json").read_text(encoding="utf-8")
+    assert json.loads(done.stdout)["models"][0]["n_success"] == 3
+    assert done.stderr.splitlines() == [
+        str(finished.path / "summary.json"),
+        str(finished.path / "summary.md"),
+    ]
+
+
+def test_folders_of_the_users_own_do_not_shadow_ours(command, finished, tmp_path):
+    for name in ("schemas", "collect", "analyze"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('the wrong one')\n")
+
+    assert command("summarize", "run-1").returncode == 0
+    assert command("summarize", "run-1", python=("-P", "-m", "analyze")).returncode == 0
+
+
+def test_a_run_can_be_named_by_its_folder(command, finished):
+    done = command("summarize", ".", cwd=finished.path)
+
+    assert done.returncode == 0
+    assert str(finished.path / "summary.json") in done.stdout
+    assert (finished.runs_dir / "lake" / "results").is_dir()
+
+
+def test_unknown_run_is_a_usage_error_that_names_the_nearest(command, finished):
+    done = command("summarize", "run-2")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: no run `run-2` in runs; did you mean `run-1`?\n"
+
+
+def test_skipped_lines_are_warnings(command, finished):
+    finished.lines[1:1] = [b"broken\n"] * 30
+    finished.write()
+
+    done = command("summarize", "run-1")
+    warnings = done.stderr.splitlines()
+
+    assert done.returncode == 0
+    assert len(warnings) == 21
+    assert warnings[0].startswith("warning: ")
+    assert "results.jsonl:2: " in warnings[0]
+    assert warnings[-1] == "warning: and 10 more"
+
+
+def test_help_loads_no_engine(command):
+    probe = (
+        "import sys\n"
+        "from analyze.cli import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'duckdb', 'pyarrow', 'pydantic', 'numpy', 'polars', 'altair'}\n"
+        "sys.exit(' '.join(sorted(heavy & set(sys.modules))) or None)\n"
+    )
+    done = command(python=("-c", probe))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "summarize" in done.stdout
+
+
+def test_without_arguments_there_is_help(command):
+    done = command()
+
+    assert "Usage" in done.stdout + done.stderr
+    assert "summarize" in done.stdout + done.stderr
+
+
+def test_folder_that_cannot_be_written_still_shows_the_table(finished, monkeypatch, capsys):
+    def refuse(*_):
+        message = "no writing here"
+        raise AnalyzeError(message)
+
+    monkeypatch.setattr("analyze.summarize.write_files", refuse)
+    monkeypatch.setattr(
+        "sys.argv", ["analyze", "summarize", "run-1", "--runs", str(finished.runs_dir)]
+    )
+
+    with pytest.raises(SystemExit) as ended:
+        analyze.cli.main()
+
+    out, err = capsys.readouterr()
+    assert ended.value.code == 1
+    assert out.startswith("# Benchmark summary\n")
+    assert err == "error: no writing here\n"

@@ -1,0 +1,83 @@
+"""summary.json is a function of the data: not of row order, threads, files or the clock."""
+
+import json
+import random
+
+import pyarrow.parquet as pq
+import pytest
+
+from analyze.summarize import summarize_run, summary_json, write_summary
+from schemas.lake import Coverage, LakeWriter, live_files, month_of
+from schemas.mirror import mirror_run
+from schemas.summary import GroupSummary, RunSummary
+
+FAILURES = (None, None, None, "timeout", "http_429", "empty_response")
+
+
+@pytest.fixture
+def mirrored(run):
+    """A run of 240 trials with uneven numbers, in the lake."""
+    dice = random.Random(11)
+    for n in range(240):
+        level = None if n % 2 else "low"
+        trial = run.plan(
+            f"c{n // 2 % 30}",
+            1 + n // 60,
+            model_id=f"m{n % 2}",
+            thinking_level=level,
+            expected_tools=("free",) if n % 3 else (),
+        )
+        run.result(
+            trial,
+            failure_type=dice.choice(FAILURES),
+            e2e_ms=dice.randrange(10, 90_000),
+            cost_usd=dice.random() / 7,
+            tool_use_success=dice.random() < 0.7,
+            raw_output=dice.choice("abc"),
+        )
+    run.write()
+    mirror_run(run.path, run.lake)
+    return run
+
+
+def relaid(run, lake, files, seed):
+    """Return another lake with the same rows in another order, spread over several files."""
+    writer = LakeWriter(lake, run.run_id, month_of(run.started_at_ms))
+    for table in ("results", "plans"):
+        (path,) = live_files(run.lake, table, run.run_id)
+        rows = pq.ParquetFile(path).read().to_pylist()
+        random.Random(seed).shuffle(rows)
+        for n in range(files):
+            writer.next_sequence()
+            writer.seal(table, rows[n::files], Coverage(n, n + 1, n, n + 1))
+    return lake
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("files", [1, 7])
+def test_bytes_do_not_depend_on_order_threads_or_files(mirrored, tmp_path, threads, files):
+    expected = summary_json(summarize_run(mirrored.path, mirrored.lake))
+    lake = relaid(mirrored, tmp_path / "other", files, seed=files * 10 + threads)
+
+    assert summary_json(summarize_run(mirrored.path, lake, threads=threads)) == expected
+
+
+def test_files_are_whole_and_the_same_when_written_again(mirrored):
+    paths = write_summary(mirrored.path, mirrored.lake)
+    first = [path.read_bytes() for path in paths]
+    again = write_summary(mirrored.path, mirrored.lake)
+
+    assert paths == (mirrored.path / "summary.json", mirrored.path / "summary.md")
+    assert [path.read_bytes() for path in again] == first
+    assert all(text.endswith(b"\n") and not text.endswith(b"\n\n") for text in first)
+    assert list(mirrored.path.glob(".tmp-*")) == []
+
+
+def test_file_has_the_fields_of_the_declaration_in_their_order(mirrored):
+    text = write_summary(mirrored.path, mirrored.lake)[0].read_text(encoding="utf-8")
+    document = json.loads(text)
+
+    assert list(document) == list(RunSummary.model_fields)
+    assert list(document["models"][0]) == list(GroupSummary.model_fields)
+    assert text.startswith('{\n  "schema_version": 1,\n  "generated_at": "')
+    assert RunSummary.model_validate_json(text) == summarize_run(mirrored.path, mirrored.lake)

@@ -1,0 +1,80 @@
+"""A small project on disk that tests bend to their needs."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from collect.config import load_inputs
+
+
+class Project:
+    """Writes YAML files of a project and loads them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / ".git").mkdir()
+        for folder in ("cases", "suites", "run_profiles"):
+            (root / "configs" / folder).mkdir(parents=True)
+        self.suite_path = root / "configs" / "suites" / "s.yaml"
+        self.profile_path = root / "configs" / "run_profiles" / "p.yaml"
+        self.suite()
+        self.profile()
+
+    def write(self, relative, data):
+        path = self.root / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(data if isinstance(data, str) else yaml.safe_dump(data, sort_keys=False))
+        return path
+
+    def case(self, case_id="one", group="group", **fields):
+        base = {
+            "schema_version": 1,
+            "case_id": case_id,
+            "title": f"Case {case_id}",
+            "runner": {"type": "llm_probe"},
+            "input": {"messages": [{"role": "user", "content": f"Say {case_id}."}]},
+        }
+        return self.write(f"configs/cases/{group}/{case_id}/test.yaml", base | fields)
+
+    def suite(self, **fields):
+        base = {
+            "schema_version": 1,
+            "suite_id": "s",
+            "title": "Suite",
+            "models": [
+                {
+                    "model_id": "m",
+                    "provider": "ollama_openai",
+                    "requested_model": "real-m",
+                    "base_url": "http://127.0.0.1:9/v1",
+                }
+            ],
+        }
+        return self.write("configs/suites/s.yaml", base | fields)
+
+    def model(self, **fields):
+        self.suite(
+            models=[{"model_id": "m", "provider": "ollama_openai", "requested_model": "r"} | fields]
+        )
+
+    def profile(self, **fields):
+        base = {"schema_version": 1, "run_profile_id": "p", "title": "Profile"}
+        return self.write("configs/run_profiles/p.yaml", base | fields)
+
+    def prompts(self, name, prompts):
+        return self.write(f"configs/suites/{name}", json.dumps(prompts))
+
+    def load(self, suite="s", profile="p", working_dir=None, **options):
+        return load_inputs(suite, profile, working_dir=working_dir or self.root, **options)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """An empty project with a suite `s` of one model and a run profile `p`."""
+    for name in ("OLLAMA_OPENAI_BASE", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    root = tmp_path / "project"
+    root.mkdir()
+    return Project(root)

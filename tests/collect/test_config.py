@@ -1,0 +1,344 @@
+"""Suites, run profiles and cases: what they mean, and how they explain their mistakes."""
+
+import json
+
+import pytest
+
+from schemas.errors import ConfigError
+
+
+def said(project, **options):
+    with pytest.raises(ConfigError) as caught:
+        project.load(**options)
+    return str(caught.value)
+
+
+def ids(project):
+    return [case.case_id for case in project.load().cases]
+
+
+# ---- references
+
+
+def test_ids_and_paths_name_the_same_file(project):
+    project.case()
+
+    by_id = project.load("s", "p")
+    by_path = project.load("configs/suites/s.yaml", "./configs/run_profiles/p.yaml")
+
+    assert by_id.suite == by_path.suite
+    assert by_id.profile == by_path.profile
+
+
+def test_the_project_is_found_from_a_folder_below(project):
+    project.case()
+    below = project.root / "a" / "b"
+    below.mkdir(parents=True)
+
+    assert [case.case_id for case in project.load(working_dir=below).cases] == ["one"]
+
+
+def test_the_search_for_a_project_stops_at_a_repository(project):
+    inner = project.root / "inner"
+    (inner / ".git").mkdir(parents=True)
+
+    assert "no `configs` folder here or above" in said(project, working_dir=inner)
+
+
+def test_an_unknown_id_names_the_nearest(project):
+    project.write("configs/suites/starter.yaml", "schema_version: 1\n")
+    project.case()
+
+    assert "did you mean `starter`?" in said(project, suite="startr")
+
+
+def test_an_id_must_equal_its_files_name(project):
+    project.case()
+    project.suite(suite_id="other")
+
+    assert "s.yaml:2: `suite_id`: differs from the file's name `s`; found `other`" in said(project)
+
+
+def test_a_case_id_must_equal_its_folder(project):
+    project.case("one", case_id_written="x")
+    text = said(project)
+    assert "`case_id_written`: unknown key" in text
+
+    project.case("two")
+    path = project.case("one")
+    path.write_text(path.read_text().replace("case_id: one", "case_id: uno"))
+
+    assert "`case_id`: differs from its folder; found uno" in said(project)
+
+
+# ---- mistakes name file, line, key, found, allowed and nearest
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"titel": "x"}, "`titel`: unknown key; did you mean `title`?"),
+        ({"tags": "smoke"}, "`tags`: should be a valid array; found `smoke`"),
+        ({"schema_version": True}, "`schema_version`: must be the integer 1; found `true`"),
+        ({"schema_version": 1.0}, "`schema_version`: must be the integer 1; found `1.0`"),
+        ({"schema_version": "1"}, "`schema_version`: must be the integer 1; found `1`"),
+        ({"schema_version": 2}, "`schema_version`: must be the integer 1; found `2`"),
+        ({"runner": {"type": "llmprobe"}}, "did you mean `llm_probe`?"),
+        ({"runner": {"type": "openclaw"}}, "openclaw runner is not part of this version"),
+        ({"runner": {"type": "llm_probe", "temprature": 0}}, "did you mean `temperature`?"),
+        ({"runner": {"type": "llm_probe", "temperature": 3}}, "`runner.temperature`"),
+        ({"validator": {"type": "exakt", "value": "x"}}, "did you mean `exact`?"),
+        ({"validator": {"value": "x"}}, "required key `type` is missing"),
+        ({"validator": {"type": "exact"}}, "`validator.value`: required key is missing"),
+        ({"validator": {"type": "exact", "value": 5}}, "`validator.value`"),
+        ({"validator": {"type": "one_of", "values": []}}, "`validator.values`"),
+        ({"validator": {"type": "regex_fullmatch", "pattern": "("}}, "`validator.pattern`"),
+        ({"validator": {"type": "exact", "value": "x", "vlue": 1}}, "did you mean `value`?"),
+        ({"input": {"messages": []}}, "a case needs at least one message"),
+        ({"input": {"messages": [{"role": "user"}]}}, "exactly one of `content` and `source`"),
+        ({"input": {"messages": [{"role": "boss", "content": "x"}]}}, "`input.messages[0].role`"),
+        (
+            {"input": {"messages": [], "context": {"llm_probe": {"tools": ["exec_shell"]}}}},
+            "`input.context.llm_probe.tools`: tools are not part of this version",
+        ),
+        (
+            {
+                "input": {
+                    "messages": [{"role": "user", "content": "x"}],
+                    "turns": [{"role": "user", "content": "y"}],
+                }
+            },
+            "only openclaw cases have turns",
+        ),
+    ],
+)
+def test_a_mistake_in_a_case_is_explained(project, fields, message):
+    path = project.case(**fields)
+
+    text = said(project)
+
+    assert message in text
+    assert f"{path}:" in text
+
+
+def test_a_message_says_where_in_the_file(project):
+    path = project.case()
+    path.write_text(path.read_text() + "validator:\n  type: max_words\n  value: -1\n")
+    line = path.read_text().splitlines().index("  value: -1") + 1
+
+    assert f"{path}:{line}: `validator.value`: should be greater than" in said(project)
+
+
+def test_all_problems_of_all_files_come_together(project):
+    project.case("one", titel="x")
+    project.case("two", tgas=[])
+    project.suite(models=[])
+
+    text = said(project)
+
+    assert "titel" in text
+    assert "tgas" in text
+    assert "the suite has no models" in text
+
+
+def test_a_file_that_is_a_list_is_refused(project):
+    project.case()
+    project.write("configs/suites/s.yaml", "- 1\n")
+
+    assert "must hold a mapping at its top level; found list" in said(project)
+
+
+# ---- files a case names
+
+
+def test_attachments_go_before_the_first_user_message_in_their_envelope(project):
+    project.case(
+        input={
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "Summarise."},
+            ],
+            "attachments": ["notes.txt"],
+        }
+    )
+    project.write("configs/cases/group/one/notes.txt", "first\nsecond")
+
+    (case,) = project.load().cases
+
+    assert [message["role"] for message in case.messages] == ["system", "user", "user"]
+    assert case.messages[1]["content"] == (
+        "Attached context file: notes.txt\n--- BEGIN ATTACHMENT notes.txt ---\n"
+        "first\nsecond\n--- END ATTACHMENT notes.txt ---"
+    )
+
+
+@pytest.mark.parametrize("name", ["m.yaml", "m.json"])
+def test_a_source_holds_one_message_or_a_list(project, name):
+    messages = [{"role": "system", "content": "a"}, {"role": "user", "content": "b", "name": "n"}]
+    source = [{"role": "user", "source": {"path": name}}]
+    project.case(input={"messages": source})
+    project.write(f"configs/cases/group/one/{name}", json.dumps(messages))
+    assert list(project.load().cases[0].messages) == messages
+
+    project.write(f"configs/cases/group/one/{name}", json.dumps(messages[0]))
+    assert list(project.load().cases[0].messages) == messages[:1]
+
+
+@pytest.mark.parametrize("place", ["../two/secret.txt", "/etc/passwd", "link.txt"])
+def test_a_file_outside_the_cases_folder_is_refused(project, place):
+    project.case(input={"messages": [{"role": "user", "content": "x"}], "attachments": [place]})
+    outside = project.write("configs/cases/group/two/secret.txt", "secret")
+    (project.root / "configs/cases/group/one/link.txt").symlink_to(outside)
+
+    assert "`input.attachments[0]`: leaves the case's folder" in said(project)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "no such file"), (b"\xff", "is not UTF-8 text")]
+)
+def test_a_bad_attachment_is_found_at_load_time(project, content, message):
+    project.case(input={"messages": [{"role": "user", "content": "x"}], "attachments": ["a.txt"]})
+    if content is not None:
+        (project.root / "configs/cases/group/one/a.txt").write_bytes(content)
+
+    assert message in said(project)
+
+
+# ---- selection
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        ({}, ["a", "b", "c"]),
+        ({"include_case_ids": ["b"]}, ["b"]),
+        ({"include_tags": ["x"]}, ["a", "b"]),
+        ({"include_tags": ["x"], "exclude_tags": ["y"]}, ["a"]),
+        ({"include_tags": ["x"], "exclude_case_ids": ["a"]}, ["b"]),
+        ({"include_case_ids": ["c"], "include_tags": ["x"]}, ["a", "b", "c"]),
+        ({"include_case_ids": ["b"], "exclude_tags": ["y"]}, ["b"]),
+        ({"exclude_case_ids": ["b"]}, ["a", "c"]),
+        ({"exclude_tags": ["x"]}, ["c"]),
+    ],
+)
+def test_selection_follows_its_ranking(project, selection, expected):
+    project.case("a", tags=["x"])
+    project.case("b", tags=["x", "y"])
+    project.case("c", tags=["z"])
+    project.suite(case_selection=selection)
+
+    assert ids(project) == expected
+
+
+def test_an_id_both_included_and_excluded_stays_in_with_a_warning(project):
+    project.case("a")
+    project.suite(case_selection={"include_case_ids": ["a"], "exclude_case_ids": ["a"]})
+
+    inputs = project.load()
+
+    assert [case.case_id for case in inputs.cases] == ["a"]
+    assert "both included and excluded" in inputs.warnings[0]
+
+
+@pytest.mark.parametrize("name", ["include_case_ids", "exclude_case_ids"])
+def test_an_unknown_id_in_either_list_is_an_error(project, name):
+    project.case("alpha")
+    project.suite(case_selection={name: ["alpah"]})
+
+    assert "no case has this id; found `alpah`; did you mean `alpha`?" in said(project)
+
+
+def test_a_broken_case_breaks_only_suites_that_select_it(project):
+    project.case("good", tags=["g"])
+    project.case("bad", tags=["b"], titel="x")
+    project.suite(case_selection={"include_tags": ["g"]})
+    assert ids(project) == ["good"]
+
+    project.suite(case_selection={"include_tags": ["b"]})
+    assert "titel" in said(project)
+
+
+def test_a_case_that_cannot_be_parsed_counts_as_selected_by_tag(project):
+    project.case("good", tags=["g"])
+    project.write("configs/cases/group/torn/test.yaml", "tags: [g\n")
+    project.suite(case_selection={"include_case_ids": ["good"]})
+    assert ids(project) == ["good"]
+
+    project.suite(case_selection={"include_tags": ["g"]})
+    assert "is not valid YAML" in said(project)
+
+
+def test_cases_lie_at_depth_one_or_two(project):
+    project.case("a", group=".")
+    project.case("b", group="g")
+    project.case("c", group="g/h")
+
+    assert ids(project) == ["a", "b"]
+
+
+def test_a_case_id_used_twice_is_an_error(project):
+    project.case("a", group="g")
+    project.case("a", group="h")
+
+    assert "case_id `a` is also that of" in said(project)
+
+
+def test_a_suite_without_cases_is_an_error(project):
+    assert "the suite selects no case" in said(project)
+
+
+# ---- prompt lists
+
+
+def test_a_prompt_list_alone_is_the_whole_suite(project):
+    project.case("of_the_project")
+    prompts = [
+        {"id": "P0", "name": "heartbeat", "prompt": "Say OK.", "validator": {"type": "noop"}},
+        {"id": "P 1!", "prompt": "Free?", "expected_tool_calls": ["free"], "variant": "enhanced"},
+    ]
+    project.prompts("list.json", prompts)
+    project.suite(prompt_lists=["list.json"])
+
+    first, second = project.load().cases
+
+    assert (first.case_id, first.prompt_id, first.prompt_name) == ("p0", "P0", "heartbeat")
+    assert (second.case_id, second.prompt_id, second.prompt_name) == ("p_1", "P 1!", None)
+    assert second.expected_tools == ("free",)
+    assert second.tags == ("enhanced",)
+
+
+def test_several_lists_get_their_stems_as_prefix(project):
+    project.prompts("one.json", [{"id": "P0", "prompt": "a"}])
+    project.write("configs/suites/two.jsonl", '{"id": "P0", "prompt": "b"}\n\n')
+    project.suite(prompt_lists=["one.json", "two.jsonl"])
+
+    assert ids(project) == ["one--p0", "two--p0"]
+
+
+def test_lists_and_cases_go_together_when_the_suite_selects(project):
+    project.case("mine", tags=["t"])
+    project.prompts("list.json", [{"id": "P0", "prompt": "a"}, {"id": "P1", "prompt": "b"}])
+    project.suite(
+        prompt_lists=["list.json"],
+        case_selection={"include_tags": ["t"], "exclude_case_ids": ["p1"]},
+    )
+
+    assert ids(project) == ["mine", "p0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "is not valid JSON"),
+        ('{"id": "a"}', "should be a valid array"),
+        ('[{"id": "a"}]', "`[0].prompt`: required key is missing"),
+        ('[{"id": "a", "prompt": "x", "validator": {"type": "regexp"}}]', "unknown value"),
+        ('[{"id": "A", "prompt": "x"}, {"id": "a", "prompt": "y"}]', "case_id `a`, as `A` does"),
+        ("[]", "the suite selects no case"),
+    ],
+)
+def test_a_mistake_in_a_prompt_list_is_explained(project, text, message):
+    project.write("configs/suites/list.json", text)
+    project.suite(prompt_lists=["list.json"])
+
+    assert message in said(project)

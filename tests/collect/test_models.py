@@ -1,0 +1,254 @@
+"""Where a model is asked, which key may go there, and which layer set each setting."""
+
+import pytest
+
+from collect.config.transports import distance, looks_like_transport
+from schemas.errors import ConfigError
+
+
+def said(project, **options):
+    with pytest.raises(ConfigError) as caught:
+        project.load(**options)
+    return str(caught.value)
+
+
+def model(project, **options):
+    (resolved,) = project.load(**options).models
+    return resolved
+
+
+# ---- transports
+
+
+def test_a_transport_has_its_usual_address(project, monkeypatch):
+    project.case()
+    project.model()
+    assert model(project).base_url == "http://localhost:11434/v1"
+
+    monkeypatch.setenv("OLLAMA_OPENAI_BASE", "http://127.0.0.1:1234/v1/")
+    assert model(project).base_url == "http://127.0.0.1:1234/v1"
+
+    project.model(base_url="http://[::1]:5/v1")
+    assert model(project).base_url == "http://[::1]:5/v1"
+    assert model(project).is_loopback
+
+
+@pytest.mark.parametrize(
+    "provider",
+    ["ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "responses", "ollama_openia",
+     "openai_caht", "open_router", "Ollama", "lm-studio", "llama.cpp"],
+)  # fmt: skip
+def test_a_typing_error_never_becomes_a_vendor_in_a_paid_cloud(project, provider):
+    project.case()
+    project.model(provider=provider)
+
+    assert "looks like the transport or server" in said(project)
+
+
+@pytest.mark.parametrize(
+    "vendor", ["openai", "anthropic", "meta-llama", "qwen", "mistralai", "x-ai"]
+)
+def test_a_vendor_prefix_means_openrouter_which_is_refused_by_name(project, vendor):
+    project.case()
+    project.model(provider=vendor)
+
+    assert looks_like_transport(vendor) is None
+    assert "`models[0].provider`: the transport is not part of this version" in said(project)
+
+
+@pytest.mark.parametrize("provider", ["openai_responses", "openrouter", "claude_code_cli"])
+def test_transports_of_later_versions_are_refused_by_name(project, provider):
+    project.case()
+    project.model(provider=provider)
+
+    assert f"found `{provider}`; allowed: ollama_openai, openai_chat" in said(project)
+
+
+def test_no_provider_means_openrouter_and_says_so(project):
+    project.case()
+    project.suite(models=[{"model_id": "m"}])
+
+    assert "(no provider means OpenRouter)" in said(project)
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        ({"requested_model": "a", "model_name": "b"}, "a"),
+        ({"requested_model": None, "model_name": "b"}, "b"),
+        ({"requested_model": None}, "m"),
+    ],
+)
+def test_the_model_string_follows_the_documents_order(project, names, asked):
+    project.case()
+    project.model(**names)
+
+    assert model(project).model == asked
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "letters"), [("", "abc", 3), ("kitten", "sitting", 3), ("same", "same", 0)]
+)
+def test_distance_counts_letters(one, other, letters):
+    assert distance(one, other) == distance(other, one) == letters
+
+
+def test_two_models_cannot_share_an_id(project):
+    project.case()
+    project.suite(models=[{"model_id": "m", "provider": "ollama_openai"}] * 2)
+
+    assert "`models[1].model_id`: is used twice" in said(project)
+
+
+# ---- keys
+
+
+@pytest.mark.parametrize(
+    ("fields", "hosts", "message"),
+    [
+        ({}, (), "OPENAI_API_KEY is not sent there"),
+        ({"api_key_env": "OPENAI_API_KEY"}, ("h.example",), "a key variable of its own"),
+        ({"api_key_env": "MY_SECRET"}, ("h.example",), "ends in _API_KEY or _TOKEN"),
+        ({"api_key_env": "MY_API_KEY"}, (), "pass `--allow-host h.example`"),
+        ({"api_key_env": "MY_API_KEY"}, ("other.example",), "pass `--allow-host h.example`"),
+        ({"api_key_env": "MY_API_KEY"}, ("h.example",), None),
+        ({"api_key_env": "MY_TOKEN"}, ("H.Example",), None),
+    ],
+)
+def test_a_key_goes_to_another_host_only_when_all_agree(project, fields, hosts, message):
+    project.case()
+    project.model(provider="openai_chat", base_url="https://h.example/v1", **fields)
+
+    if message is None:
+        assert model(project, allowed_hosts=hosts).key_required
+    else:
+        assert message in said(project, allowed_hosts=hosts)
+
+
+@pytest.mark.parametrize(
+    "lookalike",
+    ["https://api.openai.com.evil.example/v1", "https://evil.example/api.openai.com",
+     "http://localhost.evil.example/v1", "http://127.0.0.1.evil.example/v1"],
+)  # fmt: skip
+def test_a_host_that_only_looks_like_ours_gets_no_key(project, lookalike):
+    project.case()
+    project.model(provider="openai_chat", base_url=lookalike)
+
+    assert "is not a host of this transport" in said(project)
+
+
+def test_a_variable_of_the_environment_moves_no_key_either(project, monkeypatch):
+    project.case()
+    project.model(provider="openai_chat")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://evil.example/v1")
+
+    assert "is not a host of this transport" in said(project)
+
+
+def test_a_server_without_a_key_may_be_anywhere(project):
+    project.case()
+    project.model(base_url="http://ollama.lan.example:11434/v1")
+
+    assert not model(project).key_required
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:11434", "ftp://localhost/v1", "http://", "http://u:p@localhost/v1",
+     "http://localhost/v1?key=x", "http://localhost:99999/v1", "http://[::1/v1"],
+)  # fmt: skip
+def test_what_is_no_base_url_is_refused(project, url):
+    project.case()
+    project.model(base_url=url)
+
+    assert "`models[0].base_url`" in said(project)
+
+
+# ---- settings
+
+
+def test_each_setting_knows_the_layer_that_set_it(project):
+    project.case(runner={"type": "llm_probe", "seed": 4})
+    project.profile(
+        runner_defaults={"temperature": 0.1, "max_tokens": 1, "top_p": 0.1, "seed": 1},
+        model_overrides={"m": {"max_tokens": 2, "top_p": 0.2, "seed": 2}},
+    )
+    project.model(top_p=0.3, seed=3)
+
+    inputs = project.load()
+    (resolved,), (case,) = inputs.models, inputs.cases
+    found = {name: (one.value, one.origin) for name, one in resolved.settings.items()}
+
+    assert found["timeout_seconds"] == (30, "default")
+    assert found["retries"] == (5, "default")
+    assert found["max_turns"] == (8, "default")
+    assert found["stream"] == (True, "default")
+    assert found["temperature"] == (0.1, "runner_defaults")
+    assert found["max_tokens"] == (2, "model_overrides")
+    assert found["top_p"] == (0.3, "suite_model")
+    assert found["seed"] == (3, "suite_model")
+    assert resolved.setting("seed", case) == 4, "the case's own wins"
+    assert resolved.setting("top_p", case) == 0.3
+
+
+def test_a_case_can_take_a_setting_back(project):
+    project.case(runner={"type": "llm_probe", "temperature": None})
+    project.profile(runner_defaults={"temperature": 1})
+    project.model()
+
+    inputs = project.load()
+
+    assert inputs.models[0].setting("temperature", inputs.cases[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"runner_defaults": {"temperatur": 0}}, "did you mean `temperature`?"),
+        ({"runner_defaults": {"max_tokens": "many"}}, "`runner_defaults.max_tokens`"),
+        ({"model_overrides": {"m": {"top_p": 2}}}, "`model_overrides.m.top_p`"),
+        ({"execution_policy": {"max_concurrency": 0}}, "`execution_policy.max_concurrency`"),
+        ({"execution_policy": {"fail_fast": "yes"}}, "`execution_policy.fail_fast`"),
+        ({"runner_defaults": {"seed_per_repetition": True}}, "needs a `seed`"),
+    ],
+)
+def test_a_mistake_in_a_run_profile_is_explained(project, where, message):
+    project.case()
+    project.profile(**where)
+
+    assert message in said(project)
+
+
+def test_a_setting_on_the_suites_model_is_checked_too(project):
+    project.case()
+    project.model(temperature="hot")
+
+    assert "`models[0].temperature`: should be a valid number; found `hot`" in said(project)
+
+
+def test_a_field_that_nothing_reads_is_said_and_one_that_is_almost_known_is_refused(project):
+    project.case()
+    project.model(my_note="x")
+    assert "`models[0].my_note` is passed through, but nothing reads it" in str(
+        project.load().warnings
+    )
+
+    project.model(requestd_model="x")
+    assert "did you mean `requested_model`?" in said(project)
+
+
+def test_an_override_for_a_model_of_another_suite_is_a_warning(project):
+    project.case()
+    project.profile(model_overrides={"other": {"seed": 1}})
+
+    assert "model_overrides names `other`" in project.load().warnings[0]
+
+
+def test_a_models_own_concurrency_is_at_most_the_profiles(project):
+    project.case()
+    project.profile(execution_policy={"max_concurrency": 4})
+    project.model(max_concurrency=2)
+    assert model(project).max_concurrency == 2
+
+    project.model(max_concurrency=9)
+    assert model(project).max_concurrency == 4
