@@ -1,14 +1,14 @@
 """Runs planned trials: workers over one iterator per model, and the rules that stop them.
 
 Knows runners only. Models on this machine run one after another, since their latency means
-something only alone; hosted models run beside each other (decision E13). Finished trials come out
-as they finish.
+something only alone; hosted models run beside each other (decision E13). Each finished trial is
+handed over before its worker takes the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -37,16 +37,18 @@ class ModelWork:
 
 @dataclass
 class Hooks:
-    """What happens around a model's trials: runner, snapshots."""
+    """What happens around a model's trials, and with each finished one."""
 
     open_runner: Callable[[ResolvedModel], Runner]
     before_model: Callable[[ResolvedModel], Awaitable[None]]
     after_model: Callable[[ResolvedModel], Awaitable[None]]
+    finished: Callable[[Execution], Awaitable[None]]
+    """Awaited by the worker before it takes its next trial, so that a stop is in time."""
 
 
 @dataclass
 class Executor:
-    """Executes a plan; iterate `results()` for what finishes."""
+    """Executes a plan."""
 
     models: Sequence[ResolvedModel]
     plan: Sequence[Work]
@@ -57,39 +59,37 @@ class Executor:
     stopped_models: dict[str, str] = field(default_factory=dict)
     """model_id to why the rest of its trials was not dispatched."""
     _halted: set[str] = field(default_factory=set)
-    _done: asyncio.Queue[Execution | None] = field(default_factory=asyncio.Queue)
-    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _lane_tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
-    async def results(self) -> AsyncIterator[Execution]:
-        """Yield each trial when it is finished, until all are or the run was stopped.
+    async def run(self) -> None:
+        """Run every trial, until all are finished or the run was stopped.
 
         Raises:
-            Exception: whatever a runner raised: a mistake of ours, never the model's.
+            Exception: whatever a runner or a hook raised: a mistake of ours, never the model's.
         """
         slots = asyncio.Semaphore(self.max_concurrency)
-        self._tasks = [asyncio.create_task(self._lane(lane, slots)) for lane in self._lanes()]
-        closer = asyncio.create_task(self._close())
+        self._lane_tasks = [asyncio.create_task(self._lane(lane, slots)) for lane in self._lanes()]
         try:
-            while (execution := await self._done.get()) is not None:
-                yield execution
-            for task in self._tasks:
-                if not task.cancelled() and (error := task.exception()) is not None:
-                    raise error
+            await asyncio.wait(self._lane_tasks, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             self.cancel()
-            await asyncio.gather(closer, *self._tasks, return_exceptions=True)
-
-    async def _close(self) -> None:
-        await asyncio.wait(self._tasks)
-        await self._done.put(None)
+            ends = await asyncio.gather(*self._lane_tasks, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
 
     def stop(self, reason: str) -> None:
         """Dispatch nothing more; what is in flight may finish."""
         self.stop_reason = self.stop_reason or reason
 
+    def stop_model(self, model_id: str, reason: str) -> None:
+        """Dispatch no more trials of one model."""
+        self._halted.add(model_id)
+        self.stopped_models.setdefault(model_id, reason)
+
     def cancel(self) -> None:
         """End what is in flight as well."""
-        for task in self._tasks:
+        for task in self._lane_tasks:
             task.cancel()
 
     def _lanes(self) -> list[list[ModelWork]]:
@@ -139,7 +139,7 @@ class Executor:
                 else:
                     execution = await runner.run(trial, case)
                     self._learn(work, execution)
-            await self._done.put(execution)
+                await self.hooks.finished(execution)
 
     def _learn(self, work: ModelWork, execution: Execution) -> None:
         """Count how often the endpoint could not be reached in a row."""
@@ -149,11 +149,6 @@ class Executor:
             self.stopped_models[work.model.model_id] = (
                 f"{work.model.base_url} could not be reached {GIVE_UP_AFTER} times in a row"
             )
-
-    def stop_model(self, model_id: str, reason: str) -> None:
-        """Dispatch no more trials of one model."""
-        self._halted.add(model_id)
-        self.stopped_models.setdefault(model_id, reason)
 
 
 def _given_up(model: ResolvedModel) -> Reply:

@@ -52,19 +52,34 @@ class Run:
         self._executor = Executor(
             models=inputs.models,
             plan=[(trial, cases[trial.case_id]) for trial in self._plan],
-            hooks=Hooks(self._open_runner, self._snapshot("before"), self._snapshot("after")),
+            hooks=Hooks(
+                open_runner=self._open_runner,
+                before_model=self._snapshot("before"),
+                after_model=self._snapshot("after"),
+                finished=self._record,
+            ),
             max_concurrency=inputs.profile.execution_policy.max_concurrency,
         )
 
     async def __call__(self) -> RunReport:
         """Execute the plan and return what came of it."""
         began = time.perf_counter()
+        restore = self._handle_signals()
+        try:
+            await self._from_first_file_to_summary()
+        finally:
+            restore()
+        self.report.wall_ms = round((time.perf_counter() - began) * 1000)
+        self.report.exit_code = self._exit_code()
+        return self.report
+
+    async def _from_first_file_to_summary(self) -> None:
         config = run_config_of(self._inputs, self.report.run_id, self._tags, len(self._plan))
         self._log.begin(config, await take_inventory(self.report.run_id), self._plan)
         child = await MirrorChild.start(self._log.run_dir)
         self._screen.begin(self._log.run_dir, len(self._plan))
         for warning in self._inputs.warnings:
-            self._screen.note(warning)
+            self._screen.note(f"warning: {warning}")
         try:
             async with self._clock:
                 await self._execute()
@@ -74,19 +89,13 @@ class Run:
             trouble = await child.finish()
         if trouble is not None:
             self._screen.note(f"{trouble}; `analyze summarize {self._log.run_dir}` tries again")
-        self.report.wall_ms = round((time.perf_counter() - began) * 1000)
-        self.report.exit_code = self._exit_code()
-        return self.report
 
     async def _execute(self) -> None:
-        restore = self._handle_signals()
         syncing = asyncio.create_task(self._keep_synced())
         try:
-            async for execution in self._executor.results():
-                await self._record(execution)
+            await self._executor.run()
         finally:
             syncing.cancel()
-            restore()
         for model_id, reason in self._executor.stopped_models.items():
             self._event("model_stopped", model_id, reason)
             self._screen.note(f"model `{model_id}` was stopped: {reason}")

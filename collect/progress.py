@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -38,7 +37,7 @@ class RunReport:
     ok: int = 0
     success: int = 0
     passed: int = 0
-    by_status: Counter[str] = field(default_factory=Counter)
+    by_status: dict[str, int] = field(default_factory=dict)
     wall_ms: int = 0
     cost_usd: float | None = None
     exit_code: int = EXIT_OK
@@ -49,6 +48,6 @@ class RunReport:
         self.ok += result.availability_status == "ok"
         self.success += result.success
         self.passed += result.passed is True
-        self.by_status[result.status] += 1
+        self.by_status[result.status] = self.by_status.get(result.status, 0) + 1
         if result.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + result.cost_usd

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from schemas.arrow import arrow_schema
 from schemas.base import SCHEMA_VERSION
-from schemas.errors import UnknownVersion
+from schemas.errors import SchemaError, UnknownVersion
 from schemas.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
 from schemas.trial import PlannedTrial
 
@@ -89,10 +89,18 @@ def read_lake_file(path: Path) -> LakeFile:
     """Read what a sealed file says about itself.
 
     Raises:
+        SchemaError: it is no Parquet file, or not one of ours.
         UnknownVersion: a newer benchlake wrote it.
     """
-    raw = pq.ParquetFile(path).schema_arrow.metadata or {}
-    facts = {key.decode(): value.decode() for key, value in raw.items()}
+    try:
+        raw = pq.read_schema(path).metadata or {}
+    except pa.ArrowInvalid as exc:
+        message = f"{path}: not a Parquet file: {exc}"
+        raise SchemaError(message) from exc
+    facts = {key.decode(): value.decode(errors="replace") for key, value in raw.items()}
+    if PREFIX + "schema_version" not in facts:
+        message = f"{path}: was not written by benchlake; the lake holds its own files only"
+        raise SchemaError(message)
     version = int(facts[PREFIX + "schema_version"])
     if version > SCHEMA_VERSION:
         message = f"{path}: schema_version {version}, this benchlake reads up to {SCHEMA_VERSION}"

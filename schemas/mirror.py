@@ -43,6 +43,19 @@ class MirrorBusy(BenchError):
         super().__init__(f"{run_dir}: another process is writing this run to the lake")
 
 
+def _locked(run_dir: Path) -> int:
+    """Return a handle that holds the run's lock; the kernel lets go of it with the process."""
+    handle = os.open(run_dir / ".mirror.lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        os.close(handle)
+        if isinstance(exc, BlockingIOError):
+            raise MirrorBusy(run_dir) from exc
+        raise
+    return handle
+
+
 class RunMirror:
     """The state of mirroring one run: how far its log is in the lake.
 
@@ -53,12 +66,15 @@ class RunMirror:
     """
 
     def __init__(self, run_dir: Path, lake: Path) -> None:
-        self._lock = os.open(run_dir / ".mirror.lock", os.O_CREAT | os.O_RDWR, 0o644)
+        self._lock = _locked(run_dir)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as exc:
-            os.close(self._lock)
-            raise MirrorBusy(run_dir) from exc
+            self._begin(run_dir, lake)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, run_dir: Path, lake: Path) -> None:
+        """Find out how far the lake is, and put right what a crash may have left there."""
         config = RunConfig.model_validate_json((run_dir / "config.json").read_bytes())
         self.run_dir = run_dir
         self.problems: list[str] = []

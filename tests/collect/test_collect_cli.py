@@ -1,0 +1,240 @@
+"""The command line as people use it: output, exit codes, and errors that say what to do."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def collect(project):
+    """Run `collect ...` in the project's folder and return the finished process."""
+
+    def command(*arguments, cwd=None, **environment):
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "collect", *map(str, arguments)],
+            cwd=cwd or project.root,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | environment,
+        )
+
+    return command
+
+
+def test_help_names_every_command(collect):
+    done = collect("--help")
+
+    assert done.returncode == 0
+    for name in ("run", "plan", "demo", "init"):
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", ["run", "plan", "demo", "init"])
+def test_every_command_has_help(collect, name):
+    done = collect(name, "--help")
+
+    assert done.returncode == 0
+    assert "Usage: " in done.stdout
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys, collect.cli; heavy = {'pydantic', 'httpx', 'rich', 'yaml', 'pyarrow', "
+        "'duckdb', 'polars', 'altair', 'orjson'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, check=False)
+    assert done.stderr.strip() == b""
+
+
+def test_a_run_never_loads_the_engines(project, endpoint):
+    """pyarrow and duckdb in the collector's process would make its event loop late."""
+    project.case()
+    project.model(base_url=endpoint.base_url)
+    code = (
+        "import sys\nfrom collect.cli import app\n"
+        "try: app(['run', '--suite', 's', '--run-profile', 'p'])\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "heavy = {'pyarrow', 'duckdb', 'polars', 'altair', 'numpy'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_run_prints_one_json_object(collect, project, endpoint):
+    project.case("good", validator={"type": "exact", "value": "Hello there."})
+    project.case("bad", validator={"type": "exact", "value": "x"})
+    project.model(base_url=endpoint.base_url)
+
+    done = collect("run", "--suite", "s", "--run-profile", "p", "--json")
+
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert list(report) == [
+        "run_id", "run_dir", "planned", "present", "ok", "success", "passed", "by_status",
+        "wall_ms", "cost_usd", "exit_code",
+    ]  # fmt: skip
+    assert report["planned"] == report["present"] == report["ok"] == report["success"] == 2
+    assert report["passed"] == 1
+    assert report["by_status"] == {"success": 2}
+    assert report["cost_usd"] is None
+    assert report["wall_ms"] > 0
+    assert (project.root / report["run_dir"] / "summary.json").exists()
+
+
+def test_run_ids_are_times_in_utc_and_never_collide(collect, project, endpoint):
+    project.case()
+    project.model(base_url=endpoint.base_url)
+
+    ids = [
+        json.loads(collect("run", "--suite", "s", "--run-profile", "p", "--json").stdout)["run_id"]
+        for _ in range(2)
+    ]
+
+    assert len(set(ids)) == 2
+    assert all(len(run_id) >= 15 and run_id[8] == "_" for run_id in ids)
+
+
+def test_a_taken_or_unusable_run_id_is_refused(collect, project, endpoint):
+    project.case()
+    project.model(base_url=endpoint.base_url)
+    again = ("run", "--suite", "s", "--run-profile", "p", "--run-id", "mine")
+    assert collect(*again).returncode == 0
+
+    done = collect(*again)
+    assert done.returncode == 2
+    assert "exists already; choose another --run-id" in done.stderr
+
+    for bad in ("../x", "lake", "", "a/b", ".hidden"):
+        done = collect(*again[:-1], bad)
+        assert (done.returncode, "not a run id" in done.stderr) == (2, True), bad
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_mistakes_end_with_2_and_no_traceback(collect, project, command):
+    project.case(titel="x")
+
+    done = collect(command, "--suite", "s", "--run-profile", "p")
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert "test.yaml:" in done.stderr
+    assert "did you mean `title`?" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (project.root / "runs").exists(), "nothing was begun"
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["run", "--suite"], ["runn"], ["plan", "--x"]])
+def test_usage_errors_end_with_2(collect, arguments):
+    done = collect(*arguments)
+
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_plan_sends_nothing_and_shows_settings_with_their_origin(collect, project, endpoint):
+    project.case("one", tags=["t"], expected_tool_calls=["ls"])
+    project.model(base_url=endpoint.base_url)
+    project.profile(runner_defaults={"temperature": 0.25}, execution_policy={"run_repetitions": 3})
+
+    text = collect("plan", "--suite", "s", "--run-profile", "p").stdout
+    plan = json.loads(collect("plan", "--suite", "s", "--run-profile", "p", "--json").stdout)
+
+    assert "1 models x 1 cases x 3 repetitions = 3 trials" in text
+    assert "temperature          0.25       from runner_defaults" in text
+    assert plan["planned"] == len(plan["trials"]) == 3
+    assert plan["models"][0]["settings"]["temperature"]["origin"] == "runner_defaults"
+    assert plan["trials"][2]["repetition"] == 3
+    assert endpoint.requests == []
+    assert not (project.root / "runs").exists()
+
+
+def test_plan_says_whether_a_key_is_set_and_never_what_it_is(collect, project):
+    project.case()
+    project.model(provider="openai_chat", api_key_env="X_API_KEY", base_url="http://127.0.0.1:9")
+
+    unset = collect("plan", "--suite", "s", "--run-profile", "p")
+    is_set = collect("plan", "--suite", "s", "--run-profile", "p", X_API_KEY="hunter2hunter2")
+    as_json = collect(
+        "plan", "--suite", "s", "--run-profile", "p", "--json", X_API_KEY="hunter2hunter2"
+    )
+
+    assert "key from X_API_KEY (NOT SET)" in unset.stdout
+    assert "key from X_API_KEY (set)" in is_set.stdout
+    assert json.loads(as_json.stdout)["models"][0]["api_key_present"] is True
+    assert "hunter2" not in is_set.stdout + as_json.stdout
+
+
+def test_allow_host_lets_a_key_go_to_a_named_host(collect, project):
+    project.case()
+    project.model(provider="openai_chat", base_url="https://h.example/v1", api_key_env="H_API_KEY")
+    plan = ("plan", "--suite", "s", "--run-profile", "p")
+
+    refused = collect(*plan)
+    allowed = collect(*plan, "--allow-host", "h.example")
+
+    assert (refused.returncode, "--allow-host h.example" in refused.stderr) == (2, True)
+    assert allowed.returncode == 0
+
+
+def test_folders_of_the_users_own_are_not_taken_for_ours(collect, project, endpoint):
+    for name in ("schemas", "collect", "analyze"):
+        (project.root / name).mkdir()
+        (project.root / name / "__init__.py").write_text("raise RuntimeError('the user`s own')\n")
+    project.case()
+    project.model(base_url=endpoint.base_url)
+
+    done = collect("run", "--suite", "s", "--run-profile", "p")
+
+    assert done.returncode == 0, done.stderr
+    assert len(list((project.root / "runs").glob("*/summary.json"))) == 1, "the child ran too"
+
+
+def test_init_writes_a_project_that_plans(collect, tmp_path):
+    done = collect("init", "starter", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "collect plan --suite starter --run-profile demo" in done.stdout
+    for name in ("schemas", "collect", "analyze"):
+        assert not (tmp_path / "starter" / name).exists()
+
+    for profile in ("demo", "standard"):
+        planned = collect(
+            "plan", "--suite", "starter", "--run-profile", profile, "--json",
+            cwd=tmp_path / "starter",
+        )  # fmt: skip
+        assert planned.returncode == 0, planned.stderr
+        assert len(json.loads(planned.stdout)["cases"]) >= 24
+
+
+def test_init_overwrites_nothing(collect, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+
+    done = collect("init", "mine", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_a_model_file_that_is_none_is_explained(collect, tmp_path):
+    bad = tmp_path / "x.gguf"
+    bad.write_text("no model")
+
+    done = collect("demo", "--model-file", bad)
+
+    assert done.returncode == 1
+    assert "is no GGUF file" in done.stderr
+    assert "Traceback" not in done.stderr

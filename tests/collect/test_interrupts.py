@@ -1,0 +1,121 @@
+"""Ctrl-C once, twice, and kill -9: what was finished is kept, and nothing is left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+RUN = [sys.executable, "-P", "-m", "collect", "run", "--suite", "s", "--run-profile", "p"]
+
+
+@pytest.fixture
+def slow_run(project, endpoint, answers, tmp_path):
+    """Start `collect run` of 40 trials of 0.15 s each, and wait until three are written."""
+    for number in range(40):
+        project.case(f"c{number:02d}")
+    project.model(base_url=endpoint.base_url)
+
+    def script(wire, request):
+        wire.sleep(endpoint.delay)
+        wire.stream(answers.stream_of("ok"))
+
+    endpoint.delay = 0.15
+    endpoint.script = script
+    runs = tmp_path / "runs"
+    process = subprocess.Popen(
+        [*RUN, "--runs", str(runs), "--run-id", "r"],
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    log = runs / "r" / "results.jsonl"
+    wait_for(lambda: log.exists() and log.read_bytes().count(b"\n") >= 3)
+    yield process, runs / "r"
+    process.kill()
+    process.communicate()
+
+
+def wait_for(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def written(run_dir):
+    return [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
+
+
+def mirrors(run_dir):
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if "collect.mirror" in (process.info["cmdline"] or [])
+        and str(run_dir) in process.info["cmdline"]
+    ]
+
+
+def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run):
+    process, run_dir = slow_run
+
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "stopping: trials in flight may finish" in err
+    assert "interrupted: what was finished is kept" in out
+    results = [line for line in written(run_dir) if line["record_type"] == "result"]
+    assert 3 <= len(results) < 40
+    assert all(line["success"] for line in results), "the trial in flight was finished"
+    (group,) = json.loads((run_dir / "summary.json").read_text())["models"]
+    assert (group["n_planned"], group["n_total"]) == (40, len(results))
+    assert mirrors(run_dir) == []
+
+
+def test_a_second_ctrl_c_ends_at_once(slow_run, endpoint):
+    process, run_dir = slow_run
+    endpoint.delay = 8
+    before = len(endpoint.requests)
+    wait_for(lambda: len(endpoint.requests) > before)
+
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert time.monotonic() - began < 6
+    assert (run_dir / "summary.json").exists()
+
+
+def test_after_kill_9_the_child_seals_what_was_written_and_goes(slow_run):
+    process, run_dir = slow_run
+
+    process.kill()
+    process.wait()
+    wait_for(lambda: not mirrors(run_dir))
+
+    assert (run_dir / "summary.json").exists()
+    (group,) = json.loads((run_dir / "summary.json").read_text())["models"]
+    assert group["n_total"] == len(written(run_dir))
+
+
+def test_plain_lines_say_how_far_the_run_is(slow_run):
+    process, _ = slow_run
+
+    out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert "40/40 · 0 passed" in err
+    assert "\x1b" not in err + out, "no escape codes where nobody can see them"
+    assert out.rstrip().endswith("summary.md")

@@ -1,0 +1,172 @@
+"""From an execution to its line: the one verdict, what a failure leaves empty, and the cut."""
+
+import pytest
+
+from collect.checks.base import Verdict
+from collect.config.loaded import LoadedCase
+from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, cut, result_of
+from collect.providers.base import Reply, Usage
+from collect.runners.base import Execution, Trace
+from collect.tools import tool_use
+from schemas.failures import FAILURES, classify
+from schemas.trial import FingerprintParts, PlannedTrial
+
+HASH = "0" * 64
+
+
+def execution(reply, **fields):
+    trial = PlannedTrial(
+        run_id="r", suite_id="s", model_id="m", case_id="c", repetition=1, trial_no=0,
+        runner_type="llm_probe", provider="openai_chat", model="real-m", thinking_level=None,
+        prompt_id="P0", prompt_name="name", case_hash=HASH, run_fingerprint=HASH,
+        fingerprint_parts=FingerprintParts(case=HASH, settings=HASH, endpoint=HASH, harness=HASH),
+        validator_type="exact", expected_tools=("ls",), tags=("t",),
+    )  # fmt: skip
+    case = LoadedCase("c", "P0", "name", (), None, ("ls",), ("t",))
+    trace = Trace()
+    trace.final_output(reply.text)
+    return Execution(trial, case, reply, 1, 10, 20, 9, {}, tuple(trace.events), **fields)
+
+
+def result(reply, verdict=NO_VERDICT, tools=NO_TOOLS, **fields):
+    return result_of(execution(reply, **fields), verdict, tools, "artifacts/m.jsonl.zst#0")
+
+
+@pytest.mark.parametrize("objective_pass", [True, False, None])
+def test_without_a_failure_the_verdict_is_the_validators(objective_pass):
+    line = result(Reply(text="x"), Verdict(objective_pass, None, None))
+
+    assert line.passed is objective_pass
+    assert (line.success, line.status, line.availability_status) == (True, "success", "ok")
+
+
+@pytest.mark.parametrize(
+    "failure_type", [*FAILURES, "http_401", "http_404", "http_429", "http_500"]
+)
+def test_a_failure_counts_only_when_it_is_the_models_own(failure_type):
+    line = result(Reply(failure_type=failure_type, error_message="why", e2e_ms=5, ttft_ms=2))
+
+    meaning = classify(failure_type)
+    assert line.passed is (False if meaning.cause == "model" else None)
+    assert line.success is False
+    assert (line.objective_pass, line.violation, line.parsed_output) == (None, None, None)
+    assert (line.tool_calls, line.tool_use_success) == ((), False)
+    assert (line.e2e_ms, line.ttft_ms) == (None, None), "only the model's time is its latency"
+    assert line.availability_status == meaning.availability_status
+    assert line.status == meaning.status
+
+
+def test_an_untaken_request_that_times_out_is_not_the_models():
+    assert result(Reply(failure_type="timeout", accepted=True)).passed is False
+    assert result(Reply(failure_type="timeout", accepted=False)).passed is None
+
+
+@pytest.mark.parametrize(
+    ("failure_type", "availability", "retryable"),
+    [
+        ("http_401", "auth_error", False),
+        ("http_403", "auth_error", False),
+        ("api_key_missing", "auth_error", False),
+        ("http_429", "rate_limited", True),
+        ("http_404", "skipped_unavailable", False),
+        ("connection_error", "skipped_unavailable", True),
+        ("cli_missing", "skipped_unavailable", False),
+        ("http_400", "error", False),
+        ("http_408", "error", True),
+        ("http_409", "error", True),
+        ("http_425", "error", True),
+        ("http_503", "error", True),
+        ("timeout", "error", True),
+        ("stream_interrupted", "error", True),
+        ("invalid_response", "error", False),
+        ("exception", "error", False),
+        ("empty_response", "ok", False),
+        ("output_truncated", "ok", False),
+        ("max_turns_exceeded", "ok", False),
+    ],
+)
+def test_availability_says_whether_the_provider_served_us(failure_type, availability, retryable):
+    meaning = classify(failure_type)
+
+    assert (meaning.availability_status, meaning.retryable) == (availability, retryable)
+
+
+def test_a_failure_type_of_no_table_is_our_mistake():
+    with pytest.raises(KeyError):
+        classify("no_such_thing")
+
+
+def test_numbers_and_names_reach_their_fields():
+    reply = Reply(
+        text="`ls -l`",
+        finish_reason="stop",
+        served_model="served",
+        served_provider="up",
+        usage=Usage(9, 4, 2, 5, raw={"prompt_tokens": 9}),
+        cost_usd=0.25,
+        http_status=200,
+        e2e_ms=400,
+        ttft_ms=200,
+    )
+    line = result(reply, tools=tool_use(reply.text, (), ("ls",)), clock_late_ms=3)
+
+    assert (line.e2e_ms, line.ttft_ms, line.clock_late_ms) == (400, 200, 3)
+    assert (line.input_tokens, line.output_tokens) == (9, 4)
+    assert (line.reasoning_tokens, line.cached_input_tokens, line.token_source) == (2, 5, "api")
+    assert (line.cost_usd, line.cost_source) == (0.25, "provider")
+    assert (line.requested_model, line.served_model, line.served_provider) == (
+        "real-m", "served", "up",
+    )  # fmt: skip
+    assert (line.tool_calls, line.tool_call_count, line.tool_call_source) == (("ls",), 1, "text")
+    assert line.tool_use_success
+    assert (line.prompt_id, line.prompt_name, line.tags) == ("P0", "name", ("t",))
+    assert line.http_status == 200
+    assert line.artifact_path == "artifacts/m.jsonl.zst#0"
+
+
+def test_what_is_unknown_is_null_and_never_zero():
+    line = result(Reply(text="x"))
+
+    numbers = "e2e_ms ttft_ms input_tokens output_tokens reasoning_tokens cached_input_tokens"
+    for name in f"{numbers} cost_usd cost_source token_source http_status".split():
+        assert getattr(line, name) is None, name
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "kept", "was_cut"),
+    [("abc", 3, "abc", False), ("abcd", 3, "abc", True), ("aé", 2, "a", True),
+     ("éé", 3, "é", True), ("😀", 3, "", True), ("", 0, "", False)],
+)  # fmt: skip
+def test_text_is_cut_between_characters(text, limit, kept, was_cut):
+    assert cut(text, limit) == (kept, was_cut)
+
+
+def test_a_long_answer_is_cut_in_the_line_and_whole_in_the_artifact():
+    text = "é" * 40_000
+    done = execution(Reply(text=text))
+
+    line = result_of(done, NO_VERDICT, NO_TOOLS, None)
+
+    assert len(line.raw_output.encode()) == 65_536
+    assert line.raw_output_truncated
+    assert artifact_of(done).trace[-1].content == text
+
+
+def test_secrets_stay_out_of_the_line(monkeypatch):
+    from collect import redact
+
+    monkeypatch.setenv("SOME_API_KEY", "hunter2hunter2")
+    redact._secret_values.cache_clear()
+    said = "Authorization: Bearer abcdefghijkl hunter2hunter2 sk-abcdefghijklmnopqrstuvwx"
+
+    line = result(
+        Reply(text=said, failure_type="http_401", error_message=said),
+    )
+    judged = result(Reply(text=said), Verdict(False, f"want={said}", {"text": [said, 1]}))
+
+    redact._secret_values.cache_clear()
+    for one in (line, judged):
+        text = one.model_dump_json()
+        for secret in ("hunter2", "abcdefghijkl", "sk-abc"):
+            assert secret not in text
+    assert judged.parsed_output["text"][1] == 1

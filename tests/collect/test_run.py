@@ -1,0 +1,411 @@
+"""Whole runs against a scripted endpoint: what is written, when a run stops, what it ends with."""
+
+import asyncio
+import json
+import threading
+import time
+
+import pyarrow.dataset as ds
+import pytest
+import zstandard
+
+from collect.execute import GIVE_UP_AFTER
+from collect.pipeline import run
+from schemas.artifact import Artifact
+from schemas.errors import RunExists
+from schemas.lake import live_files
+from schemas.result import Result
+from schemas.summary import RunSummary
+
+
+class Quiet:
+    """A screen that only remembers."""
+
+    def __init__(self):
+        self.notes = []
+
+    def begin(self, run_dir, planned): ...
+
+    def result(self, result): ...
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def end(self): ...
+
+
+class Made:
+    """A finished run, read back from its files."""
+
+    def __init__(self, run_dir, report, notes):
+        self.dir = run_dir
+        self.report = report
+        self.notes = notes
+
+    def lines(self):
+        return [json.loads(line) for line in (self.dir / "results.jsonl").read_text().splitlines()]
+
+    def results(self):
+        return [line for line in self.lines() if line["record_type"] == "result"]
+
+    def events(self):
+        return [line for line in self.lines() if line["record_type"] == "event"]
+
+    def summary(self):
+        return RunSummary.model_validate_json((self.dir / "summary.json").read_bytes())
+
+
+@pytest.fixture
+def make(project, endpoint, tmp_path):
+    """Make one run of the project with its model at the endpoint."""
+
+    def make_run(run_id="r", base_url=None, models=None, **model):
+        fields = {"base_url": base_url or endpoint.base_url} | model
+        if models is None:
+            project.model(**fields)
+        else:
+            project.suite(models=models)
+        screen = Quiet()
+        run_dir = tmp_path / "runs" / run_id
+        report = run(project.load(), run_dir, screen)
+        return Made(run_dir, report, screen.notes)
+
+    return make_run
+
+
+def test_a_run_leaves_every_file_of_the_house(project, make):
+    project.case(validator={"type": "exact", "value": "Hello there."})
+    project.profile(execution_policy={"run_repetitions": 2})
+
+    made = make()
+
+    names = {path.name for path in made.dir.iterdir() if not path.name.startswith(".")}
+    assert names == {
+        "config.json", "inventory.json", "plan.jsonl", "results.jsonl", "artifacts", "run.log",
+        "summary.json", "summary.md",
+        "resources_ollama_openai__r__none_before.txt", "resources_ollama_openai__r__none_after.txt",
+    }  # fmt: skip
+    assert made.report.exit_code == 0
+    assert (made.report.planned, made.report.present, made.report.passed) == (2, 2, 2)
+    assert (made.dir / "run.log").read_text() == ""
+    (group,) = made.summary().models
+    assert (group.n_planned, group.n_total, group.passed_rate) == (2, 2, 1.0)
+
+
+def test_a_result_has_the_documents_fields_first_and_in_its_order(project, make):
+    project.case()
+
+    (line,) = make().results()
+
+    assert list(line)[:23] == [
+        "record_type", "run_id", "provider", "model", "thinking_level", "prompt_id", "prompt_name",
+        "availability_status", "started_at_ms", "ended_at_ms", "e2e_ms", "ttft_ms", "success",
+        "failure_type", "objective_pass", "violation", "input_tokens", "output_tokens",
+        "raw_output", "parsed_output", "tool_calls", "tool_call_count", "tool_use_success",
+    ]  # fmt: skip
+    assert list(line) == list(Result.model_fields)
+    assert (line["prompt_id"], line["prompt_name"]) == ("one", "Case one")
+    assert (line["input_tokens"], line["output_tokens"]) == (7, 3)
+    assert line["served_model"] == "served-m"
+    assert line["attempt_count"] == 1
+
+
+def test_a_seed_per_repetition_is_really_sent(project, make, endpoint):
+    project.case()
+    project.profile(
+        runner_defaults={"seed": 7, "seed_per_repetition": True},
+        execution_policy={"run_repetitions": 3},
+    )
+    make()
+    assert [request.body["seed"] for request in endpoint.requests] == [7, 8, 9]
+
+    endpoint.requests.clear()
+    project.profile(runner_defaults={"seed": 7}, execution_policy={"run_repetitions": 3})
+    make("again")
+    assert [request.body["seed"] for request in endpoint.requests] == [7, 7, 7]
+
+
+def test_the_artifact_holds_the_whole_trace_at_its_offset(project, make):
+    project.case("one")
+    project.case("two")
+
+    made = make()
+
+    for line in made.results():
+        name, _, offset = line["artifact_path"].partition("#")
+        raw = (made.dir / name).read_bytes()[int(offset) :]
+        text = zstandard.ZstdDecompressor().decompressobj().decompress(raw)
+        artifact = Artifact.model_validate_json(text)
+        assert artifact.case_id == line["case_id"]
+        kinds = [event.event_type for event in artifact.trace]
+        assert kinds == ["message", "runner", "message", "final_output"]
+        assert artifact.trace[-1].content == "Hello there."
+        assert [event.sequence for event in artifact.trace] == [0, 1, 2, 3]
+        assert artifact.request["stream"] is True
+
+
+def test_the_lake_holds_what_the_log_holds(project, make, tmp_path):
+    for name in "abc":
+        project.case(name, validator={"type": "max_words", "value": 1})
+
+    made = make()
+
+    lake = tmp_path / "runs" / "lake"
+    rows = ds.dataset(live_files(lake, "results")).to_table().to_pylist()
+    texts = ds.dataset(live_files(lake, "outputs")).to_table().to_pylist()
+    logged = {line["case_id"]: line for line in made.results()}
+    assert {row["case_id"]: row["passed"] for row in rows} == {
+        case_id: line["passed"] for case_id, line in logged.items()
+    }
+    assert {row["case_id"]: json.loads(row["parsed_output"]) for row in texts} == {
+        case_id: line["parsed_output"] for case_id, line in logged.items()
+    }
+    assert len(ds.dataset(live_files(lake, "plans")).to_table()) == 3
+
+
+def test_config_json_knows_where_each_setting_came_from(project, make):
+    project.case(runner={"type": "llm_probe", "max_tokens": 5})
+    project.profile(runner_defaults={"temperature": 0.5})
+
+    config = json.loads((make().dir / "config.json").read_text())
+
+    (model,) = config["models"]
+    assert model["settings"]["temperature"] == {"value": 0.5, "origin": "runner_defaults"}
+    assert model["settings"]["retries"] == {"value": 5, "origin": "default"}
+    assert config["case_settings"] == {"one": {"max_tokens": 5}}
+    assert {len(digest) for digest in config["config_files"].values()} == {64}
+
+
+def test_the_cases_own_setting_is_really_sent(project, make, endpoint):
+    project.case("hot", runner={"type": "llm_probe", "temperature": 1.5})
+    project.case("plain")
+    project.profile(runner_defaults={"temperature": 0.5})
+
+    make()
+
+    assert [request.body["temperature"] for request in endpoint.requests] == [1.5, 0.5]
+
+
+def test_a_transient_failure_is_repeated_and_noted(project, make, endpoint, answers):
+    project.case()
+    project.profile(runner_defaults={"retries": 2})
+
+    def script(wire, request):
+        if len(endpoint.requests) < 3:
+            wire.answer({"error": "busy"}, status=503, headers=["Retry-After: 0"])
+        else:
+            wire.stream(answers.stream_of("ok"))
+
+    endpoint.script = script
+
+    made = make()
+
+    (line,) = made.results()
+    assert (line["success"], line["attempt_count"], line["http_status"]) == (True, 3, 200)
+    assert line["e2e_ms"] < line["ended_at_ms"] - line["started_at_ms"] + 2
+    assert made.report.exit_code == 0
+
+
+def test_no_retries_means_one_request(project, make, endpoint):
+    project.case()
+    project.profile(runner_defaults={"retries": 0})
+    endpoint.script = lambda wire, request: wire.answer({"error": "busy"}, status=503)
+
+    made = make()
+
+    assert len(endpoint.requests) == 1
+    assert made.results()[0]["failure_type"] == "http_503"
+    assert made.report.exit_code == 1, "a failure outside the model is bad news"
+
+
+def test_a_time_limit_is_the_wall_clock_of_one_request(project, make, endpoint):
+    project.case()
+    project.profile(runner_defaults={"timeout_seconds": 1, "retries": 0})
+    endpoint.script = lambda wire, request: wire.sleep(3)
+
+    began = time.monotonic()
+    (line,) = make().results()
+
+    assert (line["failure_type"], line["status"], line["passed"]) == ("timeout", "timed_out", False)
+    assert time.monotonic() - began < 3
+
+
+def test_fail_fast_stops_after_the_first_trial_that_fails(project, make, endpoint):
+    for name in "abcd":
+        project.case(name, validator={"type": "exact", "value": "no"})
+    project.profile(execution_policy={"fail_fast": True})
+
+    made = make()
+
+    assert len(endpoint.requests) == 1
+    assert (made.report.planned, made.report.present, made.report.exit_code) == (4, 1, 1)
+    assert "fail_fast: case `a`, model `m` failed" in made.events()[0]["detail"]
+    (group,) = made.summary().models
+    assert (group.n_planned, group.n_total, group.coverage) == (4, 1, 0.25)
+
+    project.profile(execution_policy={"fail_fast": False})
+    assert make("again").report.present == 4
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_an_error_no_retry_mends_stops_that_model_only(project, make, endpoint, answers, status):
+    for name in "abc":
+        project.case(name)
+
+    def script(wire, request):
+        if request.body["model"] == "bad":
+            wire.answer({"error": {"message": "no"}}, status=status)
+        else:
+            wire.stream(answers.stream_of("ok"))
+
+    endpoint.script = script
+    models = [
+        {"model_id": name, "provider": "ollama_openai", "base_url": endpoint.base_url,
+         "requested_model": name} for name in ("bad", "good")
+    ]  # fmt: skip
+
+    made = make(models=models)
+
+    asked = [request.body["model"] for request in endpoint.requests]
+    assert asked == ["bad", "good", "good", "good"]
+    assert made.report.exit_code == 1
+    assert "stop_on_runner_error" in made.events()[0]["detail"]
+
+    endpoint.requests.clear()
+    project.profile(execution_policy={"stop_on_runner_error": False})
+    make("again", models=models)
+    assert len(endpoint.requests) == 6
+
+
+def test_an_endpoint_that_cannot_be_reached_is_given_up(project, make, free_port):
+    for name in "abcdef":
+        project.case(name)
+    project.profile(runner_defaults={"retries": 0})
+
+    made = make(base_url=f"http://127.0.0.1:{free_port}/v1")
+
+    results = made.results()
+    assert len(results) == 6, "the rest is recorded, not forgotten"
+    assert {line["availability_status"] for line in results} == {"skipped_unavailable"}
+    assert [line["attempt_count"] for line in results] == [1] * GIVE_UP_AFTER + [0] * 3
+    assert {line["passed"] for line in results} == {None}
+    assert made.events()[0]["event"] == "model_stopped"
+    assert made.report.exit_code == 1
+
+
+def test_a_missing_key_is_a_row_and_no_request(project, make, endpoint, monkeypatch):
+    project.case()
+    monkeypatch.delenv("NO_SUCH_API_KEY", raising=False)
+
+    made = make(provider="openai_chat", api_key_env="NO_SUCH_API_KEY")
+
+    (line,) = made.results()
+    assert endpoint.requests == []
+    assert (line["failure_type"], line["availability_status"]) == ("api_key_missing", "auth_error")
+    assert "NO_SUCH_API_KEY is not set" in line["error_message"]
+
+
+def test_concurrency_is_bounded_by_profile_and_model(project, make, endpoint, answers):
+    for number in range(12):
+        project.case(f"c{number}")
+    lock, now, peak = threading.Lock(), [0], [0]
+
+    def script(wire, request):
+        with lock:
+            now[0] += 1
+            peak[0] = max(peak[0], now[0])
+        time.sleep(0.05)
+        with lock:
+            now[0] -= 1
+        wire.stream(answers.stream_of("ok"))
+
+    endpoint.script = script
+    project.profile(execution_policy={"max_concurrency": 4})
+    make("wide")
+    assert peak[0] == 4
+
+    peak[0] = 0
+    make("narrow", max_concurrency=2)
+    assert peak[0] == 2
+
+
+def test_models_on_this_machine_run_one_after_another(project, make, endpoint):
+    project.case("a")
+    project.case("b")
+    project.profile(execution_policy={"max_concurrency": 4})
+    models = [
+        {"model_id": name, "provider": "ollama_openai", "base_url": endpoint.base_url}
+        for name in ("m1", "m2")
+    ]
+
+    make(models=models)
+
+    assert [request.body["model"] for request in endpoint.requests] == ["m1", "m1", "m2", "m2"]
+
+
+def test_a_server_without_streaming_is_noted_once(project, make, endpoint, answers):
+    project.case("a")
+    project.case("b")
+
+    def script(wire, request):
+        if request.body["stream"]:
+            wire.answer({"error": "stream not supported"}, status=400)
+        else:
+            wire.answer(answers.whole("ok"))
+
+    endpoint.script = script
+
+    made = make()
+
+    assert [event["event"] for event in made.events()] == ["provider_note"]
+    assert [line["ttft_ms"] for line in made.results()] == [None, None]
+
+
+def test_stream_false_is_really_sent(project, make, endpoint, answers):
+    project.case()
+    project.profile(runner_defaults={"stream": False})
+    endpoint.script = lambda wire, request: wire.answer(answers.whole("ok"))
+
+    assert make().results()[0]["raw_output"] == "ok"
+    assert endpoint.requests[0].body["stream"] is False
+
+
+def test_a_run_is_never_written_twice(project, make):
+    project.case()
+    make()
+
+    with pytest.raises(RunExists, match="exists already"):
+        make()
+
+
+def test_a_bug_of_ours_is_raised_and_what_was_finished_is_kept(
+    project, make, monkeypatch, tmp_path
+):
+    for name in "abc":
+        project.case(name)
+
+    async def broken(validator, output, *, api_tool_calls=()):
+        await asyncio.sleep(0)
+        message = "our bug"
+        raise ZeroDivisionError(message)
+
+    monkeypatch.setattr("collect.pipeline.judge", broken)
+
+    with pytest.raises(ZeroDivisionError, match="our bug"):
+        make()
+
+    assert (tmp_path / "runs" / "r" / "summary.json").exists()
+
+
+def test_two_names_that_clean_up_alike_keep_snapshots_of_their_own(project, make, endpoint):
+    project.case()
+    models = [
+        {"model_id": f"m{number}", "provider": "ollama_openai", "base_url": endpoint.base_url,
+         "requested_model": name} for number, name in enumerate(("a:b", "a/b"))
+    ]  # fmt: skip
+
+    made = make(models=models)
+
+    assert len(list(made.dir.glob("resources_*_before.txt"))) == 2
+    assert [group.model for group in made.summary().models] == ["a/b", "a:b"]
+    assert all(group.resources_before for group in made.summary().models)

@@ -1,0 +1,241 @@
+"""The one writer of the lake: idempotent, crash-safe, and honest about lines it cannot read."""
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from schemas import mirror as mirror_module
+from schemas.errors import SchemaError, UnknownVersion
+from schemas.lake import PREFIX, live_files, read_lake_file
+from schemas.mirror import MirrorBusy, RunMirror, mirror_run
+from tests.schemas.test_round_trip import LINE
+
+HASH = "0" * 64
+SHARED = {"run_id": "r-1", "suite_id": "s", "model_id": "m", "runner_type": "llm_probe",
+          "provider": "openai_chat", "thinking_level": None, "prompt_id": "P", "prompt_name": None,
+          "case_hash": HASH, "run_fingerprint": HASH, "validator_type": None,
+          "expected_tools": [], "tags": [], "model": "m"}  # fmt: skip
+
+
+def plan_line(number):
+    parts = {"case": HASH, "settings": HASH, "endpoint": HASH, "harness": HASH}
+    own = {"case_id": f"c{number}", "repetition": 1, "trial_no": number}
+    return json.dumps(SHARED | own | {"fingerprint_parts": parts})
+
+
+def result_line(number, **fields):
+    own = {"run_id": "r-1", "case_id": f"c{number}", "raw_output": f"answer {number}"}
+    return json.dumps(LINE | own | fields)
+
+
+def event_line(name):
+    return json.dumps({"record_type": "event", "run_id": "r-1", "event": name, "at_ms": 5})
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    folder = tmp_path / "runs" / "r-1"
+    folder.mkdir(parents=True)
+    config = {
+        "run_id": "r-1", "started_at_ms": 1_764_547_199_000, "benchlake_version": "0",
+        "suite_id": "s", "suite_title": "S", "suite_path": "s.yaml", "run_profile_id": "p",
+        "run_profile_path": "p.yaml", "execution_policy": {}, "models": [], "case_settings": {},
+        "n_planned": 9, "config_files": {}, "allowed_hosts": [], "warnings": [],
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "plan.jsonl").write_text("".join(plan_line(n) + "\n" for n in range(9)))
+    return folder
+
+
+@pytest.fixture
+def lake(run_dir):
+    return run_dir.parent / "lake"
+
+
+def write(run_dir, *lines, end="\n"):
+    with (run_dir / "results.jsonl").open("a") as log:
+        log.write("\n".join(lines) + end)
+
+
+def rows(lake, table="results"):
+    files = live_files(lake, table)
+    return ds.dataset(files).to_table().sort_by("record_no").to_pylist() if files else []
+
+
+def test_mirroring_twice_changes_nothing(run_dir, lake):
+    write(run_dir, result_line(0), event_line("e"), result_line(1))
+
+    assert mirror_run(run_dir, lake) == []
+    before = {path: path.read_bytes() for path in lake.rglob("*.parquet")}
+    assert mirror_run(run_dir, lake) == []
+
+    assert {path: path.read_bytes() for path in lake.rglob("*.parquet")} == before
+    assert [(row["case_id"], row["record_no"]) for row in rows(lake)] == [("c0", 1), ("c1", 3)]
+    assert [row["event"] for row in rows(lake, "events")] == ["e"]
+    assert [row["raw_output"] for row in rows(lake, "outputs")] == ["answer 0", "answer 1"]
+
+
+def test_what_is_new_goes_into_a_new_file_with_the_right_line_numbers(run_dir, lake):
+    write(run_dir, result_line(0))
+    mirror_run(run_dir, lake)
+    write(run_dir, result_line(1), result_line(0))
+    mirror_run(run_dir, lake)
+
+    assert [(row["case_id"], row["record_no"]) for row in rows(lake)] == [
+        ("c0", 1), ("c1", 2), ("c0", 3),
+    ]  # fmt: skip
+    coverages = [read_lake_file(path).coverage for path in live_files(lake, "results")]
+    ends = sorted((one.start, one.end) for one in coverages)
+    assert ends[0][1] == ends[1][0], "byte ranges follow each other without a gap"
+    assert ends[1][1] == (run_dir / "results.jsonl").stat().st_size
+
+
+def test_the_month_is_that_of_the_runs_start_in_utc(run_dir, lake):
+    write(run_dir, result_line(0))
+    mirror_run(run_dir, lake)
+
+    assert {path.parent.name for path in lake.rglob("*.parquet")} == {"month=2025-11"}
+
+
+def test_a_torn_tail_waits_for_its_end(run_dir, lake):
+    whole = result_line(1)
+    write(run_dir, result_line(0), whole[:30], end="")
+    assert mirror_run(run_dir, lake) == []
+    assert [row["case_id"] for row in rows(lake)] == ["c0"]
+
+    write(run_dir, whole[30:])
+    mirror_run(run_dir, lake)
+    assert [row["case_id"] for row in rows(lake)] == ["c0", "c1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "not a JSON object"),
+        ("[1]", "not a JSON object"),
+        ("null", "not a JSON object"),
+        ("", "not a JSON object"),
+        ('{"record_type": "sample"}', "record_type 'sample' is unknown"),
+        (result_line(1, e2e_ms=1.5), "`e2e_ms`"),
+        (result_line(1, model_id=None), "`model_id`"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named_and_the_rest_is_kept(run_dir, lake, line, said):
+    write(run_dir, result_line(0), line, result_line(2))
+
+    (problem,) = mirror_run(run_dir, lake)
+
+    assert f"{run_dir / 'results.jsonl'}:2: " in problem
+    assert said in problem
+    assert [(row["case_id"], row["record_no"]) for row in rows(lake)] == [("c0", 1), ("c2", 3)]
+
+
+def test_fields_of_a_newer_version_are_passed_over(run_dir, lake):
+    write(run_dir, result_line(0, brand_new={"a": 1}))
+
+    assert mirror_run(run_dir, lake) == []
+    assert len(rows(lake)) == 1
+
+
+def test_batches_are_sealed_while_the_run_goes_on(run_dir, lake, monkeypatch):
+    monkeypatch.setattr(mirror_module, "BATCH_ROWS", 2)
+    write(run_dir, *(result_line(number) for number in range(5)))
+    follower = RunMirror(run_dir, lake)
+
+    assert follower.step() == 5
+    assert len(rows(lake)) == 4, "two full batches; the fifth row waits"
+    follower.seal()
+    follower.close()
+
+    assert [row["record_no"] for row in rows(lake)] == [1, 2, 3, 4, 5]
+
+
+def test_a_crash_between_the_files_of_a_batch_doubles_nothing(run_dir, lake):
+    write(run_dir, result_line(0), event_line("e"))
+    mirror_run(run_dir, lake)
+    for path in live_files(lake, "results"):
+        path.unlink()  # as if the crash came just before it was renamed
+
+    mirror_run(run_dir, lake)
+
+    assert len(rows(lake)) == len(rows(lake, "outputs")) == len(rows(lake, "events")) == 1
+
+
+def test_no_temporary_file_is_ever_read_or_left(run_dir, lake, monkeypatch):
+    write(run_dir, result_line(0))
+
+    def full_disk(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("schemas.lake._fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        mirror_run(run_dir, lake)
+    monkeypatch.undo()
+
+    assert list(lake.rglob("*.parquet")) == list(lake.rglob(".tmp-*")) == []
+    mirror_run(run_dir, lake)
+    assert len(rows(lake)) == 1
+
+
+def _hold(run_dir, lake, ready, done):
+    follower = RunMirror(run_dir, lake)
+    ready.set()
+    done.wait()
+    follower.close()
+
+
+def test_one_process_at_a_time_mirrors_a_run(run_dir, lake):
+    write(run_dir, result_line(0))
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(run_dir, lake, ready, done))
+    other.start()
+    assert ready.wait(30)
+
+    with pytest.raises(MirrorBusy, match="another process"):
+        mirror_run(run_dir, lake)
+
+    done.set()
+    other.join()
+    assert mirror_run(run_dir, lake) == []
+
+
+def test_files_of_a_newer_version_are_refused_by_name(run_dir, lake):
+    write(run_dir, result_line(0))
+    mirror_run(run_dir, lake)
+    (path,) = live_files(lake, "results")
+    table = pq.ParquetFile(path).read()
+    facts = dict(table.schema.metadata) | {f"{PREFIX}schema_version".encode(): b"99"}
+    pq.write_table(table.replace_schema_metadata(facts), path)
+
+    with pytest.raises(UnknownVersion, match="schema_version 99"):
+        read_lake_file(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 no parquet", None])
+def test_a_file_that_is_not_ours_is_named(tmp_path, content):
+    path = Path(tmp_path / "x.parquet")
+    if content is None:
+        import pyarrow as pa
+
+        pq.write_table(pa.table({"a": [1]}), path)
+    else:
+        path.write_bytes(content)
+
+    with pytest.raises(SchemaError, match=r"x\.parquet"):
+        read_lake_file(path)
+
+
+def test_runs_whose_names_begin_alike_do_not_mix(run_dir, lake):
+    write(run_dir, result_line(0))
+    mirror_run(run_dir, lake)
+    (path,) = live_files(lake, "results")
+    other = path.with_name(path.name.replace("r-1-", "r-1-x-"))
+    other.write_bytes(path.read_bytes())
+
+    assert live_files(lake, "results", "r-1") == [path]
+    assert live_files(lake, "results", "r") == []
