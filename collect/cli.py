@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -53,7 +54,10 @@ def run(
     from collect.start import start
 
     inputs = load_inputs(suite, run_profile, working_dir=Path.cwd(), allowed_hosts=allow_host or ())
-    raise typer.Exit(start(inputs, runs, run_id, as_json=json))
+    again = shlex.join(
+        ["collect", "run", "--suite", suite, "--run-profile", run_profile, "--runs", str(runs)]
+    )
+    raise typer.Exit(start(inputs, runs, run_id, as_json=json, again=again))
 
 
 @app.command()

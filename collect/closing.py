@@ -18,14 +18,19 @@ from schemas.errors import EXIT_INTERRUPTED
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
 
 
-def show(report: RunReport) -> None:
-    """Print the table, the advice and the paths; the last line is the summary's path."""
+def show(report: RunReport, again: str) -> None:
+    """Print the table, the advice and the paths; the last line is the summary's path.
+
+    Args:
+        report: what came of the run.
+        again: the command that makes the run once more.
+    """
     run_dir = Path(report.run_dir)
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
     groups = _groups(run_dir / "summary.json")
     if groups:
         console.print(_table(groups))
-    for line in _advice(report):
+    for line in _advice(report, again):
         console.print(Text(line))
     for name in WRITTEN:
         if (run_dir / name).exists():
@@ -84,7 +89,7 @@ def _whole(value: float | None, *, supported: bool) -> Text:
     return Text(f"{value:,.0f}", style="" if supported else "dim")
 
 
-def _advice(report: RunReport) -> list[str]:
+def _advice(report: RunReport, again: str) -> list[str]:
     """Say what is missing and which command comes next."""
     lines = [
         f"{report.present} of {report.planned} trials, {report.passed} passed, "
@@ -95,5 +100,7 @@ def _advice(report: RunReport) -> list[str]:
     if report.success < report.present:
         statuses = ", ".join(f"{name} {count}" for name, count in sorted(report.by_status.items()))
         lines.append(f"by status: {statuses}; the reasons are in `error_message` of results.jsonl")
-    lines.append(f"next: analyze summarize {report.run_dir}")
+    if report.exit_code:
+        lines.append(f"again, when that is mended: {again}")
+    lines.append(f"the numbers once more, or as JSON: analyze summarize {report.run_dir} --json")
     return lines

@@ -31,7 +31,8 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool) -> int:
         os.environ[KEY_VARIABLE] = local.api_key
         inputs = load_inputs(SUITE, RUN_PROFILE, working_dir=folder)
         model = _served(inputs.models[0], local)
-        return start(replace(inputs, models=(model,)), runs_dir, None, as_json=as_json)
+        only = replace(inputs, models=(model,))
+        return start(only, runs_dir, None, as_json=as_json, again="collect demo")
 
 
 def _served(model: ResolvedModel, local: LocalModel) -> ResolvedModel:

@@ -19,8 +19,17 @@ RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._()-]{0,127}")
 """A folder name that is safe everywhere; `lake` is where the Parquet files are."""
 
 
-def start(inputs: RunInputs, runs_dir: Path, run_id: str | None, *, as_json: bool) -> int:
+def start(
+    inputs: RunInputs, runs_dir: Path, run_id: str | None, *, as_json: bool, again: str
+) -> int:
     """Make one run, show it, and return the exit code.
+
+    Args:
+        inputs: what the run is made of.
+        runs_dir: where runs are kept.
+        run_id: its folder's name; None for the time in UTC.
+        as_json: print one JSON object instead of a table.
+        again: the command that makes the run once more, for the last words of a failed one.
 
     Raises:
         ConfigError: the run id cannot be a folder's name.
@@ -39,5 +48,5 @@ def start(inputs: RunInputs, runs_dir: Path, run_id: str | None, *, as_json: boo
     if as_json:
         sys.stdout.write(orjson.dumps(asdict(report)).decode() + "\n")
     else:
-        show(report)
+        show(report, again)
     return report.exit_code

@@ -51,7 +51,8 @@ class Problem:
 
     def __str__(self) -> str:
         """Return `file:line: key: what; found …; allowed …; did you mean …?`."""
-        where = f"{self.path}:{self.line}" if self.line is not None else str(self.path)
+        path = shown(self.path)
+        where = f"{path}:{self.line}" if self.line is not None else path
         parts = [f"{where}: " + (f"`{self.key}`: " if self.key else "") + self.what]
         if self.found is not None:
             parts.append(f"found {self.found}")
@@ -132,6 +133,12 @@ class ViewError(AnalyzeError):
 
     def __init__(self, view: str, reason: str) -> None:
         super().__init__(f"view `{view}`: {reason}")
+
+
+def shown(path: Path) -> str:
+    """Return a path as people would type it: from the working directory, when it is below."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

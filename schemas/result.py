@@ -45,7 +45,7 @@ class CheckResult(Record):
 class Result(Record):
     """The outcome of one trial."""
 
-    record_type: Literal["result"] = "result"
+    record_type: Literal["result"] = Field(default="result", description="Always `result`.")
     run_id: str = Field(description="Run the trial belongs to.")
     provider: str = Field(description="Transport the request went through.")
     model: str = Field(description="Model string, as requested.")

@@ -80,46 +80,46 @@ class PassK(Record):
 class GroupSummary(Record):
     """One model as it was run: the document's fields first, then ours."""
 
-    provider: str
-    model: str
-    thinking_level: str | None
+    provider: str = Field(description="Transport.")
+    model: str = Field(description="Model string, as requested.")
+    thinking_level: str | None = Field(description="Reasoning effort asked for.")
     n_total: Count = Field(description="Trials with a result.")
-    n_ok: Count
-    n_success: Count
-    n_skipped_unavailable: Count
-    n_rate_limited: Count
-    n_error: Count
+    n_ok: Count = Field(description="Of them, served by the provider.")
+    n_success: Count = Field(description="Of those, answered without an error.")
+    n_skipped_unavailable: Count = Field(description="Endpoint or model not there.")
+    n_rate_limited: Count = Field(description="429 after all retries.")
+    n_error: Count = Field(description="Any other failure that is not the model's alone.")
     success_rate_ok: Rate | None = Field(description="n_success / n_ok.")
     objective_pass_rate: Rate | None = Field(description="Validator passes among successes.")
-    wall_clock_ms: Millis | None
-    latency_ms: Percentiles = Field(description="e2e_ms of successes.")
-    resources_before: ResourceSnapshot | None
-    resources_after: ResourceSnapshot | None
+    wall_clock_ms: Millis | None = Field(description="First start to last end, made in this run.")
+    latency_ms: Percentiles = Field(description="e2e_ms of successes: p50, p95, p99, mean.")
+    resources_before: ResourceSnapshot | None = Field(description="Memory and disk before.")
+    resources_after: ResourceSnapshot | None = Field(description="Memory and disk after.")
 
-    model_id: str
-    n_planned: Count
+    model_id: str = Field(description="Local name; splits groups that share the three above.")
+    n_planned: Count = Field(description="Trials in the plan.")
     n_scorable: Count = Field(
         description="Planned trials that can get a verdict: a case without a check cannot."
     )
-    n_auth_error: Count
+    n_auth_error: Count = Field(description="Key missing or refused.")
     passed_rate: Rate | None = Field(description="Passed among trials with a verdict.")
-    passed_ci95: Interval | None
+    passed_ci95: Interval | None = Field(description="Its 95 % interval, by cases.")
     score_strict: Rate | None = Field(description="Passed / scorable.")
     score_available: Rate | None = Field(description="Passed / trials with a verdict.")
     coverage: Rate | None = Field(description="Trials with a verdict / scorable.")
-    ttft_ms: Percentiles
-    tokens: TokenTotals
+    ttft_ms: Percentiles = Field(description="Time to the first token of successes.")
+    tokens: TokenTotals = Field(description="Sums; null where no trial reported them.")
     cost_usd: Usd | None = Field(description="Sum over trials with known cost; null without any.")
-    n_cost_known: Count
+    n_cost_known: Count = Field(description="Trials whose cost is known.")
     output_tokens_per_s: float | None = Field(description="Output tokens / e2e of successes.")
-    tool_use: ToolUse
+    tool_use: ToolUse = Field(description="Rate, interval and routing tier.")
     repetitions: Count = Field(description="Planned trials of the case that has most.")
     repetitions_identical: bool | None = Field(
         description="At least 95 % of repeated cases gave byte-identical answers."
     )
-    pass_at_k: tuple[PassK, ...]
-    pass_hat_k: tuple[PassK, ...]
-    n_timeout: Count
+    pass_at_k: tuple[PassK, ...] = Field(description="At least one of k trials passes.")
+    pass_hat_k: tuple[PassK, ...] = Field(description="All of k trials pass.")
+    n_timeout: Count = Field(description="Trials that timed out.")
     failures: dict[str, Count] = Field(description="Trials by failure_type.")
 
 

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 import yaml
 
 from collect.config import load_inputs
@@ -68,13 +67,3 @@ class Project:
 
     def load(self, suite="s", profile="p", working_dir=None, **options):
         return load_inputs(suite, profile, working_dir=working_dir or self.root, **options)
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """An empty project with a suite `s` of one model and a run profile `p`."""
-    for name in ("OLLAMA_OPENAI_BASE", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    root = tmp_path / "project"
-    root.mkdir()
-    return Project(root)

@@ -1,0 +1,131 @@
+"""The documentation says what the program does: commands, options, YAML, links, versions."""
+
+import re
+import subprocess
+import sys
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+import yaml
+
+from collect.config.cases import load_case
+from collect.config.problems import parse
+from collect.config.source import read_yaml
+from schemas.run_profile import RunProfile
+from schemas.suite import Suite
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMANDS = {"collect": ("run", "plan", "demo", "init"), "analyze": ("summarize",)}
+SAID = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^\n`|]*)?)")
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def help_of():
+    """Return the help text of a command."""
+
+    def command(*words):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", *words, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    return {
+        (program, name): command(program, name)
+        for program, names in COMMANDS.items()
+        for name in names
+    }
+
+
+def test_every_command_is_documented():
+    first_run = text_of(ROOT / "docs" / "first-run.md")
+    for program, names in COMMANDS.items():
+        for name in names:
+            assert f"`{program} {name}" in first_run
+
+
+def test_every_option_of_every_command_is_documented(help_of):
+    first_run = text_of(ROOT / "docs" / "first-run.md")
+    for (program, name), text in help_of.items():
+        (line,) = [row for row in first_run.splitlines() if row.startswith(f"| `{program} {name}")]
+        options = set(re.findall(r"--[a-z-]+", text)) - {"--help"}
+        assert options == set(re.findall(r"--[a-z-]+", line)), f"{program} {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_that_a_page_shows_exists(page, help_of):
+    for program, name, rest in SAID.findall("\n".join(re.findall(r"[`$] ?(.*)", text_of(page)))):
+        if (program, name) not in help_of:
+            continue
+        for option in re.findall(r"--[a-z-]+", rest):
+            assert option in help_of[program, name], f"{page.name}: {program} {name} {option}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text_of(page)):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def yaml_blocks():
+    text = text_of(ROOT / "docs" / "configuration.md")
+    return {
+        yaml.safe_load(block)["title"]: block
+        for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    }
+
+
+@pytest.mark.parametrize("title", yaml_blocks())
+def test_every_yaml_block_loads_as_written(title, tmp_path):
+    block = yaml_blocks()[title]
+    data = yaml.safe_load(block)
+    if "case_id" in data:
+        path = tmp_path / data["case_id"] / "test.yaml"
+        path.parent.mkdir()
+        path.write_text(block)
+        assert load_case(path).problems == ()
+    else:
+        path = tmp_path / "file.yaml"
+        path.write_text(block)
+        assert parse(Suite if "suite_id" in data else RunProfile, read_yaml(path)).title == title
+
+
+def test_the_error_shown_in_the_readme_is_what_is_printed(tmp_path):
+    subprocess.run([sys.executable, "-P", "-m", "collect", "init", tmp_path / "p"], check=True)
+    case = tmp_path / "p" / "configs" / "cases" / "basics" / "exact_word" / "test.yaml"
+    case.write_text(case.read_text().replace("type: exact", "type: exakt"))
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "collect", "plan", "--suite", "starter",
+         "--run-profile", "demo"],
+        cwd=tmp_path / "p", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    (shown,) = re.findall(
+        r"^error: configs/(\S+): (.*)$", text_of(ROOT / "README.md"), re.MULTILINE
+    )
+    where, what = shown
+    assert done.stderr.startswith(f"error: configs/{where}: ")
+    for part in what.split("…"):
+        assert part in done.stderr
+
+
+def test_the_constraints_satisfy_what_the_project_asks_for():
+    pins = dict(
+        line.split("==")
+        for line in text_of(ROOT / "constraints.txt").splitlines()
+        if "==" in line and not line.startswith("#")
+    )
+    names = {name.lower() for name in pins}
+    for requirement in requires("benchlake"):
+        name = re.match(r"[A-Za-z0-9_-]+", requirement).group().lower()
+        assert name in names, f"{name} has no pin in constraints.txt"
+    assert not re.search(r"https?:|--(?:extra-)?index", text_of(ROOT / "constraints.txt"))
