@@ -13,10 +13,10 @@ import duckdb
 import orjson
 from pydantic import ValidationError
 
-from schemas.errors import RunNotFound, SchemaError, ViewError
+from schemas.errors import AnalyzeError, RunNotFound, SchemaError, ViewError
 from schemas.lake import TABLES, Coverage, covered_until, live_files, read_lake_file
 from schemas.mirror import MirrorBusy, mirror_run
-from schemas.run_config import RunConfig
+from schemas.run_config import RunConfig, load_run_config
 
 READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """Reasons to read a lake as it is instead of giving up."""
@@ -61,7 +61,7 @@ def read_config(run_dir: Path) -> RunConfig:
     """
     path = run_dir / "config.json"
     try:
-        return RunConfig.model_validate_json(path.read_bytes())
+        return load_run_config(path)
     except OSError as exc:
         message = f"{path}: cannot be read ({exc.strerror})"
         raise SchemaError(message) from exc
@@ -97,14 +97,26 @@ def bring_into_lake(run_dir: Path, lake: Path) -> list[str]:
         raise SchemaError(message) from exc
     except OSError as exc:
         if exc.errno not in READ_ONLY:
-            raise
+            message = f"{exc.filename or lake}: {exc.strerror}; nothing of the run itself is lost"
+            raise AnalyzeError(message) from exc
         problems = [f"{lake}: cannot be written ({exc.strerror}); what is sealed so far is read"]
     covered = covered_until(
         read_lake_file(path) for path in live_files(lake, "results", config.run_id)
     )
     log = run_dir / "results.jsonl"
+    size = log.stat().st_size if log.exists() else 0
+    if covered.end == 0 < size and problems:
+        message = "; ".join(
+            [*problems, f"nothing of {log} is in the lake, so nothing is summed up"]
+        )
+        raise AnalyzeError(message)
+    if size < covered.end:
+        problems.append(
+            f"{log}: is {covered.end - size} bytes shorter than what the lake holds of it; "
+            "the lake's rows are used"
+        )
     problems += _skipped_lines(log, lake, config.run_id, covered, problems)
-    rest = log.stat().st_size - covered.end if log.exists() else 0
+    rest = size - covered.end
     if rest > 0:
         problems.append(f"{log}: the last {rest} bytes are a torn line or not mirrored yet")
     return problems

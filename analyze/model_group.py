@@ -20,6 +20,7 @@ from analyze.metrics.tiers import LABELS, tier_confident, tier_of
 from analyze.rows import CasePassesRow, CaseToolUseRow, FailureSummaryRow, ModelSummaryRow
 from schemas.inventory import ResourceSnapshot
 from schemas.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
+from schemas.thresholds import Thresholds
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Evidence:
     tool_use: Sequence[CaseToolUseRow]
     before: ResourceSnapshot | None
     after: ResourceSnapshot | None
+    thresholds: Thresholds
 
 
 def group_summary(evidence: Evidence) -> GroupSummary:
@@ -93,7 +95,7 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         cost_usd=row.cost_usd,
         n_cost_known=row.n_cost_known,
         output_tokens_per_s=row.output_tokens_per_s,
-        tool_use=_tool_use(row, evidence.tool_use),
+        tool_use=_tool_use(row, evidence.tool_use, evidence.thresholds),
         repetitions=row.repetitions,
         repetitions_identical=identical,
         pass_at_k=pass_curve(pass_at_k, m, c, identical=identical is True),
@@ -103,8 +105,8 @@ def group_summary(evidence: Evidence) -> GroupSummary:
     )
 
 
-def _tool_use(row: ModelSummaryRow, cases: Sequence[CaseToolUseRow]) -> ToolUse:
-    tier = tier_of(row.tool_use_rate)
+def _tool_use(row: ModelSummaryRow, cases: Sequence[CaseToolUseRow], bounds: Thresholds) -> ToolUse:
+    tier = tier_of(row.tool_use_rate, bounds)
     interval = wilson_clustered(
         [case.n_tool_success for case in cases], [case.n_tool_trials for case in cases]
     )
@@ -114,5 +116,5 @@ def _tool_use(row: ModelSummaryRow, cases: Sequence[CaseToolUseRow]) -> ToolUse:
         ci95=interval,
         tier=tier,
         tier_label=None if tier is None else LABELS[tier],
-        tier_confident=tier_confident(tier, interval),
+        tier_confident=tier_confident(tier, interval, bounds),
     )

@@ -78,6 +78,7 @@ def summarize_run(run_dir: Path, lake: Path, *, threads: int | None = None) -> R
                     tool_use[row.group],
                     before.get(row.model_id),
                     after.get(row.model_id),
+                    config.thresholds,
                 )
             )
             for row in models

@@ -36,12 +36,39 @@ RunIdOption = Annotated[
 ]
 
 
+CaseOption = Annotated[
+    list[str] | None, typer.Option("--case", metavar="ID", help="Only this case. Repeatable.")
+]
+TagOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only cases with it. Repeatable.")
+]
+ModelOption = Annotated[
+    list[str] | None, typer.Option("--model", metavar="ID", help="Only this model. Repeatable.")
+]
+MaxTrialsOption = Annotated[
+    int | None,
+    typer.Option("--max-trials", metavar="N", min=1, help="At most N trials, models in turn."),
+]
+ShardOption = Annotated[
+    str | None, typer.Option("--shard", metavar="i/n", help="The i-th of n parts of the plan.")
+]
+LabelOption = Annotated[
+    list[str] | None, typer.Option("--label", metavar="NAME", help="Name the run. Repeatable.")
+]
+
+
 @app.command()
 def run(
     suite: SuiteOption,
     run_profile: ProfileOption,
     runs: RunsOption = Path("runs"),
     run_id: RunIdOption = None,
+    case: CaseOption = None,
+    tag: TagOption = None,
+    model: ModelOption = None,
+    max_trials: MaxTrialsOption = None,
+    shard: ShardOption = None,
+    label: LabelOption = None,
     allow_host: AllowHostOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -50,29 +77,52 @@ def run(
     Exit codes: 0 done; 1 some trials failed for reasons outside the model, or the run stopped
     early; 2 usage or configuration; 130 interrupted.
     """
-    from collect.config import load_inputs
-    from collect.start import start
+    from collect.start import narrowed_inputs, start
 
-    inputs = load_inputs(suite, run_profile, working_dir=Path.cwd(), allowed_hosts=allow_host or ())
-    again = shlex.join(
-        ["collect", "run", "--suite", suite, "--run-profile", run_profile, "--runs", str(runs)]
+    inputs = narrowed_inputs(
+        suite,
+        run_profile,
+        allow_host=allow_host,
+        case=case,
+        tag=tag,
+        model=model,
+        max_trials=max_trials,
+        shard=shard,
     )
-    raise typer.Exit(start(inputs, runs, run_id, as_json=json, again=again))
+    words = [word for word in sys.argv[1:] if run_id is None or run_id not in word]
+    again = shlex.join(["collect", *(word for word in words if word != "--run-id")])
+    raise typer.Exit(start(inputs, runs, run_id, as_json=json, again=again, labels=label or ()))
 
 
 @app.command()
 def plan(
     suite: SuiteOption,
     run_profile: ProfileOption,
+    case: CaseOption = None,
+    tag: TagOption = None,
+    model: ModelOption = None,
+    max_trials: MaxTrialsOption = None,
+    shard: ShardOption = None,
     allow_host: AllowHostOption = None,
+    runs: RunsOption = Path("runs"),
     json: JsonOption = False,
 ) -> None:
     """Show every trial a run would make, and with which settings. Sends nothing."""
-    from collect.config import load_inputs
-    from collect.preview import plan_json, plan_text
+    from collect.preview import plan_json, plan_text, preview
+    from collect.start import narrowed_inputs
 
-    inputs = load_inputs(suite, run_profile, working_dir=Path.cwd(), allowed_hosts=allow_host or ())
-    typer.echo(plan_json(inputs) if json else plan_text(inputs))
+    inputs = narrowed_inputs(
+        suite,
+        run_profile,
+        allow_host=allow_host,
+        case=case,
+        tag=tag,
+        model=model,
+        max_trials=max_trials,
+        shard=shard,
+    )
+    shown = preview(inputs, runs)
+    typer.echo(plan_json(shown) if json else plan_text(shown))
 
 
 @app.command()
@@ -86,7 +136,8 @@ def demo(
     """Run the starter suite on a small model on this machine; needs no server and no key."""
     from collect.demo import demo as run_demo
 
-    raise typer.Exit(run_demo(runs, model_file, as_json=json))
+    again = shlex.join(["collect", *sys.argv[1:]])
+    raise typer.Exit(run_demo(runs, model_file, as_json=json, again=again))
 
 
 @app.command()
@@ -98,6 +149,34 @@ def init(
 
     for line in write_starter(directory):
         typer.echo(line)
+
+
+@app.command()
+def validate(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH...", help="Projects or single files; default: this folder."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check cases, suites, profiles, agents and benchlake.yaml; report every problem at once."""
+    from collect.validate import text, to_json, validate_paths
+
+    validation = validate_paths(paths or [Path()], Path.cwd())
+    typer.echo(to_json(validation) if json else text(validation))
+    raise typer.Exit(validation.exit_code)
+
+
+@app.command()
+def schema(
+    kind: Annotated[
+        str | None, typer.Argument(metavar="KIND", help="Such as case; without it: all names.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a kind of file, for editors and other tools."""
+    from collect.starter import published, published_names
+
+    typer.echo("\n".join(published_names()) if kind is None else published(kind), nl=kind is None)
 
 
 def main() -> None:

@@ -12,25 +12,25 @@ from rich.table import Table
 from rich.text import Text
 
 from collect.progress import RunReport
-from collect.screen import safe
-from schemas.errors import EXIT_INTERRUPTED
+from schemas.errors import EXIT_INTERRUPTED, printable
 
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
 
 
-def show(report: RunReport, again: str) -> None:
+def show(report: RunReport, again: str, detectable: str) -> None:
     """Print the table, the advice and the paths; the last line is the summary's path.
 
     Args:
         report: what came of the run.
         again: the command that makes the run once more.
+        detectable: how small a difference a run of this size can show.
     """
     run_dir = Path(report.run_dir)
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
     groups = _groups(run_dir / "summary.json")
     if groups:
         console.print(_table(groups))
-    for line in _advice(report, again):
+    for line in (*_advice(report, again), detectable):
         console.print(Text(line))
     for name in WRITTEN:
         if (run_dir / name).exists():
@@ -53,7 +53,7 @@ def _table(groups: list[dict[str, Any]]) -> Table:
     for group in groups:
         latency, ttft = group["latency_ms"], group["ttft_ms"]
         table.add_row(
-            Text(safe(group["model_id"])),
+            Text(printable(group["model_id"])),
             _percent(group["passed_rate"]),
             _interval(group["passed_ci95"]),
             _percent(group["coverage"]),
@@ -61,7 +61,9 @@ def _table(groups: list[dict[str, Any]]) -> Table:
             _whole(latency["p95"], supported=latency["supported"]["p95"]),
             _whole(ttft["p50"], supported=ttft["supported"]["p50"]),
             Text(_tier(group["tool_use"])),
-            Text(", ".join(f"{safe(kind)} {n}" for kind, n in group["failures"].items()) or "–"),
+            Text(
+                ", ".join(f"{printable(kind)} {n}" for kind, n in group["failures"].items()) or "–"
+            ),
         )
     return table
 
@@ -101,6 +103,6 @@ def _advice(report: RunReport, again: str) -> list[str]:
         statuses = ", ".join(f"{name} {count}" for name, count in sorted(report.by_status.items()))
         lines.append(f"by status: {statuses}; the reasons are in `error_message` of results.jsonl")
     if report.exit_code:
-        lines.append(f"again, when that is mended: {again}")
+        lines.append(f"again: {again}")
     lines.append(f"the numbers once more, or as JSON: analyze summarize {report.run_dir} --json")
     return lines

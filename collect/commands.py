@@ -22,12 +22,16 @@ async def output_of(*command: str, timeout_s: float = 10.0) -> Output:
     """Return a command's standard output; never raises for what the command does."""
     if shutil.which(command[0]) is None:
         return Output("", f"{command[0]} is not installed")
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except OSError as exc:
+        return Output("", f"{command[0]} cannot be run: {exc.strerror}")
     try:
         out, err = await asyncio.wait_for(process.communicate(), timeout_s)
     except TimeoutError:

@@ -19,7 +19,7 @@ SUITE = "starter"
 RUN_PROFILE = "demo"
 
 
-def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool) -> int:
+def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) -> int:
     """Fetch the model if need be, serve it, run the starter suite, and return the exit code.
 
     Raises:
@@ -32,7 +32,7 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool) -> int:
         inputs = load_inputs(SUITE, RUN_PROFILE, working_dir=folder)
         model = _served(inputs.models[0], local)
         only = replace(inputs, models=(model,))
-        return start(only, runs_dir, None, as_json=as_json, again="collect demo")
+        return start(only, runs_dir, None, as_json=as_json, again=again)
 
 
 def _served(model: ResolvedModel, local: LocalModel) -> ResolvedModel:

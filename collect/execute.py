@@ -65,7 +65,7 @@ class Executor:
         """Run every trial, until all are finished or the run was stopped.
 
         Raises:
-            Exception: whatever a runner or a hook raised: a mistake of ours, never the model's.
+            Exception: whatever a hook raised: a mistake of ours, never the model's.
         """
         slots = asyncio.Semaphore(self.max_concurrency)
         self._lane_tasks = [asyncio.create_task(self._lane(lane, slots)) for lane in self._lanes()]
@@ -137,7 +137,7 @@ class Executor:
                 if work.unreachable >= GIVE_UP_AFTER:
                     execution = not_asked(trial, case, _given_up(work.model))
                 else:
-                    execution = await runner.run(trial, case)
+                    execution = await _run(runner, trial, case)
                     self._learn(work, execution)
                 await self.hooks.finished(execution)
 
@@ -149,6 +149,15 @@ class Executor:
             self.stopped_models[work.model.model_id] = (
                 f"{work.model.base_url} could not be reached {GIVE_UP_AFTER} times in a row"
             )
+
+
+async def _run(runner: Runner, trial: PlannedTrial, case: LoadedCase) -> Execution:
+    """Run one trial; a mistake of ours costs this trial, not the run, and says what it was."""
+    try:
+        return await runner.run(trial, case)
+    except Exception as exc:  # noqa: BLE001 - becomes a row of failure_type `exception`
+        text = f"{type(exc).__name__}: {exc}"
+        return not_asked(trial, case, Reply(failure_type="exception", error_message=text))
 
 
 def _given_up(model: ResolvedModel) -> Reply:

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import JsonValue
 
-from collect.config import LoadedCase, ResolvedModel
+from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.loaded import as_json
+from schemas.base import Record
 from schemas.trial import FingerprintParts
 
 SAMPLING = ("temperature", "top_p", "max_tokens")
@@ -28,15 +29,26 @@ def digest(value: JsonValue) -> str:
 
 def case_hash(case: LoadedCase) -> str:
     """Return the hash of everything in a case that reaches the model or decides the verdict."""
-    validator = None if case.validator is None else case.validator.model_dump(mode="json")
     return digest(
         {
             "messages": [as_json(message) for message in case.messages],
             "attachments": [list(attachment) for attachment in case.attachments],
-            "validator": validator,
+            "validator": _dumped(case.validator),
             "expected_tool_calls": list(case.expected_tool_calls),
+            "turns": [as_json(turn) for turn in case.turns],
+            "tools": list(case.context.llm_probe.tools),
+            "runner_type": case.runner_type,
+            "expected_artifact": case.context.openclaw.model_dump(mode="json"),
+            "checks": [check.model_dump(mode="json") for check in case.checks],
+            "hooks": [list(hook) for hook in case.hooks],
+            "expectations": _dumped(case.expectations),
+            "rubric": _dumped(case.rubric),
         }
     )
+
+
+def _dumped(record: Record | None) -> JsonValue:
+    return None if record is None else record.model_dump(mode="json")
 
 
 def seed_of(model: ResolvedModel, case: LoadedCase, repetition: int) -> int | None:
@@ -58,7 +70,8 @@ def model_parts(model: ResolvedModel) -> tuple[str, str]:
 
 def settings_part(model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
     """Return the hash of the settings in force; each repetition is a sample of its own."""
-    in_force: dict[str, JsonValue] = {name: model.setting(name, case) for name in SAMPLING}
+    names = (*SAMPLING, "max_turns") if case.context.llm_probe.tools else SAMPLING
+    in_force: dict[str, JsonValue] = {name: model.setting(name, case) for name in names}
     in_force |= {
         "seed": seed_of(model, case, repetition),
         "thinking_level": model.thinking_level,
@@ -66,6 +79,26 @@ def settings_part(model: ResolvedModel, case: LoadedCase, repetition: int) -> st
         "repetition": repetition,
     }
     return digest(in_force)
+
+
+def tools_part(case: LoadedCase) -> str | None:
+    """Return the hash of the tools a case offers; None when it offers none."""
+    probe = case.context.llm_probe
+    return digest(probe.model_dump(mode="json")) if probe.tools else None
+
+
+def image_part(inputs: RunInputs, case: LoadedCase) -> str | None:
+    """Return the hash of the container image an openclaw case runs in."""
+    block = inputs.profile.openclaw
+    if case.runner_type != "openclaw" or block is None:
+        return None
+    return digest({"image": block.image})
+
+
+def agent_part(inputs: RunInputs, case: LoadedCase) -> str | None:
+    """Return the fingerprint of the agent an openclaw case runs with."""
+    agent_id = inputs.agents.get(case.case_id)
+    return None if agent_id is None else inputs.agent_fingerprints.get(agent_id)
 
 
 def fingerprint(parts: FingerprintParts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 
 from collect.redact import redact_json
 from schemas.artifact import Artifact
-from schemas.errors import RunExists
+from schemas.errors import CollectError, RunExists
 from schemas.inventory import Inventory
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig
@@ -38,15 +39,17 @@ class RunLog:
     """
 
     def __init__(self, run_dir: Path) -> None:
+        if run_dir.exists():
+            raise RunExists(run_dir)
         try:
             run_dir.mkdir(parents=True)
-        except FileExistsError as exc:
-            raise RunExists(run_dir) from exc
+        except OSError as exc:
+            message = f"{run_dir} cannot be made: {exc.strerror}; choose another --runs"
+            raise CollectError(message) from exc
         self.run_dir = run_dir
         (run_dir / "artifacts").mkdir()
         self._results = _open_append(run_dir / "results.jsonl")
-        self._artifacts: dict[str, tuple[str, int]] = {}
-        self._compressor = zstandard.ZstdCompressor(level=3)
+        self._artifacts: dict[str, int] = {}
 
     def begin(self, config: RunConfig, inventory: Inventory, plan: Iterable[PlannedTrial]) -> None:
         """Write what is known before the first request."""
@@ -59,18 +62,17 @@ class RunLog:
 
     def append(self, line: Result | Event) -> None:
         """Append one line; it can be read as soon as this returns."""
-        _write_all(self._results, line.model_dump_json().encode() + b"\n")
+        path = self.run_dir / "results.jsonl"
+        _write_all(self._results, line.model_dump_json().encode() + b"\n", path)
 
-    def append_artifact(self, artifact: Artifact) -> str:
+    def append_artifact(self, model_id: str, frame: bytes) -> str:
         """Append one trace as a frame of its own and return `file#offset`."""
-        name, handle = self._artifacts.get(artifact.model_id, ("", -1))
-        if handle < 0:
-            name = f"artifacts/{artifact.model_id}.jsonl.zst"
-            handle = _open_append(self.run_dir / name)
-            self._artifacts[artifact.model_id] = (name, handle)
+        name = f"artifacts/{model_id}.jsonl.zst"
+        if model_id not in self._artifacts:
+            self._artifacts[model_id] = _open_append(self.run_dir / name)
+        handle = self._artifacts[model_id]
         offset = os.lseek(handle, 0, os.SEEK_END)
-        line = orjson.dumps(redact_json(artifact.model_dump(mode="json")))
-        _write_all(handle, self._compressor.compress(line + b"\n"))
+        _write_all(handle, frame, self.run_dir / name)
         return f"{name}#{offset}"
 
     def write_text(self, name: str, text: str) -> None:
@@ -83,7 +85,7 @@ class RunLog:
 
     def close(self) -> None:
         """Sync and close every file."""
-        for handle in (self._results, *(handle for _, handle in self._artifacts.values())):
+        for handle in (self._results, *self._artifacts.values()):
             os.fsync(handle)
             os.close(handle)
 
@@ -92,11 +94,31 @@ def _open_append(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
 
-def _write_all(handle: int, line: bytes) -> None:
-    """One write a line; a short one (full disk) is completed or raises."""
-    written = os.write(handle, line)
-    while written < len(line):
-        written += os.write(handle, line[written:])
+def artifact_frame(artifact: Artifact) -> bytes:
+    """Return a trace as one compressed frame, without secrets."""
+    line = orjson.dumps(redact_json(artifact.model_dump(mode="json")))
+    return zstandard.ZstdCompressor(level=3).compress(line + b"\n")
+
+
+def _write_all(handle: int, line: bytes, path: Path) -> None:
+    """One write a line; what a full disk cut off is taken back, so that no line is torn.
+
+    Raises:
+        CollectError: the file cannot be written; everything before is kept.
+    """
+    size = os.lseek(handle, 0, os.SEEK_END)
+    try:
+        written = os.write(handle, line)
+        while written < len(line):
+            written += os.write(handle, line[written:])
+    except OSError as exc:
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, size)
+        message = (
+            f"{path} cannot be written: {exc.strerror}; what was finished is kept, "
+            f"see it with `analyze summarize {path.parents[0]}`"
+        )
+        raise CollectError(message) from exc
 
 
 def _pretty(record: BaseModel) -> bytes:

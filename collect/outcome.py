@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
+import orjson
+from pydantic import JsonValue
+
 from collect.checks.base import Verdict
+from collect.checks.declarative import HOOKS_DISABLED, Trial, run_check
 from collect.redact import redact, redact_json
 from collect.runners.base import Execution
 from collect.tools.detect import ToolUse
 from schemas.artifact import Artifact
-from schemas.result import RAW_OUTPUT_LIMIT, Result
+from schemas.result import RAW_OUTPUT_LIMIT, CheckResult, Result
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
 NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
+
+
+SHORT_TEXT = 4_000
+"""Bytes kept of what a server says about itself or an error."""
 
 
 def cut(text: str, limit: int = RAW_OUTPUT_LIMIT) -> tuple[str, bool]:
@@ -21,20 +32,63 @@ def cut(text: str, limit: int = RAW_OUTPUT_LIMIT) -> tuple[str, bool]:
     return raw[:limit].decode(errors="ignore"), True
 
 
-def passed_of(execution: Execution, verdict: Verdict) -> bool | None:
+def bounded(parsed: JsonValue) -> JsonValue:
+    """Return what a validator extracted, at most as long as raw_output; longer JSON is dropped."""
+    if isinstance(parsed, str):
+        return cut(parsed)[0]
+    if isinstance(parsed, dict) and isinstance(text := parsed.get("text"), str):
+        parsed = parsed | {"text": cut(text)[0]}
+    return parsed if len(orjson.dumps(parsed)) <= 2 * RAW_OUTPUT_LIMIT else None
+
+
+def _clean(text: str | None) -> str | None:
+    """Return a short text from outside, without secrets."""
+    return None if text is None else cut(redact(text), SHORT_TEXT)[0]
+
+
+def passed_of(
+    execution: Execution, verdict: Verdict, checks: Sequence[CheckResult] = ()
+) -> bool | None:
     """Return the one verdict that every view uses (decision A9), without a judge.
 
     False for a failure of the model's own; null for any other failure and where the case has
-    nothing to judge by.
+    nothing to judge by, so that what is counted never depends on how a trial ended. A hook that
+    may not run leaves the verdict open (decision H2).
     """
     failure = execution.reply.failure
+    if not execution.trial.is_scorable:
+        return None
     if failure is not None:
         return False if failure.counts_against_model else None
-    return verdict.objective_pass
+    silenced = any(check.message == HOOKS_DISABLED for check in checks)
+    parts = [check.outcome == "passed" for check in checks if check.message != HOOKS_DISABLED]
+    if verdict.objective_pass is not None:
+        parts.append(verdict.objective_pass)
+    if not all(parts):
+        return False
+    return None if silenced or not parts else True
+
+
+def checks_of(execution: Execution, n_tool_calls: int) -> tuple[CheckResult, ...]:
+    """Return what the case's checks found; a trial that the model never saw is not checked."""
+    failure = execution.reply.failure
+    if failure is not None and not failure.counts_against_model:
+        return ()
+    trial = Trial(
+        final_text=execution.reply.text,
+        n_tool_calls=n_tool_calls,
+        status="success" if failure is None else failure.status,
+        folder=execution.case.folder,
+    )
+    return tuple(run_check(check, trial) for check in execution.case.checks)
 
 
 def result_of(
-    execution: Execution, verdict: Verdict, tool_use: ToolUse, artifact_path: str | None
+    execution: Execution,
+    verdict: Verdict,
+    tool_use: ToolUse,
+    artifact_path: str | None,
+    checks: Sequence[CheckResult] = (),
 ) -> Result:
     """Return the trial's line; verdict and tools of a failed trial are empty (decision A7)."""
     trial, case, reply = execution.trial, execution.case, execution.reply
@@ -42,6 +96,7 @@ def result_of(
     success = failure is None
     raw_output, truncated = cut(redact(reply.text))
     usage = reply.usage
+    outcomes = Counter(check.outcome for check in checks)
     return Result(
         run_id=trial.run_id,
         provider=trial.provider,
@@ -52,17 +107,17 @@ def result_of(
         availability_status="ok" if failure is None else failure.availability_status,
         started_at_ms=execution.started_at_ms,
         ended_at_ms=execution.ended_at_ms,
-        e2e_ms=reply.e2e_ms if success else None,
-        ttft_ms=reply.ttft_ms if success else None,
+        e2e_ms=reply.e2e_ms,
+        ttft_ms=reply.ttft_ms,
         success=success,
         failure_type=reply.failure_type,
         objective_pass=verdict.objective_pass,
-        violation=None if verdict.violation is None else redact(verdict.violation),
+        violation=_clean(verdict.violation),
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         raw_output=raw_output,
-        parsed_output=redact_json(verdict.parsed_output),
-        tool_calls=tool_use.tool_calls,
+        parsed_output=bounded(redact_json(verdict.parsed_output)),
+        tool_calls=tuple(redact(name) for name in tool_use.tool_calls),
         tool_call_count=len(tool_use.tool_calls),
         tool_use_success=tool_use.tool_use_success,
         suite_id=trial.suite_id,
@@ -74,25 +129,25 @@ def result_of(
         fingerprint_version=trial.fingerprint_version,
         runner_type=trial.runner_type,
         status="success" if failure is None else failure.status,
-        passed=passed_of(execution, verdict),
-        error_code=reply.error_code,
-        error_message=None if reply.error_message is None else redact(reply.error_message),
+        passed=passed_of(execution, verdict, checks),
+        error_code=_clean(reply.error_code),
+        error_message=_clean(reply.error_message),
         http_status=reply.http_status,
         attempt_count=execution.attempt_count,
         requested_model=trial.model,
-        served_model=reply.served_model,
-        served_provider=reply.served_provider,
-        finish_reason=reply.finish_reason,
+        served_model=_clean(reply.served_model),
+        served_provider=_clean(reply.served_provider),
+        finish_reason=_clean(reply.finish_reason),
         reasoning_tokens=usage.reasoning_tokens,
         cached_input_tokens=usage.cached_input_tokens,
         cost_usd=reply.cost_usd,
         cost_source=None if reply.cost_usd is None else "provider",
         token_source=usage.source,
         validator_type=trial.validator_type,
-        checks_passed=0,
-        checks_failed=0,
-        checks_errored=0,
-        checks=(),
+        checks_passed=outcomes["passed"],
+        checks_failed=outcomes["failed"],
+        checks_errored=outcomes["error"],
+        checks=tuple(checks),
         expected_tools=case.expected_tools,
         tool_call_source=tool_use.tool_call_source,
         tags=case.tags,

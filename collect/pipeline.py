@@ -5,30 +5,33 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from collect.checks import judge
+from collect.checks import LONG_OUTPUT, judge
 from collect.child import MirrorChild
 from collect.config import ResolvedModel, RunInputs
 from collect.execute import GRACE_S, Executor, Hooks
 from collect.inventory import take_inventory
 from collect.lateness import LoopClock
-from collect.log import RunLog
-from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
+from collect.log import RunLog, artifact_frame
+from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
 from collect.plan import make_plan
 from collect.progress import RunReport, Screen
+from collect.redact import redact
 from collect.resources import snapshot
-from collect.run_record import run_config_of
+from collect.run_record import run_config_of, tags_of
 from collect.runners.base import Execution, now_ms
 from collect.runners.llm_probe import LlmProbe
 from collect.tools.detect import tool_use
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK
-from schemas.inventory import resource_tags
 from schemas.result import Event, Result
 
 INTERRUPTED = "interrupted"
 """The stop reason of Ctrl-C and SIGTERM."""
+
+Done = TypeVar("Done")
 
 SYNC_EVERY_S = 1.0
 """How much a power cut may cost."""
@@ -37,16 +40,19 @@ SYNC_EVERY_S = 1.0
 class Run:
     """One run from its first file to its summary."""
 
-    def __init__(self, inputs: RunInputs, run_dir: Path, screen: Screen) -> None:
+    def __init__(
+        self, inputs: RunInputs, run_dir: Path, screen: Screen, labels: Sequence[str] = ()
+    ) -> None:
         self._inputs = inputs
+        self._labels = labels
         self._screen = screen
         self._plan = make_plan(inputs, run_dir.name)
         self._log = RunLog(run_dir)
         self._clock = LoopClock()
         self._failed_outside = False
-        self._tags = resource_tags(
-            (model.provider, model.model, model.thinking_level) for model in inputs.models
-        )
+        self._mirror_failed = False
+        self._interrupts = 0
+        self._tags = tags_of(inputs.models)
         self.report = RunReport(run_dir.name, str(run_dir), len(self._plan))
         cases = {case.case_id: case for case in inputs.cases}
         self._executor = Executor(
@@ -74,7 +80,9 @@ class Run:
         return self.report
 
     async def _from_first_file_to_summary(self) -> None:
-        config = run_config_of(self._inputs, self.report.run_id, self._tags, len(self._plan))
+        config = run_config_of(
+            self._inputs, self.report.run_id, self._tags, self._plan, self._labels
+        )
         self._log.begin(config, await take_inventory(self.report.run_id), self._plan)
         child = await MirrorChild.start(self._log.run_dir)
         self._screen.begin(self._log.run_dir, len(self._plan))
@@ -87,6 +95,7 @@ class Run:
             self._screen.end()
             self._log.close()
             trouble = await child.finish()
+        self._mirror_failed = trouble is not None
         if trouble is not None:
             self._screen.note(f"{trouble}; `analyze summarize {self._log.run_dir}` tries again")
 
@@ -109,11 +118,16 @@ class Run:
         if reply.failure is None:
             called = tuple(call.name for call in reply.tool_calls)
             verdict = await judge(execution.case.validator, reply.text, api_tool_calls=called)
-            tools = tool_use(reply.text, called, execution.case.expected_tools)
+            tools = await off_loop(
+                reply.text, tool_use, reply.text, called, execution.case.expected_tools
+            )
         for note in reply.notes:
             self._event("provider_note", execution.trial.model_id, note)
-        path = self._log.append_artifact(artifact_of(execution))
-        result = result_of(execution, verdict, tools, path)
+        frame = await off_loop(reply.text, artifact_frame, artifact_of(execution))
+        path = self._log.append_artifact(execution.trial.model_id, frame)
+        n_tool_calls = len(reply.tool_calls) or len(tools.tool_calls)
+        checks = checks_of(execution, n_tool_calls)
+        result = await off_loop(reply.text, result_of, execution, verdict, tools, path, checks)
         self._log.append(result)
         self.report.count(result)
         self._screen.result(result)
@@ -135,18 +149,19 @@ class Run:
             self._executor.stop_model(result.model_id, reason)
 
     def _exit_code(self) -> int:
-        if self._executor.stop_reason == INTERRUPTED:
-            return EXIT_INTERRUPTED
         incomplete = self.report.present < self.report.planned
-        return EXIT_BAD_NEWS if incomplete or self._failed_outside else EXIT_OK
+        if self._interrupts and incomplete:
+            return EXIT_INTERRUPTED
+        bad = incomplete or self._failed_outside or self._mirror_failed
+        return EXIT_BAD_NEWS if bad else EXIT_OK
 
     def _open_runner(self, model: ResolvedModel) -> LlmProbe:
         return LlmProbe(model, self._clock)
 
     def _snapshot(self, when: str) -> Callable[[ResolvedModel], Awaitable[None]]:
         async def take(model: ResolvedModel) -> None:
-            tag = self._tags[model.provider, model.model, model.thinking_level]
-            self._log.write_text(f"resources_{tag}_{when}.txt", await snapshot())
+            name = f"resources_{self._tags[model.model_id]}_{when}.txt"
+            self._log.write_text(name, await snapshot())
 
         return take
 
@@ -157,7 +172,7 @@ class Run:
                 event=event,
                 at_ms=now_ms(),
                 model_id=model_id,
-                detail=detail,
+                detail=redact(detail),
             )
         )
 
@@ -171,7 +186,8 @@ class Run:
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
-            if self._executor.stop_reason == INTERRUPTED:
+            self._interrupts += 1
+            if self._interrupts > 1:
                 self._executor.cancel()
                 return
             self._executor.stop(INTERRUPTED)
@@ -191,10 +207,17 @@ class Run:
         return restore
 
 
-def run(inputs: RunInputs, run_dir: Path, screen: Screen) -> RunReport:
+async def off_loop(text: str, work: Callable[..., Done], *arguments: object) -> Done:
+    """Do the work on a text: in a thread when it is long, so that no other trial waits for it."""
+    if len(text) > LONG_OUTPUT:
+        return await asyncio.to_thread(work, *arguments)
+    return work(*arguments)
+
+
+def run(inputs: RunInputs, run_dir: Path, screen: Screen, labels: Sequence[str] = ()) -> RunReport:
     """Make one run and return its report.
 
     Raises:
         RunExists: the folder is there already.
     """
-    return asyncio.run(Run(inputs, run_dir, screen)())
+    return asyncio.run(Run(inputs, run_dir, screen, labels)())

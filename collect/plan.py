@@ -5,30 +5,52 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
-from collect.fingerprint import case_hash, fingerprint, model_parts, settings_part
+from collect.fingerprint import (
+    agent_part,
+    case_hash,
+    fingerprint,
+    image_part,
+    model_parts,
+    settings_part,
+    tools_part,
+)
+from collect.narrow import part_of
 from schemas.trial import FingerprintParts, PlannedTrial
 
 
 def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
-    """Return models x repetitions x cases.
+    """Return models x repetitions x cases, less what the flags leave out.
 
     A whole repetition comes before the next one: a run that is cut short has asked every case
     about equally often, and a case never follows itself into a warm prompt cache.
     """
     hashes = {case.case_id: case_hash(case) for case in inputs.cases}
     endpoints = {model.model_id: model_parts(model) for model in inputs.models}
+    plain: dict[tuple[str, int], str] = {}
+
+    def settings(model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
+        """Cases without settings of their own, which is most of them, share one hash."""
+        if case.settings or case.context.llm_probe.tools:
+            return settings_part(model, case, repetition)
+        key = model.model_id, repetition
+        if key not in plain:
+            plain[key] = settings_part(model, case, repetition)
+        return plain[key]
 
     def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> FingerprintParts:
         endpoint, harness = endpoints[model.model_id]
         return FingerprintParts(
             case=hashes[case.case_id],
-            settings=settings_part(model, case, repetition),
+            settings=settings(model, case, repetition),
             endpoint=endpoint,
             harness=harness,
             model_build=model.model_build,
+            tools=tools_part(case),
+            agent=agent_part(inputs, case),
+            image=image_part(inputs, case),
         )
 
-    return tuple(
+    whole = [
         PlannedTrial(
             run_id=run_id,
             suite_id=inputs.suite.suite_id,
@@ -46,12 +68,14 @@ def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
             run_fingerprint=fingerprint(found),
             fingerprint_parts=found,
             validator_type=None if case.validator is None else case.validator.type,
+            is_scorable=case.is_scorable,
             expected_tools=case.expected_tools,
             tags=case.tags,
         )
         for number, (model, case, repetition) in enumerate(_order(inputs))
         for found in (parts(model, case, repetition),)
-    )
+    ]
+    return part_of(whole, inputs.narrowed)
 
 
 def _order(inputs: RunInputs) -> Iterator[tuple[ResolvedModel, LoadedCase, int]]:

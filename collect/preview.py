@@ -3,32 +3,84 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 import orjson
 
 from collect.config import ResolvedModel, RunInputs
+from collect.config.project_file import LoadedProject
+from collect.detectable import detectable_drop, detectable_text
+from collect.estimate import ModelEstimate, estimate
+from collect.news import News, earlier_plan, news_since
 from collect.plan import make_plan
+from schemas.errors import printable
+from schemas.errors import shown as shown_path
+from schemas.run_config import Narrowed
 from schemas.trial import PlannedTrial
 
 PREVIEW_RUN_ID = "plan"
 
 
-def plan_json(inputs: RunInputs) -> str:
-    """Return the plan as one JSON object: models with settings and origins, every trial."""
+@dataclass(frozen=True)
+class Preview:
+    """A plan and all that can be said of it before anything is sent."""
+
+    inputs: RunInputs
+    trials: tuple[PlannedTrial, ...]
+    estimates: tuple[ModelEstimate, ...]
+    news: News
+
+
+def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
+    """Return the plan with its estimates and what is new since the last run of the suite."""
     trials = make_plan(inputs, PREVIEW_RUN_ID)
+    news = news_since(earlier_plan(runs_dir, inputs.suite.suite_id), trials)
+    if inputs.narrowed != Narrowed():
+        news = replace(news, gone=())  # left out by a flag, not gone from the suite
+    today = datetime.now(tz=UTC).date()
+    estimates = estimate(inputs, trials, inputs.project.prices, on_date=today)
+    return Preview(inputs, trials, estimates, news)
+
+
+def plan_json(shown: Preview) -> str:
+    """Return the plan as one JSON object: models with settings and origins, every trial."""
+    inputs, project = shown.inputs, shown.inputs.project
+    drop = detectable_drop(inputs, shown.trials)
     return orjson.dumps(
         {
             "suite_id": inputs.suite.suite_id,
             "run_profile_id": inputs.profile.run_profile_id,
-            "planned": len(trials),
+            "project_file": None if project.path is None else str(project.path),
+            "project_file_sha256": project.sha256,
+            "planned": len(shown.trials),
             "models": [_model_json(model) for model in inputs.models],
             "cases": [case.case_id for case in inputs.cases],
             "repetitions": inputs.profile.execution_policy.run_repetitions,
             "warnings": list(inputs.warnings),
-            "trials": [_trial_json(trial) for trial in trials],
+            "estimates": [_estimate_json(one) for one in shown.estimates],
+            "smallest_detectable_drop": drop,
+            "since_run_id": shown.news.since,
+            "gone": [list(key) for key in shown.news.gone],
+            "trials": [
+                _trial_json(trial) | {"news": news.kind, "why": list(news.why)}
+                for trial, news in zip(shown.trials, shown.news.trials, strict=True)
+            ],
         },
         option=orjson.OPT_INDENT_2,
     ).decode()
+
+
+def _estimate_json(one: ModelEstimate) -> dict[str, object]:
+    return {
+        "model_id": one.model_id,
+        "input_tokens": one.input_tokens,
+        "output_tokens_low": one.output_tokens_low,
+        "output_tokens_high": one.output_tokens_high,
+        "cost_low_nano_usd": one.cost_low_nano_usd,
+        "cost_high_nano_usd": one.cost_high_nano_usd,
+    }
 
 
 def _trial_json(trial: PlannedTrial) -> dict[str, object]:
@@ -55,28 +107,64 @@ def _key_present(model: ResolvedModel) -> bool | None:
     return None if model.api_key_env is None else bool(os.environ.get(model.api_key_env))
 
 
-def plan_text(inputs: RunInputs) -> str:
+def plan_text(shown: Preview) -> str:
     """Return the plan for people."""
+    inputs = shown.inputs
     policy = inputs.profile.execution_policy
-    trials = make_plan(inputs, PREVIEW_RUN_ID)
     lines = [
         f"suite {inputs.suite.suite_id} ({inputs.suite.title})",
         f"run profile {inputs.profile.run_profile_id} ({inputs.profile.title})",
         f"{len(inputs.models)} models x {len(inputs.cases)} cases x "
-        f"{policy.run_repetitions} repetitions = {len(trials)} trials, "
+        f"{policy.run_repetitions} repetitions: {len(shown.trials)} trials, "
         f"up to {policy.max_concurrency} at once",
+        _project_text(inputs.project),
         "",
     ]
     for model in inputs.models:
         lines += _model_text(model)
+        lines += [_estimate_text(one) for one in shown.estimates if one.model_id == model.model_id]
     lines += ["", "cases"]
     for case in inputs.cases:
         validator = "-" if case.validator is None else case.validator.type
         own = "".join(f" {name}={value}" for name, value in case.settings.items())
         tools = f" tools: {', '.join(case.expected_tools)}" if case.expected_tools else ""
         lines.append(f"  {case.case_id:<28} {validator:<16}{tools}{own}")
+    lines += ["", *_news_text(shown.news), detectable_text(inputs, shown.trials)]
     lines += [f"warning: {warning}" for warning in inputs.warnings]
-    return "\n".join(lines)
+    return "\n".join(printable(line) for line in lines)
+
+
+def _project_text(project: LoadedProject) -> str:
+    if project.path is None:
+        return "no benchlake.yaml: packaged thresholds and prices"
+    hosts = (
+        f", may send keys to {', '.join(project.allowed_hosts)}" if project.allowed_hosts else ""
+    )
+    return f"project file {shown_path(project.path)} ({(project.sha256 or '')[:12]}){hosts}"
+
+
+def _estimate_text(one: ModelEstimate) -> str:
+    sent = "unknown" if one.input_tokens is None else f"about {one.input_tokens:,}"
+    high = "no limit" if one.output_tokens_high is None else f"{one.output_tokens_high:,}"
+    return f"  tokens in {sent}, out at most {high}; {one.cost_text}"
+
+
+NEWS_SHOWN = 20
+"""Single trials named in the text; `--json` has them all."""
+
+
+def _news_text(news: News) -> list[str]:
+    """Return what is new since the last run, and why, trial by trial where something changed."""
+    if news.since is None:
+        return ["no earlier run of this suite: every trial is new"]
+    changed = [one for one in news.trials if one.kind != "same"]
+    lines = [f"since run {news.since}: {news.summary()}"]
+    for one in changed[:NEWS_SHOWN]:
+        model_id, case_id, repetition = one.key
+        lines.append(f"  {one.kind}: {model_id} {case_id} {repetition} ({', '.join(one.why)})")
+    if len(changed) > NEWS_SHOWN:
+        lines.append(f"  and {len(changed) - NEWS_SHOWN} more; --json names them all")
+    return lines
 
 
 def _model_text(model: ResolvedModel) -> list[str]:

@@ -14,9 +14,15 @@ KEY_SHAPES = re.compile(
     r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
     r"|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,})"
 )
-AUTHORIZATION = re.compile(
-    r"(?i)\b(authorization\s*[:=]\s*(?:bearer|basic)?\s*|bearer\s+)[^\s\"',\\]{8,}"
+CREDENTIAL = (
+    r"(?=[^\s\"',\\]{0,200}\d)[^\s\"',\\]{16,}"  # long, with a digit: no word of a language
 )
+AUTHORIZATION = re.compile(
+    rf"(?i)\b(authorization[ \t]{{0,8}}[:=][ \t]{{0,8}}(?:(?:bearer|basic)[ \t]{{1,8}})?"
+    rf"|bearer[ \t]{{1,8}}){CREDENTIAL}"
+)
+"""Bounded white space: hostile text must not take quadratic time."""
+
 SHORTEST_VALUE = 8
 """Shorter values of secret-looking variables are words such as `true`."""
 

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
+from pydantic import JsonValue
+
 from collect.config import ResolvedModel, RunInputs
+from collect.fingerprint import digest
+from collect.plan import make_plan
+from collect.redact import redact_json
 from collect.runners.base import now_ms
-from schemas.inventory import GroupKey
-from schemas.run_config import RunConfig, RunModel
+from schemas.inventory import resource_tags
+from schemas.run_config import EffectiveSetting, RunConfig, RunModel
+from schemas.trial import PlannedTrial
 
 
 def run_config_of(
-    inputs: RunInputs, run_id: str, tags: Mapping[GroupKey, str], n_planned: int
+    inputs: RunInputs,
+    run_id: str,
+    tags: Mapping[str, str],
+    plan: Sequence[PlannedTrial],
+    labels: Sequence[str],
 ) -> RunConfig:
     """Return what the run was asked to do, every setting with the layer that set it."""
     return RunConfig(
@@ -27,15 +39,26 @@ def run_config_of(
         run_profile_path=_relative(str(inputs.profile_path)),
         execution_policy=inputs.profile.execution_policy,
         models=tuple(_model(model, tags) for model in inputs.models),
-        case_settings={case.case_id: dict(case.settings) for case in inputs.cases if case.settings},
-        n_planned=n_planned,
+        case_settings={
+            case.case_id: {
+                name: EffectiveSetting(value=value, origin="case")
+                for name, value in case.settings.items()
+            }
+            for case in inputs.cases
+            if case.settings
+        },
+        n_planned=len(plan),
         config_files={_relative(path): found for path, found in inputs.config_files.items()},
         allowed_hosts=inputs.allowed_hosts,
         warnings=inputs.warnings,
+        narrowed=inputs.narrowed,
+        run_group=_group(inputs),
+        labels=tuple(labels),
+        thresholds=inputs.project.thresholds,
     )
 
 
-def _model(model: ResolvedModel, tags: Mapping[GroupKey, str]) -> RunModel:
+def _model(model: ResolvedModel, tags: Mapping[str, str]) -> RunModel:
     return RunModel(
         model_id=model.model_id,
         label=model.label,
@@ -45,10 +68,31 @@ def _model(model: ResolvedModel, tags: Mapping[GroupKey, str]) -> RunModel:
         base_url=model.base_url,
         api_key_env=model.api_key_env,
         max_concurrency=model.max_concurrency,
-        request_options=dict(model.request_options),
-        resource_tag=tags[model.provider, model.model, model.thinking_level],
+        request_options={name: redact_json(value) for name, value in model.request_options.items()},
+        resource_tag=tags[model.model_id],
         settings=dict(model.settings),
     )
+
+
+def tags_of(models: Sequence[ResolvedModel]) -> dict[str, str]:
+    """Return the tag of each model_id's resource snapshots, unique in the run."""
+    keys = {model.model_id: (model.provider, model.model, model.thinking_level) for model in models}
+    tags = resource_tags(keys.values())
+    shared = Counter(keys.values())
+    return {
+        model_id: tags[key] if shared[key] == 1 else f"{tags[key]}-{model_id}"
+        for model_id, key in keys.items()
+    }
+
+
+def _group(inputs: RunInputs) -> str | None:
+    """Return what all shards of one plan share: its hash and the number of parts."""
+    shard = inputs.narrowed.shard
+    if shard is None:
+        return None
+    whole = replace(inputs, narrowed=inputs.narrowed.model_copy(update={"shard": None}))
+    prints: list[JsonValue] = [trial.run_fingerprint for trial in make_plan(whole, "whole")]
+    return f"{digest(prints)[:16]}-{shard.partition('/')[2]}"
 
 
 def _relative(path: str) -> str:

@@ -14,15 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
+from schemas.errors import printable
 from schemas.result import Result
 
 PLAIN_EVERY_S = 5.0
 """Between two lines of progress where nothing can be redrawn, as in CI."""
-
-
-def safe(text: str) -> str:
-    """Return text without control characters, so that it cannot steer a terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 class Tally:
@@ -51,7 +47,7 @@ class Tally:
         parts = [f"{self.passed} passed", f"{rate:.1f}/s", f"{self.tokens:,} tokens out"]
         if self.done:
             parts.append(f"{_duration((self.planned - self.done) / rate)} left")
-        parts += [f"{safe(kind)} {count}" for kind, count in self.failures.most_common(3)]
+        parts += [f"{printable(kind)} {count}" for kind, count in self.failures.most_common(3)]
         return " · ".join(parts)
 
 
@@ -93,7 +89,7 @@ class TerminalScreen:
 
     def note(self, text: str) -> None:
         """Print a note above the bar."""
-        self._console.print(Text(safe(text), style="yellow"))
+        self._console.print(Text(printable(text), style="yellow"))
 
     def end(self) -> None:
         """Take the bar away."""
@@ -123,7 +119,7 @@ class PlainScreen:
 
     def note(self, text: str) -> None:
         """Say a note."""
-        self._say(safe(text))
+        self._say(printable(text))
 
     def end(self) -> None:
         """Nothing to take away."""

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from schemas.errors import ConfigError, Problem
+from schemas.errors import CollectError, ConfigError, Problem, nearest
 
 GITIGNORE = "/runs/\n"
+SCHEMA_SUFFIX = ".schema.json"
 
 
 @contextmanager
@@ -29,9 +30,13 @@ def write_starter(directory: Path) -> list[str]:
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         advice = "choose a new folder, or copy single files from the one made there"
         raise ConfigError([Problem(directory, "is not empty", advice=advice)])
-    with starter_configs() as source:
-        shutil.copytree(source / "configs", directory / "configs")
-    (directory / ".gitignore").write_text(GITIGNORE, encoding="utf-8")
+    try:
+        with starter_configs() as source:
+            shutil.copytree(source / "configs", directory / "configs")
+        (directory / ".gitignore").write_text(GITIGNORE, encoding="utf-8")
+    except OSError as exc:
+        message = f"{directory} cannot be written: {exc.strerror or exc}"
+        raise CollectError(message) from exc
     cases = len(list((directory / "configs" / "cases").glob("*/*/test.yaml")))
     return [
         f"wrote {directory}: {cases} cases, 1 suite, 2 run profiles; start with configs/README.md",
@@ -40,3 +45,25 @@ def write_starter(directory: Path) -> list[str]:
         "  collect plan --suite starter --run-profile demo",
         "  collect demo",
     ]
+
+
+def published_names() -> list[str]:
+    """Return the kinds that have a JSON Schema."""
+    folder = files("schemas") / "json"
+    return sorted(path.name.removesuffix(SCHEMA_SUFFIX) for path in folder.iterdir())
+
+
+def published(kind: str) -> str:
+    """Return the JSON Schema of a kind of file.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    names = published_names()
+    name = kind.replace("-", "_")
+    if name not in names:
+        near = nearest(name, names)
+        allowed = None if near else ", ".join(names)
+        problem = Problem(None, "no schema", found=f"`{kind}`", allowed=allowed, nearest=near)
+        raise ConfigError([problem])
+    return (files("schemas") / "json" / f"{name}{SCHEMA_SUFFIX}").read_text(encoding="utf-8")

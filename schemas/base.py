@@ -57,12 +57,15 @@ class JsonTextMarker:
 SchemaVersion = Annotated[Literal[1], BeforeValidator(_exactly_one)]
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=128)]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
-Millis = Annotated[int, Field(ge=0), Unit("ms")]
-EpochMillis = Annotated[int, Field(ge=0), Unit("ms since 1970-01-01 UTC")]
-Tokens = Annotated[int, Field(ge=0), Unit("tokens")]
-Usd = Annotated[float, Field(ge=0), Unit("USD")]
+MOST = 2**40
+"""Above any time in ms, count or tokens there is; its sum over millions of rows still fits."""
+
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Positive = Annotated[int, Field(ge=1, le=MOST)]
+Millis = Annotated[int, Field(ge=0, le=MOST), Unit("ms")]
+EpochMillis = Annotated[int, Field(ge=0, le=2**53), Unit("ms since 1970-01-01 UTC")]
+Tokens = Annotated[int, Field(ge=0, le=MOST), Unit("tokens")]
+Usd = Annotated[float, Field(ge=0, le=1e6), Unit("USD")]
 Rate = Annotated[float, Field(ge=0, le=1)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 JsonText = Annotated[JsonValue, JsonTextMarker()]

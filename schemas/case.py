@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.base import Metadata, NonEmpty, OpenRecord, Record, SchemaVersion, Slug
+from schemas.checks import DeterministicCheck
+from schemas.rubric import Expectations, Rubric
 from schemas.validators import Validator
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -39,6 +41,33 @@ class Message(Record):
         return self
 
 
+ToolName = Literal["exec_shell", "read_file", "write_file", "web_search"]
+
+
+class LlmProbeContext(Record):
+    """What an llm_probe case offers the model."""
+
+    tools: tuple[ToolName, ...] = Field(default=(), description="Tools the model may call.")
+    network: Literal["allow", "deny"] = Field(
+        default="deny", description="Whether tools may reach the network."
+    )
+
+
+class OpenClawContext(Record):
+    """What an openclaw case expects to find."""
+
+    expected_artifact: NonEmpty | tuple[NonEmpty, ...] | None = Field(
+        default=None, description="File, or files, expected in the workspace."
+    )
+
+
+class CaseContext(OpenRecord):
+    """Runner-specific context; further keys are yours and never read."""
+
+    llm_probe: LlmProbeContext = Field(default_factory=LlmProbeContext)
+    openclaw: OpenClawContext = Field(default_factory=OpenClawContext)
+
+
 class CaseInput(Record):
     """What reaches the model."""
 
@@ -47,7 +76,9 @@ class CaseInput(Record):
     attachments: tuple[NonEmpty, ...] = Field(
         default=(), description="UTF-8 files, sent as user messages before the first user message."
     )
-    context: Metadata = Field(default_factory=dict, description="Runner-specific: tools and hints.")
+    context: CaseContext = Field(
+        default_factory=CaseContext, description="Runner-specific: tools and hints."
+    )
 
 
 class RunnerConfig(OpenRecord):
@@ -70,6 +101,11 @@ class Case(Record):
     expected_tool_calls: tuple[NonEmpty, ...] = Field(
         default=(), description="Tools of which at least one should be invoked."
     )
+    deterministic_checks: tuple[DeterministicCheck, ...] = Field(
+        default=(), description="Checked without a model, after the trial."
+    )
+    expectations: Expectations | None = Field(default=None, description="Told to the judge.")
+    rubric: Rubric | None = Field(default=None, description="Told to the judge.")
     tags: tuple[NonEmpty, ...] = Field(default=(), description="For a suite's case_selection.")
     metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
 

@@ -7,6 +7,7 @@
     - UnknownVersion              a file of a version we cannot read
   + CollectError         (1)
     - RunExists          (2)      refusing to write into a run that is there
+    - RunInLake          (2)      the lake holds a run by that name
     - LocalModelError    (1)      the embedded model cannot be fetched or started
   + AnalyzeError         (1)
     - RunNotFound        (2)      what was looked for, and where
@@ -36,11 +37,15 @@ class BenchError(Exception):
     exit_code = EXIT_BAD_NEWS
 
 
+MOST_SHOWN = 200
+"""Problems that an error prints; nobody reads more, and all are kept."""
+
+
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with one place of one file."""
+    """One thing wrong with one place of one file, or with a flag of the command line."""
 
-    path: Path
+    path: Path | None
     what: str
     key: str = ""
     line: int | None = None
@@ -51,9 +56,9 @@ class Problem:
 
     def __str__(self) -> str:
         """Return `file:line: key: what; found …; allowed …; did you mean …?`."""
-        path = shown(self.path)
-        where = f"{path}:{self.line}" if self.line is not None else path
-        parts = [f"{where}: " + (f"`{self.key}`: " if self.key else "") + self.what]
+        line = "" if self.line is None else f":{self.line}"
+        where = "" if self.path is None else f"{shown(self.path)}{line}: "
+        parts = [where + (f"`{self.key}`: " if self.key else "") + self.what]
         if self.found is not None:
             parts.append(f"found {self.found}")
         if self.allowed is not None:
@@ -62,7 +67,7 @@ class Problem:
             parts.append(f"did you mean `{self.nearest}`?")
         if self.advice is not None:
             parts.append(self.advice)
-        return "; ".join(parts)
+        return printable("; ".join(parts))
 
 
 class ConfigError(BenchError):
@@ -72,7 +77,10 @@ class ConfigError(BenchError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        lines = [str(problem) for problem in self.problems[:MOST_SHOWN]]
+        if more := len(self.problems) - MOST_SHOWN:
+            lines += [f"and {more:,} more problems"] * (more > 0)
+        super().__init__("\n".join(lines))
 
 
 class SchemaError(BenchError):
@@ -100,6 +108,18 @@ class RunExists(CollectError):
 
     def __init__(self, run_dir: Path) -> None:
         super().__init__(f"{run_dir} exists already; choose another --run-id or leave it out")
+
+
+class RunInLake(CollectError):
+    """The lake holds a run by this name; a second one would be mixed with it."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, runs_dir: Path, run_id: str) -> None:
+        super().__init__(
+            f"{runs_dir / 'lake'} holds rows of a run `{run_id}` whose folder is gone; "
+            "choose another --run-id or leave it out"
+        )
 
 
 class LocalModelError(CollectError):
@@ -141,7 +161,12 @@ def shown(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word most like `word`, or None when none is near."""
-    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+def printable(text: str) -> str:
+    """Return one line without control and direction characters, which a terminal obeys."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Return the known word most like `word`, or None when none is near enough (0 to 1)."""
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=likeness)
     return matches[0] if matches else None

@@ -55,6 +55,7 @@ class LakeFile:
     path: Path
     run_id: str
     coverage: Coverage
+    n_rows: int
 
 
 def lake_of(runs_dir: Path) -> Path:
@@ -93,7 +94,8 @@ def read_lake_file(path: Path) -> LakeFile:
         UnknownVersion: a newer benchlake wrote it.
     """
     try:
-        raw = pq.read_schema(path).metadata or {}
+        with pq.ParquetFile(path) as file:
+            raw, n_rows = file.schema_arrow.metadata or {}, file.metadata.num_rows
     except pa.ArrowInvalid as exc:
         message = f"{path}: not a Parquet file: {exc}"
         raise SchemaError(message) from exc
@@ -106,7 +108,7 @@ def read_lake_file(path: Path) -> LakeFile:
         message = f"{path}: schema_version {version}, this benchlake reads up to {SCHEMA_VERSION}"
         raise UnknownVersion(message)
     numbers = (int(number) for number in facts[PREFIX + "coverage"].split())
-    return LakeFile(path, facts[PREFIX + "run_id"], Coverage(*numbers))
+    return LakeFile(path, facts[PREFIX + "run_id"], Coverage(*numbers), n_rows)
 
 
 class LakeWriter:

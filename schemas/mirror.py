@@ -27,7 +27,7 @@ from schemas.lake import (
     read_lake_file,
 )
 from schemas.result import OUTPUT_FIELDS, TRIAL_KEY, Event, Result
-from schemas.run_config import RunConfig
+from schemas.run_config import load_run_config
 from schemas.trial import PlannedTrial
 
 BATCH_ROWS = 5_000
@@ -75,18 +75,18 @@ class RunMirror:
 
     def _begin(self, run_dir: Path, lake: Path) -> None:
         """Find out how far the lake is, and put right what a crash may have left there."""
-        config = RunConfig.model_validate_json((run_dir / "config.json").read_bytes())
+        config = load_run_config(run_dir / "config.json")
         self.run_dir = run_dir
         self.problems: list[str] = []
         self._log = run_dir / "results.jsonl"
         self._lake = lake
         self._writer = LakeWriter(lake, config.run_id, month_of(config.started_at_ms))
         self._run_id = config.run_id
+        self._drop_orphans()
         done = covered_until(self._sealed("results"))
         self._sealed_bytes, self._sealed_lines = done.end, done.lines_after
         self._read_bytes, self._read_lines = done.end, done.lines_after
         self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in NARROW}
-        self._drop_orphans()
         self._seal_plan()
 
     def close(self) -> None:
@@ -97,12 +97,19 @@ class RunMirror:
         return [read_lake_file(path) for path in live_files(self._lake, table, self._run_id)]
 
     def _drop_orphans(self) -> None:
-        """Remove text and events of a batch whose results never got sealed.
+        """Remove what will be read again: batches that are not whole, or lie beyond a gap.
 
-        A batch is sealed text first, results last; a crash in between leaves files that no
-        results file vouches for, and that batch is read again.
+        A batch is sealed text first, results last; a crash in between, or somebody who deletes a
+        file, leaves parts of batches behind, and a plain glob would count their rows twice.
         """
-        sealed = {file.coverage for file in self._sealed("results")}
+        texts = {file.coverage for file in self._sealed("outputs")}
+        results = self._sealed("results")
+        whole = [file for file in results if file.n_rows == 0 or file.coverage in texts]
+        until = covered_until(whole).end
+        sealed = {file.coverage for file in whole if file.coverage.end <= until}
+        for file in results:
+            if file.coverage not in sealed:
+                file.path.unlink()
         for table in ("outputs", "events"):
             for file in self._sealed(table):
                 if file.coverage not in sealed:

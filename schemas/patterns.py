@@ -36,10 +36,39 @@ FOREIGN_VERBOSE = re.compile(
     re.DOTALL,
 )
 """The same for patterns with the flag `x`."""
+LONGEST = 10_000
+MOST_UNROLLED = 100_000
+COUNTED = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\((?:\?(?:P?<[^>]*>|[^)]?))?|\)|\{([0-9]*),?([0-9]*)\}|.",
+    re.DOTALL,
+)
 HUGE_COUNT = re.compile(r"\{[0-9]{6,}")
 """`regex` unrolls repetitions: `a{10000000}` would take gigabytes before anything runs."""
 
 _VERBOSE_FLAG = re.compile(r"\(\?[aimsu]*x")
+
+
+def _unrolled(pattern: str) -> int:
+    """Return how many steps a pattern has when its counted repetitions are written out."""
+    totals, last = [0], [0]
+    for token in COUNTED.finditer(pattern):
+        text = token[0]
+        if text[0] == "(":
+            totals.append(0)
+            last.append(0)
+        elif text == ")" and len(totals) > 1:
+            inner = totals.pop()
+            last.pop()
+            totals[-1] += inner + 1
+            last[-1] = inner + 1
+        elif text[0] == "{" and (token[1] or token[2]):
+            count = max(int(number) for number in (token[1], token[2]) if number)
+            totals[-1] += last[-1] * (count - 1)
+            last[-1] *= max(count, 1)
+        else:
+            totals[-1] += 1
+            last[-1] = 1
+    return max(totals)
 
 
 def _compiles(pattern: str) -> str:
@@ -55,6 +84,10 @@ def _compiles(pattern: str) -> str:
     if huge := HUGE_COUNT.search(pattern):
         kind, template = "regex", "`{part}` repeats more than 99,999 times"
         raise PydanticCustomError(kind, template, {"part": huge[0]})
+    if len(pattern) > LONGEST or _unrolled(pattern) > MOST_UNROLLED:
+        kind = "regex"
+        template = "is not a valid regular expression: it unrolls to over 100,000 steps"
+        raise PydanticCustomError(kind, template)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # `[[]` is fine: both read a bracket

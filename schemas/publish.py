@@ -14,10 +14,13 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from schemas.agent import Agent
 from schemas.artifact import Artifact
 from schemas.case import Case, Prompt
 from schemas.doc_tables import with_tables
+from schemas.evaluation_profile import EvaluationProfile
 from schemas.inventory import Inventory
+from schemas.project import ProjectFile
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig
 from schemas.run_profile import RunProfile
@@ -26,12 +29,15 @@ from schemas.summary import RunSummary
 from schemas.trial import PlannedTrial
 
 PUBLISHED: dict[str, Any] = {
+    "agent": Agent,
     "artifact": Artifact,
     "case": Case,
     "config": RunConfig,
+    "evaluation_profile": EvaluationProfile,
     "event": Event,
     "inventory": Inventory,
     "planned_trial": PlannedTrial,
+    "project": ProjectFile,
     "prompt_list": tuple[Prompt, ...],
     "result": Result,
     "run_profile": RunProfile,

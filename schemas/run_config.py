@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from schemas.base import SCHEMA_VERSION, EpochMillis, Positive, Record, Slug
+from schemas.errors import UnknownVersion
 from schemas.run_profile import ExecutionPolicy
 from schemas.suite import Transport
+from schemas.thresholds import Thresholds
 
 SettingOrigin = Literal["default", "runner_defaults", "model_overrides", "suite_model", "case"]
 
@@ -36,6 +39,16 @@ class RunModel(Record):
     settings: dict[str, EffectiveSetting]
 
 
+class Narrowed(Record):
+    """Flags that made the run smaller than its suite; empty: the whole suite."""
+
+    cases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    max_trials: Positive | None = None
+    shard: str | None = Field(default=None, description="`i/n`: the i-th of n parts of one plan.")
+
+
 class RunConfig(Record):
     """One run."""
 
@@ -50,10 +63,35 @@ class RunConfig(Record):
     run_profile_path: str
     execution_policy: ExecutionPolicy
     models: tuple[RunModel, ...]
-    case_settings: dict[str, dict[str, JsonValue]] = Field(
+    case_settings: dict[str, dict[str, EffectiveSetting]] = Field(
         description="By case_id: what the case's own `runner:` sets, above every other layer."
     )
     n_planned: int
     config_files: dict[str, str] = Field(description="sha256 of each file that was read.")
     allowed_hosts: tuple[str, ...] = Field(description="Hosts allowed to get a key of their own.")
     warnings: tuple[str, ...]
+    narrowed: Narrowed = Field(default_factory=Narrowed)
+    run_group: str | None = Field(
+        default=None, description="The same for all shards of one plan; null without shards."
+    )
+    labels: tuple[str, ...] = ()
+    thresholds: Thresholds = Field(
+        default_factory=Thresholds, description="In force: the packaged ones or benchlake.yaml's."
+    )
+
+
+def load_run_config(path: Path) -> RunConfig:
+    """Return a run's config.json; fields of a later patch of the same version are passed over.
+
+    Raises:
+        UnknownVersion: a newer benchlake wrote it.
+        ValidationError: it does not fit its declaration.
+    """
+    config = RunConfig.model_validate_json(path.read_bytes(), extra="ignore")
+    if config.schema_version > SCHEMA_VERSION:
+        message = (
+            f"{path}: schema_version {config.schema_version}, "
+            f"this benchlake reads up to {SCHEMA_VERSION}"
+        )
+        raise UnknownVersion(message)
+    return config

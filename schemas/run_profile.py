@@ -46,6 +46,17 @@ class ExecutionPolicy(Record):
     )
 
 
+class OpenClawRunProfile(Record):
+    """The container that openclaw cases run in."""
+
+    agent_id: Slug = Field(description="The folder below configs/agents.")
+    image: NonEmpty = Field(description="Pinned OCI image that holds the openclaw CLI.")
+    timeout_seconds: Annotated[int, Field(ge=1), Unit("s")] = Field(
+        description="Wall clock of the container."
+    )
+    docker_cli: NonEmpty = Field(default="docker", description="Or podman.")
+
+
 class RunProfile(Record):
     """One `configs/run_profiles/<run_profile_id>.yaml`."""
 
@@ -55,3 +66,6 @@ class RunProfile(Record):
     runner_defaults: RunnerSettings = Field(default_factory=RunnerSettings)
     model_overrides: dict[Slug, RunnerSettings] = Field(default_factory=dict)
     execution_policy: ExecutionPolicy = Field(default_factory=ExecutionPolicy)
+    openclaw: OpenClawRunProfile | None = Field(
+        default=None, description="Needed by suites with openclaw cases."
+    )

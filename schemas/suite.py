@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from schemas.base import Metadata, NonEmpty, OpenRecord, Positive, Record, SchemaVersion, Slug
 
@@ -49,6 +50,26 @@ class CaseSelection(Record):
     exclude_tags: tuple[NonEmpty, ...] = ()
 
 
+class AgentAssignment(Record):
+    """Which cases one agent runs; at least one id or tag selects them."""
+
+    agent_id: Slug
+    case_selection: CaseSelection
+
+    @model_validator(mode="after")
+    def _selects(self) -> AgentAssignment:
+        if not (self.case_selection.include_case_ids or self.case_selection.include_tags):
+            kind, message = "assignment", "needs `include_case_ids` or `include_tags`"
+            raise PydanticCustomError(kind, message)
+        return self
+
+
+class SuiteOpenClawConfig(Record):
+    """Agents of single cases; the others run with the run profile's agent."""
+
+    agent_assignments: tuple[AgentAssignment, ...] = ()
+
+
 class Suite(Record):
     """One `configs/suites/<suite_id>.yaml`."""
 
@@ -57,6 +78,7 @@ class Suite(Record):
     title: NonEmpty
     models: tuple[ModelConfig, ...] = ()
     case_selection: CaseSelection = Field(default_factory=CaseSelection)
+    openclaw: SuiteOpenClawConfig | None = None
     prompt_lists: tuple[NonEmpty, ...] = Field(
         default=(), description="JSON or JSONL prompt lists, relative to the suite file."
     )

@@ -49,5 +49,6 @@ class PlannedTrial(Record):
     fingerprint_version: Positive = FINGERPRINT_VERSION
     fingerprint_parts: FingerprintParts
     validator_type: ValidatorType | None
+    is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
     expected_tools: tuple[str, ...]
     tags: tuple[str, ...]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from collect.config import load_inputs
+from collect.config import load_inputs, refuse_unbuilt
 
 
 class Project:
@@ -66,4 +66,6 @@ class Project:
         return self.write(f"configs/suites/{name}", json.dumps(prompts))
 
     def load(self, suite="s", profile="p", working_dir=None, **options):
-        return load_inputs(suite, profile, working_dir=working_dir or self.root, **options)
+        inputs = load_inputs(suite, profile, working_dir=working_dir or self.root, **options)
+        refuse_unbuilt(inputs)
+        return inputs

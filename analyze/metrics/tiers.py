@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Literal
 
 from schemas.summary import Interval, TierLabel
+from schemas.thresholds import Thresholds
 
 Tier = Literal[1, 2, 3]
 
-LOWER_BOUNDS: MappingProxyType[Tier, float] = MappingProxyType({1: 0.80, 2: 0.50, 3: 0.0})
-"""Rate from which a tier begins, best tier first."""
+DEFAULT = Thresholds()
 
 LABELS: MappingProxyType[Tier, TierLabel] = MappingProxyType(
     {
@@ -24,15 +24,19 @@ LABELS: MappingProxyType[Tier, TierLabel] = MappingProxyType(
 )
 
 
-def tier_of(rate: float | None) -> Tier | None:
+def tier_of(rate: float | None, bounds: Thresholds = DEFAULT) -> Tier | None:
     """Return the tier of a tool-use rate; None, unrated, where nothing was tried."""
     if rate is None:
         return None
-    return next(tier for tier, bound in LOWER_BOUNDS.items() if rate >= bound)
+    if rate >= bounds.tier_1_from:
+        return 1
+    return 2 if rate >= bounds.tier_2_from else 3
 
 
-def tier_confident(tier: Tier | None, interval: Interval | None) -> bool | None:
+def tier_confident(
+    tier: Tier | None, interval: Interval | None, bounds: Thresholds = DEFAULT
+) -> bool | None:
     """Return whether the whole interval lies inside the tier; None without an interval."""
     if tier is None or interval is None:
         return None
-    return tier_of(interval.low) == tier_of(interval.high) == tier
+    return tier_of(interval.low, bounds) == tier_of(interval.high, bounds) == tier

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from collect.config.loaded import LoadedCase, WireMessage
+from collect.config.loaded import LoadedCase
+from collect.config.messages import Notes, inside, messages_of, read_beside, resolved
 from collect.config.problems import check_extras, parse, problems_of
-from collect.config.source import KeyPath, Source, decode, dotted, read_bytes, read_yaml
-from schemas.case import Case, Message
+from collect.config.source import KeyPath, Source, read_yaml
+from schemas.case import Case, CaseContext
 from schemas.errors import ConfigError, Problem
 from schemas.run_profile import RunnerSettings
 
@@ -31,17 +32,6 @@ class CaseFile:
     case: LoadedCase | None = None
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-@dataclass
-class _Notes:
-    source: Source
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def wrong(self, what: str, key: KeyPath, **facts: str) -> None:
-        line = self.source.line_of(key)
-        self.problems.append(Problem(self.source.path, what, dotted(key), line, **facts))
 
 
 def find_cases(project: Path) -> list[CaseFile]:
@@ -63,14 +53,21 @@ def load_case(path: Path) -> CaseFile:
         case = parse(Case, source)
     except ConfigError as exc:
         return CaseFile(path, name, tags, source.sha256, problems=exc.problems)
-    notes = _Notes(source)
+    notes = Notes(source)
     if case.case_id != name:
         advice = f"rename the folder or write `case_id: {name}`"
         notes.wrong("differs from its folder", ("case_id",), found=case.case_id, advice=advice)
-    _refuse_unbuilt(case, notes)
+    hooks = _check_checks(case, notes)
+    _check_context(case, notes)
+    _note_unbuilt(case, notes)
     settings = _settings(case, notes)
-    messages, attachments = _messages(case, notes)
-    if not messages and not notes.problems:
+    messages, attachments = messages_of(case, notes)
+    turns = [
+        wire
+        for number, turn in enumerate(case.input.turns)
+        for wire in resolved(turn, ("input", "turns", number), notes)
+    ]
+    if not messages and not turns and not notes.problems:
         notes.wrong("a case needs at least one message", ("input", "messages"))
     loaded = LoadedCase(
         case_id=case.case_id,
@@ -83,6 +80,14 @@ def load_case(path: Path) -> CaseFile:
         runner_type=case.runner.type,
         settings=settings,
         attachments=attachments,
+        turns=tuple(turns),
+        checks=case.deterministic_checks,
+        hooks=hooks,
+        expectations=case.expectations,
+        rubric=case.rubric,
+        context=case.input.context,
+        folder=path.parent,
+        unbuilt=tuple(notes.unbuilt),
     )
     return CaseFile(
         path,
@@ -102,21 +107,57 @@ def _raw_tags(data: JsonValue) -> tuple[str, ...] | None:
     return None
 
 
-def _refuse_unbuilt(case: Case, notes: _Notes) -> None:
-    """Refuse what this version cannot do, by name, before anything is spent."""
+def _check_checks(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
+    """Check that ids are unique and paths stay in the case's folder; return hook hashes."""
+    seen: set[str] = set()
+    hooks = []
+    for number, check in enumerate(case.deterministic_checks):
+        key = ("deterministic_checks", number)
+        if check.check_id in seen:
+            notes.wrong("is used twice", (*key, "check_id"), found=f"`{check.check_id}`")
+        seen.add(check.check_id)
+        hook = check.python_hook
+        if hook is not None and hook.path is not None:
+            found = read_beside(hook.path, (*key, "python_hook", "path"), notes)
+            if found is not None:
+                hooks.append((check.check_id, hashlib.sha256(found[1].encode()).hexdigest()))
+        for name in ("path", "relative_path"):
+            place = getattr(check.declarative, name, None)
+            if place and not Path(place).is_absolute():
+                inside(place, (*key, "declarative", name), notes)
+    return tuple(hooks)
+
+
+def _check_context(case: Case, notes: Notes) -> None:
+    """Names that are almost known are typing errors; expected artifacts stay in the workspace."""
+    context = case.input.context
+    key: KeyPath = ("input", "context")
+    problems, warnings = check_extras(
+        dict(context.model_extra or {}), CaseContext.model_fields, notes.source, key
+    )
+    notes.problems += problems
+    notes.warnings += warnings
+    expected = context.openclaw.expected_artifact or ()
+    for name in (expected,) if isinstance(expected, str) else expected:
+        inside(name, (*key, "openclaw", "expected_artifact"), notes)
+
+
+def _note_unbuilt(case: Case, notes: Notes) -> None:
+    """Note what this version cannot do; a suite that selects the case is refused by name."""
     if case.runner.type == "openclaw":
-        notes.wrong("the openclaw runner is not part of this version", ("runner", "type"))
+        what = "the openclaw runner is not part of this version"
+        notes.unbuilt.append(notes.problem(what, ("runner", "type")))
     elif case.input.turns:
         advice = "write them as `messages`"
         notes.wrong("only openclaw cases have turns", ("input", "turns"), advice=advice)
-    probe = case.input.context.get("llm_probe")
-    if isinstance(probe, dict) and probe.get("tools"):
+    if case.input.context.llm_probe.tools:
         key = ("input", "context", "llm_probe", "tools")
         advice = "ask for the command in the prompt and use `expected_tool_calls`"
-        notes.wrong("tools are not part of this version", key, advice=advice)
+        what = "tools are not part of this version"
+        notes.unbuilt.append(notes.problem(what, key, advice=advice))
 
 
-def _settings(case: Case, notes: _Notes) -> dict[str, JsonValue]:
+def _settings(case: Case, notes: Notes) -> dict[str, JsonValue]:
     """Return the runner settings that the case sets itself."""
     extras = dict(case.runner.model_extra or {})
     known = {name: extras.pop(name) for name in list(extras) if name in RunnerSettings.model_fields}
@@ -138,87 +179,3 @@ def settings_of(
         problems += problems_of(exc, RunnerSettings, source, at)
         return {}
     return settings.model_dump(exclude_unset=True)
-
-
-def _messages(
-    case: Case, notes: _Notes
-) -> tuple[tuple[WireMessage, ...], tuple[tuple[str, int], ...]]:
-    """Return what is sent, attachments before the first user message, and their hashes."""
-    sent: list[WireMessage] = []
-    for number, message in enumerate(case.input.messages):
-        sent += _resolved(message, ("input", "messages", number), notes)
-    envelopes, hashes = [], []
-    for number, name in enumerate(case.input.attachments):
-        if (found := _read_beside(name, ("input", "attachments", number), notes)) is None:
-            continue
-        path, text = found
-        raw = text.encode()
-        hashes.append((hashlib.sha256(raw).hexdigest(), len(raw)))
-        envelopes.append(WireMessage(role="user", content=envelope(path.name, text)))
-    first_user = next(
-        (at for at, message in enumerate(sent) if message["role"] == "user"), len(sent)
-    )
-    return (*sent[:first_user], *envelopes, *sent[first_user:]), tuple(hashes)
-
-
-def envelope(name: str, text: str) -> str:
-    """Return an attachment as the document wraps it."""
-    body = text if text.endswith("\n") else text + "\n"
-    return (
-        f"Attached context file: {name}\n--- BEGIN ATTACHMENT {name} ---\n"
-        f"{body}--- END ATTACHMENT {name} ---"
-    )
-
-
-def _resolved(message: Message, key: KeyPath, notes: _Notes) -> list[WireMessage]:
-    if message.source is None:
-        return [_wire(message)]
-    here = (*key, "source", "path")
-    if (found := _read_beside(message.source.path, here, notes)) is None:
-        return []
-    path, _ = found
-    try:
-        source = read_yaml(path)
-    except ConfigError as exc:
-        notes.problems += exc.problems
-        return []
-    items = source.data if isinstance(source.data, list) else [source.data]
-    messages: list[WireMessage] = []
-    for number, item in enumerate(items):
-        at: KeyPath = (number,) if isinstance(source.data, list) else ()
-        try:
-            inner = parse(Message, Source(path, item, source.sha256, source.lines))
-        except ConfigError as exc:
-            notes.problems += exc.problems
-            continue
-        if inner.content is None:
-            line = source.line_of(at)
-            notes.problems.append(Problem(path, "a source file needs `content`", dotted(at), line))
-            continue
-        messages.append(_wire(inner))
-    return messages
-
-
-def _wire(message: Message) -> WireMessage:
-    sent = WireMessage(role=message.role, content=message.content or "")
-    if message.name:
-        sent["name"] = message.name
-    return sent
-
-
-def _read_beside(name: str, key: KeyPath, notes: _Notes) -> tuple[Path, str] | None:
-    """Read a text file that lies in the case's own folder (decision H3)."""
-    folder = notes.source.path.parent.resolve()
-    try:
-        path = (folder / name).resolve()
-    except (OSError, ValueError, RuntimeError):
-        notes.wrong("is not a path that can be followed", key, found=repr(name))
-        return None
-    if not path.is_relative_to(folder):
-        notes.wrong("leaves the case's folder", key, found=name)
-        return None
-    try:
-        return path, decode(path, read_bytes(path, ATTACHMENT_LIMIT))
-    except ConfigError as exc:
-        notes.wrong(f"{name}: {exc.problems[0].what}", key)
-        return None

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from collect.config.assignments import assign_agents, fingerprint_agents
 from collect.config.cases import CaseFile, find_cases
 from collect.config.loaded import LoadedCase, ResolvedModel
 from collect.config.models import resolve_models
 from collect.config.problems import parse
 from collect.config.project import project_of, resolve
-from collect.config.prompts import load_prompt_list
-from collect.config.selection import select_cases, unknown_ids, without_excluded
-from collect.config.source import Source, read_yaml
+from collect.config.project_file import LoadedProject, load_project_file
+from collect.config.prompts import load_prompt_lists
+from collect.config.selection import select_cases, select_prompts, unknown_ids
+from collect.config.source import Source, dotted, read_yaml
 from schemas.errors import ConfigError, Problem
+from schemas.run_config import Narrowed
 from schemas.run_profile import RunProfile
 from schemas.suite import Suite
+
+MOST_TRIALS = 1_000_000
+"""A plan is written before anything runs, and read again by every analysis."""
 
 Kind = TypeVar("Kind", Suite, RunProfile)
 
@@ -33,10 +39,17 @@ class RunInputs:
     profile_path: Path
     cases: tuple[LoadedCase, ...]
     models: tuple[ResolvedModel, ...]
+    agents: Mapping[str, str]
+    """case_id to agent_id, for openclaw cases."""
+    agent_fingerprints: Mapping[str, str]
+    """agent_id to the hash of what can change the agent's behaviour."""
+    project: LoadedProject
     config_files: dict[str, str]
     """sha256 of each file that was read, by path."""
     allowed_hosts: tuple[str, ...]
     warnings: tuple[str, ...]
+    narrowed: Narrowed = field(default_factory=Narrowed)
+    """Which part of the plan the run makes."""
 
 
 def load_inputs(
@@ -51,8 +64,13 @@ def load_inputs(
     Raises:
         ConfigError: all problems of all files involved.
     """
-    hosts = frozenset(host.lower() for host in allowed_hosts)
     problems: list[Problem] = []
+    project = LoadedProject()
+    try:
+        project = load_project_file(working_dir)
+    except ConfigError as exc:
+        problems += exc.problems
+    hosts = frozenset(host.lower() for host in (*allowed_hosts, *project.allowed_hosts))
     suite_source, suite = _load(Suite, suite_ref, "suite", working_dir, problems)
     profile_source, profile = _load(RunProfile, profile_ref, "run profile", working_dir, problems)
     if suite is None or profile is None or suite_source is None or profile_source is None:
@@ -62,6 +80,8 @@ def load_inputs(
     models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
     problems += wrong
     files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}
+    if project.path is not None and project.sha256 is not None:
+        files[str(project.path)] = project.sha256
     cases: list[LoadedCase] = []
     try:
         cases, more = _cases(suite, suite_source, files)
@@ -69,6 +89,17 @@ def load_inputs(
     except ConfigError as exc:
         problems += exc.problems
     problems += _seeds(models, cases, profile_source)
+    repetitions = profile.execution_policy.run_repetitions
+    planned = len(models) * len(cases) * repetitions
+    if planned > MOST_TRIALS:
+        key = ("execution_policy", "run_repetitions")
+        what = f"the plan would have {planned:,} trials"
+        line = profile_source.line_of(key)
+        most = f"{MOST_TRIALS:,}"
+        problems.append(Problem(profile_source.path, what, dotted(key), line, allowed=most))
+    agents, wrong = assign_agents(suite, profile, cases, suite_source, profile_source)
+    prints, more_wrong = fingerprint_agents(agents, suite_source, profile_source)
+    problems += [*wrong, *more_wrong]
     if problems:
         raise ConfigError(problems)
     return RunInputs(
@@ -78,10 +109,24 @@ def load_inputs(
         profile_path=profile_source.path,
         cases=tuple(cases),
         models=tuple(models),
+        agents=agents,
+        agent_fingerprints=prints,
+        project=project,
         config_files=files,
         allowed_hosts=tuple(sorted(hosts)),
         warnings=tuple(warnings),
     )
+
+
+def refuse_unbuilt(inputs: RunInputs) -> None:
+    """Refuse what this version cannot run, by name, before anything is spent.
+
+    Raises:
+        ConfigError: every place of a selected case that needs something not built.
+    """
+    problems = [problem for case in inputs.cases for problem in case.unbuilt]
+    if problems:
+        raise ConfigError(problems)
 
 
 def _load(
@@ -110,22 +155,18 @@ def _cases(
     project = project_of(source.path)
     selection = suite.case_selection
     lists_only = bool(suite.prompt_lists) and "case_selection" not in suite.model_fields_set
-    found = find_cases(project) if project else []
+    found = find_cases(project) if project and not lists_only else []
     chosen: list[CaseFile] = []
     warnings: list[str] = []
     if not lists_only:
         chosen, warnings = select_cases(found, selection, source)
         files |= {str(file.path): file.sha256 or "" for file in chosen}
-    prompts: list[LoadedCase] = []
-    for reference in suite.prompt_lists:
-        path = source.path.parent / reference
-        loaded, digest = load_prompt_list(path, prefixed=len(suite.prompt_lists) > 1)
-        prompts += loaded
-        files[str(path)] = digest
+    prompts, lists, problems = load_prompt_lists(source.path.parent, suite.prompt_lists)
+    files |= lists
     known = {file.case_id for file in found} | {prompt.case_id for prompt in prompts}
-    problems = unknown_ids(selection, known, source)
+    problems += unknown_ids(selection, known, source)
     cases = [file.case for file in chosen if file.case is not None]
-    cases += without_excluded(prompts, selection)
+    cases += select_prompts(prompts, selection)
     problems += _clashes(cases, source)
     if not cases and not problems:
         where = project / "configs" / "cases" if project else "no project"
@@ -151,8 +192,10 @@ def _seeds(models: list[ResolvedModel], cases: list[LoadedCase], profile: Source
     without = [
         model.model_id
         for model in models
-        for case in cases[:1]
-        if model.setting("seed_per_repetition", case) and model.setting("seed", case) is None
+        if any(
+            model.setting("seed_per_repetition", case) and model.setting("seed", case) is None
+            for case in cases
+        )
     ]
     return [
         Problem(profile.path, f"`seed_per_repetition` needs a `seed` (model `{model_id}`)")

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NotRequired, TypedDict, cast
 
 from pydantic import JsonValue
 
-from schemas.case import Role, RunnerType
+from schemas.case import CaseContext, Role, RunnerType
+from schemas.checks import DeterministicCheck
+from schemas.errors import Problem
+from schemas.rubric import Expectations, Rubric
 from schemas.run_config import EffectiveSetting
 from schemas.suite import Transport
-from schemas.validators import Validator
+from schemas.validators import ToolInvocation, Validator
+
+NO_CONTEXT = CaseContext()
 
 
 class WireMessage(TypedDict):
@@ -42,11 +48,28 @@ class LoadedCase:
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
     attachments: tuple[tuple[str, int], ...] = ()
     """(sha256, bytes) of each attached file."""
+    turns: tuple[WireMessage, ...] = ()
+    checks: tuple[DeterministicCheck, ...] = ()
+    hooks: tuple[tuple[str, str], ...] = ()
+    """(check_id, sha256) of each hook file."""
+    expectations: Expectations | None = None
+    rubric: Rubric | None = None
+    context: CaseContext = NO_CONTEXT
+    folder: Path | None = None
+    """Where test.yaml lies; None for an entry of a prompt list."""
+    unbuilt: tuple[Problem, ...] = ()
+    """What the case needs and this version does not have, each with its place."""
+
+    @property
+    def is_scorable(self) -> bool:
+        """Return whether a trial of the case can get a verdict without a judge."""
+        judged = self.validator is not None and self.validator.type != "noop"
+        return judged or any(check.python_hook is None for check in self.checks)
 
     @property
     def expected_tools(self) -> tuple[str, ...]:
         """Return the validator's and the case's expected tools together, in order."""
-        own = getattr(self.validator, "expected_tools", ())
+        own = self.validator.expected_tools if isinstance(self.validator, ToolInvocation) else ()
         return tuple(dict.fromkeys((*own, *self.expected_tool_calls)))
 
 

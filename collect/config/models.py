@@ -24,6 +24,9 @@ from schemas.run_config import EffectiveSetting, SettingOrigin
 from schemas.run_profile import DEFAULT_SETTINGS, RunnerSettings, RunProfile
 from schemas.suite import TRANSPORTS, ModelConfig, Suite
 
+RESERVED = frozenset({"model", "messages", "stream"})
+"""Parts of a request body that other fields decide and records rely on."""
+
 
 @dataclass
 class _Place:
@@ -94,18 +97,23 @@ def _resolve(
     base_url = (base_url or transport.default_base_url).rstrip("/")
     blame = "base_url" if model.base_url else "provider"
     if what := url_problem(base_url):
-        place.wrong(what, blame, found=f"`{base_url}`")
+        place.wrong(what, blame, found=None if "@" in base_url else f"`{base_url}`")
         return None
     if what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
         place.wrong(what, blame)
         return None
+    if taken := sorted(RESERVED & model.request_options.keys()):
+        advice = "name the model with `requested_model`, the text in the case"
+        place.wrong(f"cannot replace `{taken[0]}`", "request_options", advice=advice)
     loopback = is_loopback(host_of(base_url))
     limit = profile.execution_policy.max_concurrency
     return ResolvedModel(
         model_id=model.model_id,
         label=model.label,
         provider=provider,  # type: ignore[arg-type]  # a key of BUILT
-        model=model.requested_model or model.model_name or model.model_id,
+        model=(
+            model.requested_model or model.openrouter_model or model.model_name or model.model_id
+        ),
         thinking_level=model.thinking_level,
         base_url=base_url,
         api_key_env=model.api_key_env or transport.api_key_env,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from collect.config.source import KeyPath, Source, dotted
+from collect.config.nodes import MAX_PROBLEMS, KeyPath, dotted, printable
+from collect.config.source import Source
 from schemas.errors import ConfigError, Problem, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -35,36 +36,46 @@ def problems_of(
     exc: ValidationError, model: type[BaseModel], source: Source, below: KeyPath = ()
 ) -> list[Problem]:
     """Return one problem an error of pydantic; `below` is where in the file the record stands."""
-    return [_problem(dict(error), model, source, below) for error in exc.errors()]
+    errors = exc.errors(include_url=False)
+    problems = [_problem(dict(error), model, source, below) for error in errors[:MAX_PROBLEMS]]
+    if len(errors) > MAX_PROBLEMS:
+        problems.append(Problem(source.path, f"and {len(errors) - MAX_PROBLEMS:,} more problems"))
+    return problems
 
 
 def _problem(
     error: dict[str, Any], model: type[BaseModel], source: Source, below: KeyPath
 ) -> Problem:
-    key = _present(source.data, (*below, *error["loc"]), missing=error["type"] == "missing")
+    loc = tuple(error["loc"])
+    key = _present(source.data, (*below, *loc), missing=error["type"] == "missing")
+    context = error.get("ctx", {})
     facts: dict[str, Any] = {}
     what = error["msg"].removeprefix("Input ").removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         what = "unknown key"
-        known = _fields_at(model, key[len(below) : -1])
-        facts["nearest"] = nearest(str(key[-1]), known)
+        known = _fields_at(model, loc[:-1])
+        facts["nearest"] = nearest(str(key[-1]), known) if key else None
         if known and not facts["nearest"]:
             facts["allowed"] = ", ".join(known)
     elif error["type"] == "missing":
         what = "required key is missing"
     elif error["type"] in {"union_tag_invalid", "literal_error"}:
-        context = error.get("ctx", {})
         allowed = context.get("expected_tags") or context.get("expected", "")
         found = str(context.get("tag", error["input"]))
-        key = (*key, "type") if "tag" in context else key
+        key = (*key, _discriminator(context)) if "tag" in context else key
         names = [name.strip(" '") for name in allowed.replace(" or ", ", ").split(",")]
         what = "unknown value"
         facts = {"found": _short(found), "allowed": allowed, "nearest": nearest(found, names)}
     elif error["type"] != "union_tag_not_found":
         facts["found"] = _short(error["input"])
     else:
-        what = "required key `type` is missing"
+        what = f"required key `{_discriminator(context)}` is missing"
     return Problem(source.path, what, key=dotted(key), line=source.line_of(key), **facts)
+
+
+def _discriminator(context: dict[str, Any]) -> str:
+    """Return the field that says which kind a record is: `type`, or `kind` of a check."""
+    return str(context.get("discriminator", "type")).strip("'")
 
 
 def _present(data: JsonValue, loc: KeyPath, *, missing: bool) -> KeyPath:
@@ -80,16 +91,25 @@ def _present(data: JsonValue, loc: KeyPath, *, missing: bool) -> KeyPath:
     return key
 
 
-def _fields_at(model: type[BaseModel], key: KeyPath) -> list[str]:
-    """Return the field names allowed at a place of a record, as far as types tell."""
+def _fields_at(model: type[BaseModel], loc: KeyPath) -> list[str]:
+    """Return the field names allowed at one of pydantic's locations, as far as types tell."""
     here: list[type[BaseModel]] = [model]
-    for part in key:
+    for part in loc:
         if isinstance(part, int):
             continue
         infos = [m.model_fields[part] for m in here if part in m.model_fields]
-        inner = [found for info in infos for found in _models_in(info.annotation)]
-        here = inner or (here if not infos else [])
+        if infos:
+            here = [found for info in infos for found in _models_in(info.annotation)]
+        else:  # the tag that was chosen among the kinds of a union
+            here = [m for m in here if _has_tag(m, part)] or here
     return sorted({name for m in here for name in m.model_fields})
+
+
+def _has_tag(model: type[BaseModel], tag: str) -> bool:
+    return any(
+        get_origin(info.annotation) is Literal and tag in get_args(info.annotation)
+        for info in model.model_fields.values()
+    )
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
@@ -112,7 +132,7 @@ def check_extras(
     problems, warnings = [], []
     for name in extras:
         key = (*at, name)
-        if near := nearest(name, known):
+        if near := nearest(name, known, 0.75):
             problems.append(
                 Problem(
                     source.path,
@@ -130,4 +150,4 @@ def check_extras(
 
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return f"`{text[:60]}…`" if len(text) > 60 else f"`{text}`"
+    return f"`{printable(text)}`"

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from collect.config.nodes import printable
 from schemas.errors import ConfigError, Problem, nearest
 
-KINDS = {"suite": "suites", "run profile": "run_profiles"}
+KINDS = {
+    "suite": "suites",
+    "run profile": "run_profiles",
+    "evaluation profile": "evaluation_profiles",
+}
+"""Kinds that one file each defines, and the folder below `configs/` they lie in."""
+
+FOLDERS = (*KINDS.values(), "cases", "agents")
 
 
 def find_project(start: Path) -> Path | None:
@@ -37,26 +45,41 @@ def resolve(reference: str, kind: str, working_dir: Path) -> Path:
         ConfigError: there is no such file; names the nearest id.
     """
     if is_path(reference):
-        return working_dir / Path(reference).expanduser()
+        try:
+            return working_dir / Path(reference).expanduser()
+        except RuntimeError as exc:  # `~name` of a user who is not there
+            raise ConfigError([Problem(Path(reference), f"no such file: {exc}")]) from exc
+    folder = project_from(working_dir) / "configs" / KINDS[kind]
+    known = {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    if reference in known:
+        return known[reference]
+    raise ConfigError([unknown(reference, kind, folder, known)])
+
+
+def project_from(working_dir: Path) -> Path:
+    """Return the project around a folder.
+
+    Raises:
+        ConfigError: there is none.
+    """
     project = find_project(working_dir)
     if project is None:
         advice = "run `collect init DIR` for a starter project, or give a path"
         problem = Problem(working_dir, f"no `configs` folder here or above it; {advice}")
         raise ConfigError([problem])
-    folder = project / "configs" / KINDS[kind]
-    path = folder / f"{reference}.yaml"
-    if path.is_file():
-        return path
-    known = sorted(file.stem for file in folder.glob("*.yaml"))
-    problem = Problem(
+    return project
+
+
+def unknown(reference: str, kind: str, folder: Path, known: dict[str, Path]) -> Problem:
+    """Return the problem of a name that nothing in a folder has."""
+    return Problem(
         folder,
-        f"no {kind} `{reference}`",
+        f"no {kind} `{printable(reference)}`",
         allowed=", ".join(known) or "none is there",
         nearest=nearest(reference, known),
     )
-    raise ConfigError([problem])
 
 
 def project_of(path: Path) -> Path | None:
-    """Return the project that a suite file belongs to."""
+    """Return the project that a file belongs to."""
     return find_project(path.resolve().parent)

@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from collect.config.loaded import LoadedCase, WireMessage
+from collect.config.nodes import MAX_PROBLEMS
+from collect.config.pieces import json_lines, json_objects
 from collect.config.problems import problems_of
-from collect.config.source import Source, decode, read_bytes
+from collect.config.source import Source, read_bytes
 from schemas.base import slugify
 from schemas.case import Prompt
 from schemas.errors import ConfigError, Problem
 
-LIST_LIMIT = 200_000_000
-MANY = TypeAdapter(tuple[Prompt, ...])
+LIST_LIMIT = 64_000_000
+COUNT_LIMIT = 100_000
+
+
+def load_prompt_lists(
+    folder: Path, references: Sequence[str]
+) -> tuple[list[LoadedCase], dict[str, str], list[Problem]]:
+    """Return the prompts of a suite's lists, the sha256 of each file by path, and problems."""
+    cases: list[LoadedCase] = []
+    files: dict[str, str] = {}
+    problems: list[Problem] = []
+    for reference in references:
+        path = folder / reference
+        if str(path) in files:
+            problems.append(Problem(path, "is named twice in `prompt_lists`"))
+            continue
+        files[str(path)] = ""
+        try:
+            loaded, files[str(path)] = load_prompt_list(path, prefixed=len(references) > 1)
+        except ConfigError as exc:
+            problems += exc.problems
+            continue
+        cases += loaded
+        if len(cases) > COUNT_LIMIT:
+            what = f"the suite's lists hold more than {COUNT_LIMIT:,} prompts together"
+            return cases, files, [*problems, Problem(path, what)]
+    return cases, files, problems
 
 
 def load_prompt_list(path: Path, *, prefixed: bool) -> tuple[list[LoadedCase], str]:
@@ -31,12 +59,10 @@ def load_prompt_list(path: Path, *, prefixed: bool) -> tuple[list[LoadedCase], s
         ConfigError: every entry that is wrong, with its number (JSON) or line (JSONL).
     """
     raw = read_bytes(path, LIST_LIMIT)
-    decode(path, raw)
-    prompts = _parse(path, raw)
     prefix = f"{slugify(path.stem)}--" if prefixed else ""
     cases: dict[str, LoadedCase] = {}
     problems = []
-    for number, prompt in enumerate(prompts):
+    for number, prompt in enumerate(_parse(path, raw)):
         case_id = prefix + slugify(prompt.id)
         if case_id in cases:
             other = cases[case_id].prompt_id
@@ -56,22 +82,33 @@ def load_prompt_list(path: Path, *, prefixed: bool) -> tuple[list[LoadedCase], s
     return list(cases.values()), hashlib.sha256(raw).hexdigest()
 
 
-def _parse(path: Path, raw: bytes) -> Sequence[Prompt]:
-    try:
-        if path.suffix != ".jsonl":
-            return MANY.validate_json(raw, strict=True)
-        lines = [line for line in raw.splitlines() if line.strip()]
-        return MANY.validate_json(b"[" + b",".join(lines) + b"]", strict=True)
-    except ValidationError as exc:
-        raise ConfigError(_explain(exc, path, raw)) from exc
+def _parse(path: Path, raw: bytes) -> Iterator[Prompt]:
+    """Yield the prompts of a list; what is wrong is raised at the end, all of it together."""
+    problems: list[Problem] = []
+    pieces = json_lines(path, raw) if path.suffix == ".jsonl" else json_objects(path, raw)
+    for number, (line, piece) in enumerate(pieces):
+        if number == COUNT_LIMIT:
+            problems.append(Problem(path, f"holds more than {COUNT_LIMIT:,} prompts", line=line))
+            break
+        try:
+            yield Prompt.model_validate_json(piece, strict=True)
+        except ValidationError as exc:
+            problems += _explain(exc, path, piece, number, line)
+        if len(problems) >= MAX_PROBLEMS:
+            break
+    if problems:
+        raise ConfigError(problems)
 
 
-def _explain(exc: ValidationError, path: Path, raw: bytes) -> list[Problem]:
-    first = exc.errors()[0]
+def _explain(
+    exc: ValidationError, path: Path, piece: bytes, number: int, line: int
+) -> list[Problem]:
+    first = exc.errors(include_url=False)[0]
     if first["type"] == "json_invalid":
-        return [Problem(path, f"is not valid JSON: {first['ctx']['error']}")]
-    if path.suffix == ".jsonl":
-        data = [orjson.loads(line) for line in raw.splitlines() if line.strip()]
-    else:
-        data = orjson.loads(raw)
-    return problems_of(exc, Prompt, Source(path, data, ""))
+        what = f"is not valid JSON: {first['ctx']['error']}"
+        return [Problem(path, what, f"[{number}]", line)]
+    found = problems_of(exc, Prompt, Source(path, orjson.loads(piece), ""))
+    return [
+        replace(problem, key=f"[{number}]" + f".{problem.key}" * bool(problem.key), line=line)
+        for problem in found
+    ]

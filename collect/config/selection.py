@@ -7,7 +7,7 @@ from pathlib import Path
 
 from collect.config.cases import CaseFile
 from collect.config.loaded import LoadedCase
-from collect.config.source import Source, dotted
+from collect.config.source import KeyPath, Source, dotted
 from schemas.errors import ConfigError, Problem, nearest
 from schemas.suite import CaseSelection
 
@@ -63,14 +63,17 @@ def _twice(files: Iterable[CaseFile]) -> list[Problem]:
 
 
 def unknown_ids(
-    selection: CaseSelection, known: Mapping[str, object] | set[str], suite: Source
+    selection: CaseSelection,
+    known: Mapping[str, object] | set[str],
+    suite: Source,
+    at: KeyPath = ("case_selection",),
 ) -> list[Problem]:
-    """Return a problem for each id that no case has."""
+    """Return a problem for each id that no case has; `at` is where the selection stands."""
     problems = []
     for name in LISTS:
         for number, case_id in enumerate(getattr(selection, name)):
             if case_id not in known:
-                key = ("case_selection", name, number)
+                key = (*at, name, number)
                 problems.append(
                     Problem(
                         suite.path,
@@ -84,14 +87,6 @@ def unknown_ids(
     return problems
 
 
-def without_excluded(prompts: Iterable[LoadedCase], selection: CaseSelection) -> list[LoadedCase]:
-    """Return a list's prompts less those that the suite excludes by id or tag."""
-    return [
-        prompt
-        for prompt in prompts
-        if prompt.case_id in selection.include_case_ids
-        or (
-            prompt.case_id not in selection.exclude_case_ids
-            and set(prompt.tags).isdisjoint(selection.exclude_tags)
-        )
-    ]
+def select_prompts(prompts: Iterable[LoadedCase], selection: CaseSelection) -> list[LoadedCase]:
+    """Return the prompts of lists that the suite takes, by the same rule as its cases."""
+    return [prompt for prompt in prompts if takes(selection, prompt.case_id, prompt.tags)]

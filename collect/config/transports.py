@@ -13,6 +13,12 @@ LOOKALIKES = ("ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "resp
 """Names that mean a local server or a CLI to people, never a vendor on OpenRouter."""
 
 
+KEY_SUFFIXES = ("_API_KEY", "_TOKEN")
+
+STANDARD_KEYS = frozenset({"OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_API_KEY"})
+"""Keys of known services, which go to their own hosts and nowhere else."""
+
+
 @dataclass(frozen=True)
 class Transport:
     """What is known of a transport without asking anyone."""
@@ -96,8 +102,16 @@ def key_problem(
 ) -> str | None:
     """Return why no key may go to this host, or None when all is well (decision H4)."""
     host = host_of(base_url)
-    if is_loopback(host) or host in transport.own_hosts:
+    if api_key_env is not None and not api_key_env.endswith(KEY_SUFFIXES):
+        return f"the name of a key variable ends in _API_KEY or _TOKEN, not {api_key_env}"
+    if is_loopback(host):
         return None
+    sends_key = (api_key_env or transport.api_key_env) is not None
+    if sends_key and urlsplit(base_url).scheme != "https":
+        return f"a key is sent to `{host}` over https only"
+    if host in transport.own_hosts:
+        foreign = api_key_env in STANDARD_KEYS and api_key_env != transport.api_key_env
+        return f"`{host}` must not get the key of another service" if foreign else None
     if api_key_env is None:
         if transport.api_key_env is None:
             return None  # nothing secret is sent
@@ -105,8 +119,7 @@ def key_problem(
             f"`{host}` is not a host of this transport, so {transport.api_key_env} is not sent "
             f"there; name its own key with `api_key_env` and pass `--allow-host {host}`"
         )
-    standard = {known.api_key_env for known in BUILT.values()}
-    if api_key_env in standard or not api_key_env.endswith(("_API_KEY", "_TOKEN")):
+    if api_key_env in STANDARD_KEYS:
         return (
             f"`{host}` needs a key variable of its own whose name ends in _API_KEY or _TOKEN, "
             f"not {api_key_env}"

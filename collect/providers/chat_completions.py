@@ -7,7 +7,10 @@ when the first request byte is written, so waiting for a connection is not booke
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 import time
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -21,12 +24,21 @@ from collect.config.loaded import as_json
 from collect.providers.base import Reply, Request
 from collect.providers.chat_reply import ChatAnswer, Malformed, error_of
 from collect.providers.sse import EventReader, EventTooLarge
+from schemas.errors import ConfigError, Problem
 
 MAX_BODY = 32_000_000
 """Bytes of an answer; more is not an answer."""
 
 ERROR_TEXT = 2_000
 """Characters kept of an error page."""
+
+COMPLETE = frozenset({None, "empty_response", "output_truncated"})
+"""Outcomes of an exchange that the server finished: it has a duration."""
+
+AFTER_THE_END_S = 0.05
+"""How long a server may take to close a stream whose end marker has arrived."""
+
+STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
 
 FAILURES: dict[type[httpx.HTTPError], tuple[str, str]] = {
     httpx.TimeoutException: ("timeout", "timeout"),
@@ -48,10 +60,10 @@ class _Watch:
     """Stamps of one request, on the monotonic clock, in seconds."""
 
     def __init__(self) -> None:
-        self.connect_began = time.perf_counter()
         self.written: float | None = None
         self.accepted = False
         self.first_token: float | None = None
+        self.ended: float | None = None
 
     async def trace(self, event: str, _info: object) -> None:
         """Take the moments that the connection reports."""
@@ -78,12 +90,17 @@ class ChatCompletions:
         self._model = model
         self._url = f"{model.base_url}/chat/completions"
         self._streams = True
-        self._client = httpx.AsyncClient(
-            headers=headers,
-            timeout=None,  # one wall clock around the whole request, below  # noqa: S113
-            follow_redirects=False,  # a redirect would carry the key to another host
-            limits=httpx.Limits(max_connections=limit, max_keepalive_connections=limit),
-        )
+        try:
+            self._client = httpx.AsyncClient(
+                headers=headers,
+                timeout=None,  # one wall clock around the whole request, below  # noqa: S113
+                follow_redirects=False,  # a redirect would carry the key to another host
+                trust_env=not model.is_loopback,  # a proxy is no part of this machine
+                limits=httpx.Limits(max_connections=limit, max_keepalive_connections=limit),
+            )
+        except (ImportError, ValueError, httpx.InvalidURL) as exc:
+            what = f"the proxy that the environment names cannot be used: {exc}"
+            raise ConfigError([Problem(None, what)]) from exc
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -111,21 +128,22 @@ class ChatCompletions:
 
     async def ask(self, request: Request) -> Reply:
         """Send one request; a server that refuses to stream is asked once more without."""
-        reply = await self._ask(request)
-        if request.stream and self._streams and _refuses_stream(reply):
+        body = self.body(request)
+        reply = await self._ask(body, request.timeout_s)
+        if body["stream"] is True and _refuses_stream(reply):
+            notes = (STREAM_REFUSED,) if self._streams else ()  # said by the first that finds out
             self._streams = False
-            reply = await self._ask(request)
-            note = "the server refuses `stream`: asked without, time to first token is unknown"
-            return replace(reply, notes=(*reply.notes, note))
+            reply = await self._ask(self.body(request), request.timeout_s)
+            return replace(reply, notes=(*reply.notes, *notes))
         return reply
 
-    async def _ask(self, request: Request) -> Reply:
+    async def _ask(self, body: dict[str, JsonValue], timeout_s: float) -> Reply:
         watch = _Watch()
         try:
-            async with asyncio.timeout(request.timeout_s):
-                reply = await self._exchange(orjson.dumps(self.body(request)), watch)
+            async with asyncio.timeout(timeout_s):
+                reply = await self._exchange(orjson.dumps(body), watch)
         except TimeoutError:
-            message = f"no complete answer within {request.timeout_s:g} s"
+            message = f"no complete answer within {timeout_s:g} s"
             return Reply(accepted=watch.accepted).failed(
                 "timeout", error_code="timeout", error_message=message
             )
@@ -133,9 +151,9 @@ class ChatCompletions:
             return _failure(exc, watch)
         except httpx.InvalidURL as exc:
             return Reply(accepted=False).failed("config_invalid", error_message=str(exc))
-        if reply.failure_type is not None:
+        if reply.failure_type not in COMPLETE:
             return reply
-        ended = watch.since_written(time.perf_counter())
+        ended = watch.since_written(watch.ended or time.perf_counter())
         return replace(reply, e2e_ms=ended, ttft_ms=watch.since_written(watch.first_token))
 
     async def _exchange(self, body: bytes, watch: _Watch) -> Reply:
@@ -145,15 +163,27 @@ class ChatCompletions:
             if not response.is_success:
                 return await _refusal(response)
             try:
-                if response.headers.get("content-type", "").startswith("text/event-stream"):
+                content_type = response.headers.get("content-type", "").lower()
+                if content_type.startswith("text/event-stream"):
                     reply = await _read_stream(response, watch)
                 else:
-                    answer = ChatAnswer()
-                    answer.add(orjson.loads(await _read_body(response)), whole=True)
-                    reply = answer.reply()
+                    reply = _whole(orjson.loads(await _read_body(response)))
             except (Malformed, EventTooLarge, orjson.JSONDecodeError) as exc:
                 reply = Reply().failed("invalid_response", error_message=str(exc)[:ERROR_TEXT])
-            return replace(reply, http_status=response.status_code)
+            return replace(reply, http_status=reply.http_status or response.status_code)
+
+
+def _whole(data: Any) -> Reply:
+    """Return an answer that is one object; some servers send an error with status 200."""
+    code, text = error_of(data)
+    if code is not None or text is not None:
+        is_http = code is not None and re.fullmatch(r"[45]\d\d", code)
+        failure_type = f"http_{code}" if is_http else "invalid_response"
+        message = (text or "an error without words")[:ERROR_TEXT]
+        return Reply().failed(failure_type, error_code=code, error_message=message)
+    answer = ChatAnswer()
+    answer.add(data, whole=True)
+    return answer.reply()
 
 
 async def _read_body(response: httpx.Response, limit: int = MAX_BODY) -> bytes:
@@ -169,8 +199,8 @@ async def _read_body(response: httpx.Response, limit: int = MAX_BODY) -> bytes:
 async def _read_stream(response: httpx.Response, watch: _Watch) -> Reply:
     """Read a stream to its end marker; without one the answer cannot be trusted (A5)."""
     answer, events, size = ChatAnswer(), EventReader(), 0
-    ended = False
-    async for chunk in response.aiter_bytes():
+    chunks = response.aiter_bytes()
+    async for chunk in chunks:
         arrived = time.perf_counter()
         size += len(chunk)
         if size > MAX_BODY:
@@ -178,8 +208,9 @@ async def _read_stream(response: httpx.Response, watch: _Watch) -> Reply:
             raise Malformed(message)
         for event in events.feed(chunk):
             if event == b"[DONE]":
-                ended = True
-                continue
+                watch.ended = arrived
+                await _drain(chunks)
+                return answer.reply()
             data = orjson.loads(event)
             code, text = error_of(data)
             if text is not None or code is not None:
@@ -188,13 +219,21 @@ async def _read_stream(response: httpx.Response, watch: _Watch) -> Reply:
                 )
             if answer.add(data, whole=False) and watch.first_token is None:
                 watch.first_token = arrived
-    if ended or events.rest() == b"[DONE]":
+    if events.rest() == b"[DONE]":
         return answer.reply()
     return answer.reply().failed(
         "stream_interrupted",
         error_code="no_end_marker",
         error_message="the stream ended without its end marker",
     )
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read what follows the end marker, so that the connection can be used again; it may fail."""
+    with contextlib.suppress(TimeoutError, httpx.HTTPError):
+        async with asyncio.timeout(AFTER_THE_END_S):
+            async for _ in chunks:
+                pass
 
 
 async def _refusal(response: httpx.Response) -> Reply:
@@ -209,9 +248,11 @@ async def _refusal(response: httpx.Response) -> Reply:
     except orjson.JSONDecodeError:
         data = None
     code, text = error_of(data)
+    status = response.status_code
+    known = 100 <= status <= 599
     return Reply(
-        http_status=response.status_code,
-        failure_type=f"http_{response.status_code}",
+        http_status=status if known else None,
+        failure_type=f"http_{status}" if known else "invalid_response",
         error_code=code,
         error_message=(text or raw.decode(errors="replace"))[:ERROR_TEXT] or None,
         retry_after_s=_retry_after(response.headers.get("retry-after")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from collect.providers.base import Reply, ToolCall, Usage
+from schemas.base import MOST
 
 
 class Malformed(ValueError):
@@ -32,7 +33,7 @@ def usage_of(data: Any) -> Usage:
 
 def _count(data: Any, name: str) -> int | None:
     value = data.get(name) if isinstance(data, dict) else None
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= MOST else None
 
 
 def text_of(content: Any) -> str:

@@ -15,6 +15,7 @@ from collect.limits import with_retries
 from collect.providers import PROVIDERS, ask_keyless
 from collect.providers.base import Reply, Request
 from collect.runners.base import Execution, Trace, not_asked, now_ms
+from schemas.errors import ConfigError, Problem
 from schemas.trial import PlannedTrial
 
 
@@ -22,7 +23,10 @@ class LlmProbe:
     """Asks one model; holds its connections for the whole run."""
 
     def __init__(self, model: ResolvedModel, clock: LoopClock) -> None:
-        key = os.environ.get(model.api_key_env) if model.api_key_env else None
+        key = (os.environ.get(model.api_key_env) or "").strip() if model.api_key_env else ""
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            what = f"environment variable {model.api_key_env} holds characters that no key has"
+            raise ConfigError([Problem(None, what)])
         self._model = model
         self._clock = clock
         self._missing_key = model.key_required and not key

@@ -75,7 +75,9 @@ class RunFolder:
             "expected_tools": (),
             "tags": (),
         }
-        trial = PlannedTrial(**(values | fields))
+        values |= fields
+        values.setdefault("is_scorable", values["validator_type"] not in {None, "noop"})
+        trial = PlannedTrial(**values)
         self.trials.append(trial)
         return trial
 

@@ -8,7 +8,7 @@ import pytest
 from analyze import history
 from analyze.history import bring_into_lake, find_run, open_lake
 from analyze.summarize import summarize_run
-from schemas.errors import RunNotFound, SchemaError, UnknownVersion, ViewError
+from schemas.errors import AnalyzeError, RunNotFound, SchemaError, UnknownVersion, ViewError
 from schemas.lake import live_files
 from schemas.mirror import mirror_run
 
@@ -122,7 +122,7 @@ def test_full_disk_is_no_read_only_lake(run, monkeypatch):
 
     monkeypatch.setattr(history, "mirror_run", refuse)
 
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(AnalyzeError, match="full; nothing of the run itself is lost"):
         bring_into_lake(run.path, run.lake)
 
 

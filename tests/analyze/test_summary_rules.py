@@ -20,7 +20,7 @@ def test_missing_trials_lower_the_strict_score_and_no_other_rate(run):
 
 
 def test_missing_trials_of_a_case_with_checks_lower_the_strict_score_too(run):
-    done, _missing = (run.plan("c1", n, validator_type=None) for n in (1, 2))
+    done, _missing = (run.plan("c1", n, validator_type=None, is_scorable=True) for n in (1, 2))
     run.result(done, passed=True, checks_passed=2)
 
     group = run.group()

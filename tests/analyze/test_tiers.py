@@ -4,7 +4,8 @@ import pytest
 
 from analyze.metrics.intervals import wilson_clustered
 from analyze.metrics.percentiles import is_supported, supported
-from analyze.metrics.tiers import LABELS, LOWER_BOUNDS, tier_confident, tier_of
+from analyze.metrics.tiers import LABELS, tier_confident, tier_of
+from schemas.thresholds import Thresholds
 
 
 @pytest.mark.parametrize(
@@ -24,13 +25,11 @@ def test_tier_of_a_rate(rate, tier):
     assert tier_of(rate) == tier
 
 
-def test_bounds_fall_and_end_at_zero():
-    """`tier_of` takes the first bound that is reached, so their order is part of the rule."""
-    bounds = list(LOWER_BOUNDS.values())
+def test_bounds_are_those_in_force():
+    own = Thresholds(tier_1_from=0.9, tier_2_from=0.1)
 
-    assert bounds == sorted(bounds, reverse=True)
-    assert bounds[-1] == 0
-    assert LABELS.keys() == LOWER_BOUNDS.keys()
+    assert [tier_of(rate, own) for rate in (0.9, 0.89, 0.1, 0.09)] == [1, 2, 2, 3]
+    assert set(LABELS) == {1, 2, 3}
 
 
 @pytest.mark.parametrize(

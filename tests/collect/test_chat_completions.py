@@ -323,7 +323,83 @@ def test_each_fault_becomes_its_failure_type(endpoint, fault):
     assert reply.failure_type == failure_type
     assert classify(reply.failure_type, accepted=reply.accepted)
     assert reply.error_message
-    assert reply.e2e_ms is None, "a failed request has no latency of the model"
+    finished = failure_type in {"empty_response", "output_truncated"}
+    assert (reply.e2e_ms is not None) is finished, "only what the server finished has a duration"
+
+
+@pytest.mark.parametrize("after", ["reset", "held open", "chunk torn"])
+def test_what_comes_after_the_end_marker_costs_nothing(endpoint, answers, after):
+    def script(wire, request):
+        if after == "chunk torn":
+            wire.send(b"HTTP/1.1 200 X\r\nContent-Type: Text/Event-Stream\r\n"
+                      b"Transfer-Encoding: chunked\r\n\r\n")  # fmt: skip
+            raw = answers.stream_of("all of it")
+            wire.send(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
+            wire.close()
+            return
+        wire.open_stream()
+        wire.send(answers.stream_of("all of it"))
+        wire.sleep(0.1 if after == "reset" else 3)
+        wire.reset()
+
+    reply = scripted(endpoint, script, timeout_s=2.0)
+
+    assert (reply.failure_type, reply.text) == (None, "all of it")
+    assert reply.e2e_ms < 1000
+
+
+def test_an_error_with_status_200_keeps_its_words_and_code(endpoint):
+    body = {"error": {"code": 429, "message": "slow down"}}
+    reply = scripted(endpoint, lambda wire, request: wire.answer(body))
+    assert (reply.failure_type, reply.error_message) == ("http_429", "slow down")
+
+    reply = scripted(endpoint, lambda wire, request: wire.answer({"error": "odd"}))
+    assert (reply.failure_type, reply.error_message) == ("invalid_response", "odd")
+
+
+def test_a_status_that_is_none_is_an_invalid_response(endpoint):
+    reply = scripted(endpoint, lambda wire, request: wire.answer({}, status=999))
+
+    assert (reply.failure_type, reply.http_status) == ("invalid_response", None)
+
+
+@pytest.mark.parametrize("count", [2**63, 2**62, -1, 1.5, "7", True])
+def test_a_number_of_tokens_that_cannot_be_is_unknown(endpoint, answers, count):
+    body = answers.whole("hi", usage={"prompt_tokens": count, "completion_tokens": 3})
+
+    reply = scripted(endpoint, lambda wire, request: wire.answer(body))
+
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (None, 3)
+
+
+def test_every_request_in_flight_is_asked_again_when_streaming_is_refused(endpoint, answers):
+    def script(wire, request):
+        wire.sleep(0.1)
+        if request.body["stream"]:
+            wire.answer({"error": {"message": "stream is not supported"}}, status=400)
+        else:
+            wire.answer(answers.whole("Hi."))
+
+    endpoint.script = script
+
+    async def three_at_once():
+        provider = ChatCompletions(model(endpoint.base_url, max_concurrency=3), None)
+        request = Request(MESSAGES, 5.0, stream=True)
+        replies = await asyncio.gather(*(provider.ask(request) for _ in range(3)))
+        await provider.aclose()
+        return replies
+
+    replies = asyncio.run(three_at_once())
+
+    assert [reply.text for reply in replies] == ["Hi."] * 3
+    assert sum(len(reply.notes) for reply in replies) == 1, "said once"
+
+
+def test_a_proxy_is_not_used_for_this_machine(endpoint, free_port, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port}")
+
+    assert ask(endpoint.base_url, key="k").failure_type is None
 
 
 def test_what_arrived_before_a_cut_is_kept(endpoint):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -29,11 +30,11 @@ def test_help_names_every_command(collect):
     done = collect("--help")
 
     assert done.returncode == 0
-    for name in ("run", "plan", "demo", "init"):
+    for name in ("run", "plan", "demo", "init", "validate", "schema"):
         assert f"\n  {name} " in done.stdout
 
 
-@pytest.mark.parametrize("name", ["run", "plan", "demo", "init"])
+@pytest.mark.parametrize("name", ["run", "plan", "demo", "init", "validate", "schema"])
 def test_every_command_has_help(collect, name):
     done = collect(name, "--help")
 
@@ -121,6 +122,19 @@ def test_a_taken_or_unusable_run_id_is_refused(collect, project, endpoint):
         assert (done.returncode, "not a run id" in done.stderr) == (2, True), bad
 
 
+def test_the_name_of_a_run_that_only_the_lake_knows_is_refused(collect, project, endpoint):
+    project.case()
+    project.model(base_url=endpoint.base_url)
+    again = ("run", "--suite", "s", "--run-profile", "p", "--run-id", "mine")
+    assert collect(*again).returncode == 0
+    shutil.rmtree(project.root / "runs" / "mine")
+
+    done = collect(*again)
+
+    assert done.returncode == 2
+    assert "holds rows of a run `mine` whose folder is gone" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_mistakes_end_with_2_and_no_traceback(collect, project, command):
     project.case(titel="x")
@@ -152,7 +166,7 @@ def test_plan_sends_nothing_and_shows_settings_with_their_origin(collect, projec
     text = collect("plan", "--suite", "s", "--run-profile", "p").stdout
     plan = json.loads(collect("plan", "--suite", "s", "--run-profile", "p", "--json").stdout)
 
-    assert "1 models x 1 cases x 3 repetitions = 3 trials" in text
+    assert "1 models x 1 cases x 3 repetitions: 3 trials" in text
     assert "temperature          0.25       from runner_defaults" in text
     assert plan["planned"] == len(plan["trials"]) == 3
     assert plan["models"][0]["settings"]["temperature"]["origin"] == "runner_defaults"
@@ -238,3 +252,122 @@ def test_a_model_file_that_is_none_is_explained(collect, tmp_path):
     assert done.returncode == 1
     assert "is no GGUF file" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_plan_says_what_is_new_since_the_last_run_and_why(collect, project, endpoint):
+    project.case("one")
+    project.case("two")
+    project.model(base_url=endpoint.base_url)
+    assert "every trial is new" in collect("plan", "--suite", "s", "--run-profile", "p").stdout
+    assert collect("run", "--suite", "s", "--run-profile", "p", "--run-id", "first").returncode == 0
+
+    project.case("two", validator={"type": "exact", "value": "x"})
+    project.case("three")
+    text = collect("plan", "--suite", "s", "--run-profile", "p").stdout
+    plan = json.loads(collect("plan", "--suite", "s", "--run-profile", "p", "--json").stdout)
+
+    assert "since run first: " in text
+    assert "  changed: m two 1 (case)\n" in text
+    assert "  new: m three 1 (case)\n" in text
+    assert {trial["case_id"]: (trial["news"], trial["why"]) for trial in plan["trials"]} == {
+        "one": ("same", []), "two": ("changed", ["case"]), "three": ("new", ["case"]),
+    }  # fmt: skip
+    assert plan["since_run_id"] == "first"
+
+
+def test_plan_estimates_cost_only_where_a_price_is_known(collect, project, endpoint):
+    project.case("one")
+    project.model(base_url=endpoint.base_url, max_tokens=100)
+    plan = ("plan", "--suite", "s", "--run-profile", "p")
+    assert "cost unknown: no price" in collect(*plan).stdout
+
+    price = {"model": "r", "valid_from": "2026-01-01", "input_usd_per_million": 1,
+             "output_usd_per_million": 10}  # fmt: skip
+    project.write("benchlake.yaml", {"schema_version": 1, "prices": [price]})
+    text = collect(*plan).stdout
+
+    assert "project file benchlake.yaml (" in text
+    estimate = json.loads(collect(*plan, "--json").stdout)["estimates"][0]
+    assert estimate["cost_high_nano_usd"] == 1000 * estimate["input_tokens"] + 100 * 10_000
+
+
+def test_plan_and_run_say_what_they_can_detect(collect, project, endpoint):
+    for number in range(20):
+        project.case(f"c{number:02d}", validator={"type": "max_words", "value": 9})
+    project.model(base_url=endpoint.base_url)
+
+    plan = collect("plan", "--suite", "s", "--run-profile", "p").stdout
+    run = collect("run", "--suite", "s", "--run-profile", "p").stdout
+
+    for text in (plan, run):
+        assert "20 scorable cases x 1 repetitions can show a drop of 31.7 " in text.replace(
+            "\n", " "
+        )
+
+
+def test_thresholds_of_the_project_are_in_force(collect, project, endpoint):
+    project.case("one", expected_tool_calls=["ls"])
+    project.model(base_url=endpoint.base_url)
+    run = ("run", "--suite", "s", "--run-profile", "p", "--json", "--run-id")
+
+    def tier(run_id):
+        assert collect(*run, run_id).returncode == 0
+        summary = json.loads((project.root / "runs" / run_id / "summary.json").read_text())
+        return summary["models"][0]["tool_use"]["tier"]
+
+    assert tier("usual") == 3
+    thresholds = {"tier_1_from": 0.5, "tier_2_from": 0.0}
+    project.write("benchlake.yaml", {"schema_version": 1, "thresholds": thresholds})
+    assert tier("own") == 2
+
+
+def test_a_host_allowed_by_the_project_may_get_a_key(collect, project):
+    project.case()
+    project.model(provider="openai_chat", base_url="https://h.example/v1", api_key_env="H_API_KEY")
+    project.write("benchlake.yaml", {"schema_version": 1, "allowed_hosts": ["h.example"]})
+
+    done = collect("plan", "--suite", "s", "--run-profile", "p")
+
+    assert done.returncode == 0, done.stderr
+    assert "may send keys to h.example" in done.stdout
+
+
+def test_selection_flags_reach_the_plan(collect, project, endpoint):
+    for name in "abc":
+        project.case(name, tags=[f"t{name}"])
+    project.model(base_url=endpoint.base_url)
+    plan = ("plan", "--suite", "s", "--run-profile", "p", "--json")
+
+    def cases(*flags):
+        return [trial["case_id"] for trial in json.loads(collect(*plan, *flags).stdout)["trials"]]
+
+    assert cases("--case", "a", "--case", "c") == ["a", "c"]
+    assert cases("--tag", "tb") == ["b"]
+    assert cases("--max-trials", "1") == ["a"]
+    assert cases("--shard", "2/2") == ["b"]
+    assert cases("--model", "m") == ["a", "b", "c"]
+    assert collect(*plan, "--case", "zz").returncode == 2
+    assert collect(*plan, "--shard", "3/2").returncode == 2
+    assert collect(*plan, "--max-trials", "0").returncode == 2
+
+
+def test_schema_prints_a_json_schema_or_names_the_kinds(collect):
+    assert "suite" in collect("schema").stdout.split()
+    assert json.loads(collect("schema", "run_profile").stdout)["title"] == "RunProfile"
+    wrong = collect("schema", "suit")
+    assert (wrong.returncode, "did you mean `suite`?" in wrong.stderr) == (2, True)
+
+
+def test_validate_reports_every_problem_of_a_project(collect, project):
+    project.case("good")
+    assert collect("validate").returncode == 0
+
+    project.case("bad", titel="x")
+    project.suite(titel="y")
+    done = collect("validate", "--json")
+
+    assert done.returncode == 2
+    problems = json.loads(done.stdout)["problems"]
+    assert {problem["key"] for problem in problems} >= {"titel"}
+    assert {problem["nearest"] for problem in problems} == {"title"}
+    assert len(problems) == 2

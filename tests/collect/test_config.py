@@ -84,7 +84,6 @@ def test_a_case_id_must_equal_its_folder(project):
         ({"schema_version": "1"}, "`schema_version`: must be the integer 1; found `1`"),
         ({"schema_version": 2}, "`schema_version`: must be the integer 1; found `2`"),
         ({"runner": {"type": "llmprobe"}}, "did you mean `llm_probe`?"),
-        ({"runner": {"type": "openclaw"}}, "openclaw runner is not part of this version"),
         ({"runner": {"type": "llm_probe", "temprature": 0}}, "did you mean `temperature`?"),
         ({"runner": {"type": "llm_probe", "temperature": 3}}, "`runner.temperature`"),
         ({"validator": {"type": "exakt", "value": "x"}}, "did you mean `exact`?"),
@@ -98,8 +97,12 @@ def test_a_case_id_must_equal_its_folder(project):
         ({"input": {"messages": [{"role": "user"}]}}, "exactly one of `content` and `source`"),
         ({"input": {"messages": [{"role": "boss", "content": "x"}]}}, "`input.messages[0].role`"),
         (
-            {"input": {"messages": [], "context": {"llm_probe": {"tools": ["exec_shell"]}}}},
-            "`input.context.llm_probe.tools`: tools are not part of this version",
+            {"input": {"messages": [], "context": {"llm_probe": {"tools": ["exec_shel"]}}}},
+            "`input.context.llm_probe.tools[0]`: unknown value; found `exec_shel`",
+        ),
+        (
+            {"input": {"messages": [], "context": {"llm_prob": {}}}},
+            "`input.context.llm_prob`: unknown key; did you mean `llm_probe`?",
         ),
         (
             {
@@ -119,6 +122,12 @@ def test_a_mistake_in_a_case_is_explained(project, fields, message):
 
     assert message in text
     assert f"{path}:" in text
+
+
+def test_an_openclaw_case_needs_the_profiles_block(project):
+    project.case(runner={"type": "openclaw"})
+
+    assert "case `one` runs with openclaw, and the profile has no such block" in said(project)
 
 
 def test_a_message_says_where_in_the_file(project):
@@ -320,7 +329,7 @@ def test_lists_and_cases_go_together_when_the_suite_selects(project):
     project.prompts("list.json", [{"id": "P0", "prompt": "a"}, {"id": "P1", "prompt": "b"}])
     project.suite(
         prompt_lists=["list.json"],
-        case_selection={"include_tags": ["t"], "exclude_case_ids": ["p1"]},
+        case_selection={"include_tags": ["t"], "include_case_ids": ["p0"]},
     )
 
     assert ids(project) == ["mine", "p0"]
@@ -342,3 +351,128 @@ def test_a_mistake_in_a_prompt_list_is_explained(project, text, message):
     project.suite(prompt_lists=["list.json"])
 
     assert message in said(project)
+
+
+# ---- what this version cannot run
+
+MESSAGES = [{"role": "user", "content": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"runner": {"type": "openclaw"}}, "the openclaw runner is not part of this version"),
+        (
+            {"input": {"messages": MESSAGES, "context": {"llm_probe": {"tools": ["exec_shell"]}}}},
+            "`input.context.llm_probe.tools`: tools are not part of this version",
+        ),
+    ],
+)
+def test_what_is_not_built_loads_whole_and_is_refused_by_name(project, fields, message):
+    project.case(**fields)
+    project.case("plain", tags=["plain"])
+    project.profile(openclaw={"agent_id": "a", "image": "i:1", "timeout_seconds": 60})
+    agent(project, "a")
+
+    assert message in said(project)
+
+    project.suite(case_selection={"include_tags": ["plain"]})
+    assert ids(project) == ["plain"], "a suite that does not need it runs"
+
+
+# ---- checks
+
+
+def check(**declarative):
+    return {"check_id": "c", "declarative": declarative}
+
+
+@pytest.mark.parametrize(
+    ("checks", "message"),
+    [
+        ([check(kind="final_response_presen")], "did you mean `final_response_present`?"),
+        ([check(kind="tool_call_count")], "`deterministic_checks[0].declarative.count`"),
+        ([check(kind="tool_call_count", count=-1)], "`deterministic_checks[0].declarative.count`"),
+        ([check(kind="status_is", status="ok")], "`deterministic_checks[0].declarative.status`"),
+        ([check(kind="file_exists", path="../x")], "leaves the case's folder"),
+        ([{"check_id": "c"}], "needs exactly one of `declarative` and `python_hook`"),
+        (
+            [check(kind="final_response_present"), check(kind="final_response_present")],
+            "`deterministic_checks[1].check_id`: is used twice",
+        ),
+        (
+            [{"check_id": "c", "python_hook": {"callable_name": "f"}}],
+            "needs exactly one of `path` and `import_path`",
+        ),
+        (
+            [{"check_id": "c", "python_hook": {"callable_name": "f", "path": "no.py"}}],
+            "no.py: no such file",
+        ),
+        (
+            [check(kind="openclaw_workspace_file_present", relative_path="a", contains="x",
+                   contains_all=["y"])],
+            "`contains` cannot stand beside",
+        ),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_check_is_explained(project, checks, message):
+    project.case(deterministic_checks=checks)
+
+    assert message in said(project)
+
+
+# ---- agents of openclaw cases
+
+
+def agent(project, name):
+    base = {"schema_version": 1, "agent_id": name, "title": name}
+    project.write(f"configs/agents/{name}/agent.yaml", base)
+    project.write(f"configs/agents/{name}/workspace/AGENTS.md", "Be useful.")
+
+
+def openclaw(project):
+    project.profile(openclaw={"agent_id": "usual", "image": "i:1", "timeout_seconds": 60})
+    for name in ("usual", "special", "x", "y"):
+        agent(project, name)
+    for name in ("a", "b", "c"):
+        project.case(name, runner={"type": "openclaw"}, tags=[f"t{name}"])
+    return project
+
+
+def load_agents(project, *assignments):
+    from collect.config import load_inputs
+
+    project.suite(openclaw={"agent_assignments": list(assignments)})
+    return dict(load_inputs("s", "p", working_dir=project.root).agents)
+
+
+def assignment(agent_id, **selection):
+    return {"agent_id": agent_id, "case_selection": selection}
+
+
+def test_cases_without_an_assignment_get_the_profiles_agent(project):
+    openclaw(project)
+
+    agents = load_agents(project, assignment("special", include_case_ids=["b"]))
+
+    assert agents == {"a": "usual", "b": "special", "c": "usual"}
+
+
+def test_a_case_that_matches_two_assignments_is_refused_before_anything_runs(project):
+    openclaw(project)
+
+    with pytest.raises(ConfigError, match="case `b` matches two assignments: `x` and `y`"):
+        load_agents(
+            project,
+            assignment("x", include_case_ids=["b"]),
+            assignment("y", include_tags=["tb"]),
+        )
+
+
+def test_an_assignment_must_select_and_its_ids_must_exist(project):
+    openclaw(project)
+
+    with pytest.raises(ConfigError, match="needs `include_case_ids` or `include_tags`"):
+        load_agents(project, assignment("x", exclude_tags=["ta"]))
+    with pytest.raises(ConfigError, match="no case has this id; found `zz`"):
+        load_agents(project, assignment("x", include_case_ids=["zz"]))

@@ -82,7 +82,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run):
 
 def test_a_second_ctrl_c_ends_at_once(slow_run, endpoint):
     process, run_dir = slow_run
-    endpoint.delay = 8
+    endpoint.delay = 60
     before = len(endpoint.requests)
     wait_for(lambda: len(endpoint.requests) > before)
 
@@ -94,7 +94,7 @@ def test_a_second_ctrl_c_ends_at_once(slow_run, endpoint):
 
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 10, "the grace of the first Ctrl-C was not waited for"
     assert (run_dir / "summary.json").exists()
 
 

@@ -75,6 +75,7 @@ def test_no_provider_means_openrouter_and_says_so(project):
     ("names", "asked"),
     [
         ({"requested_model": "a", "model_name": "b"}, "a"),
+        ({"requested_model": None, "openrouter_model": "o", "model_name": "b"}, "o"),
         ({"requested_model": None, "model_name": "b"}, "b"),
         ({"requested_model": None}, "m"),
     ],
@@ -126,9 +127,34 @@ def test_a_key_goes_to_another_host_only_when_all_agree(project, fields, hosts, 
 
 
 @pytest.mark.parametrize(
+    ("url", "name", "message"),
+    [
+        ("http://api.openai.com/v1", None, "over https only"),
+        ("https://api.openai.com/v1", "ANTHROPIC_API_KEY", "the key of another service"),
+        ("https://api.openai.com/v1", "HOME", "ends in _API_KEY or _TOKEN"),
+        ("http://127.0.0.1:1/v1", "HOME", "ends in _API_KEY or _TOKEN"),
+        ("https://h.example/v1", "OPENROUTER_API_KEY", "a key variable of its own"),
+    ],
+)
+def test_no_other_secret_goes_anywhere(project, url, name, message):
+    project.case()
+    project.model(provider="openai_chat", base_url=url, **({"api_key_env": name} if name else {}))
+
+    assert message in said(project, allowed_hosts=("h.example",))
+
+
+@pytest.mark.parametrize("part", ["model", "messages", "stream"])
+def test_request_options_cannot_replace_what_records_rely_on(project, part):
+    project.case()
+    project.model(request_options={part: "x"})
+
+    assert f"cannot replace `{part}`" in said(project)
+
+
+@pytest.mark.parametrize(
     "lookalike",
     ["https://api.openai.com.evil.example/v1", "https://evil.example/api.openai.com",
-     "http://localhost.evil.example/v1", "http://127.0.0.1.evil.example/v1"],
+     "https://localhost.evil.example/v1", "https://127.0.0.1.evil.example/v1"],
 )  # fmt: skip
 def test_a_host_that_only_looks_like_ours_gets_no_key(project, lookalike):
     project.case()

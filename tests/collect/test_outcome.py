@@ -1,5 +1,7 @@
 """From an execution to its line: the one verdict, what a failure leaves empty, and the cut."""
 
+import time
+
 import pytest
 
 from collect.checks.base import Verdict
@@ -14,13 +16,13 @@ from schemas.trial import FingerprintParts, PlannedTrial
 HASH = "0" * 64
 
 
-def execution(reply, **fields):
+def execution(reply, is_scorable=True, **fields):
     trial = PlannedTrial(
         run_id="r", suite_id="s", model_id="m", case_id="c", repetition=1, trial_no=0,
         runner_type="llm_probe", provider="openai_chat", model="real-m", thinking_level=None,
         prompt_id="P0", prompt_name="name", case_hash=HASH, run_fingerprint=HASH,
         fingerprint_parts=FingerprintParts(case=HASH, settings=HASH, endpoint=HASH, harness=HASH),
-        validator_type="exact", expected_tools=("ls",), tags=("t",),
+        validator_type="exact", is_scorable=is_scorable, expected_tools=("ls",), tags=("t",),
     )  # fmt: skip
     case = LoadedCase("c", "P0", "name", (), None, ("ls",), ("t",))
     trace = Trace()
@@ -44,14 +46,13 @@ def test_without_a_failure_the_verdict_is_the_validators(objective_pass):
     "failure_type", [*FAILURES, "http_401", "http_404", "http_429", "http_500"]
 )
 def test_a_failure_counts_only_when_it_is_the_models_own(failure_type):
-    line = result(Reply(failure_type=failure_type, error_message="why", e2e_ms=5, ttft_ms=2))
+    line = result(Reply(failure_type=failure_type, error_message="why"))
 
     meaning = classify(failure_type)
     assert line.passed is (False if meaning.cause == "model" else None)
     assert line.success is False
     assert (line.objective_pass, line.violation, line.parsed_output) == (None, None, None)
     assert (line.tool_calls, line.tool_use_success) == ((), False)
-    assert (line.e2e_ms, line.ttft_ms) == (None, None), "only the model's time is its latency"
     assert line.availability_status == meaning.availability_status
     assert line.status == meaning.status
 
@@ -152,15 +153,61 @@ def test_a_long_answer_is_cut_in_the_line_and_whole_in_the_artifact():
     assert artifact_of(done).trace[-1].content == text
 
 
+@pytest.mark.parametrize("failure_type", [None, "empty_response", "http_500"])
+def test_a_case_with_nothing_to_judge_by_has_no_verdict_however_it_ends(failure_type):
+    done = execution(Reply(text="x", failure_type=failure_type), is_scorable=False)
+
+    assert result_of(done, NO_VERDICT, NO_TOOLS, None).passed is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A bearer certificate is a bearer instrument; Authorization: required always.",
+        "Authorization = everything-you-may-do",
+        "The token bearer internationalization",
+    ],
+)
+def test_words_of_a_language_are_not_taken_for_secrets(text):
+    assert result(Reply(text=text)).raw_output == text
+
+
+def test_redaction_takes_linear_time():
+    text = "authorization:" + " " * 300_000 + "bearer" + " " * 300_000
+    began = time.thread_time()
+
+    assert result(Reply(text=text)).raw_output_truncated
+    assert time.thread_time() - began < 10, "quadratic work would take minutes"
+
+
+def test_what_a_validator_extracted_is_cut_as_well():
+    text = "é" * 70_000
+    assert len(result(Reply(text="x"), Verdict(True, None, text)).parsed_output) == 32_768
+    assert (
+        len(result(Reply(text="x"), Verdict(True, None, {"text": text})).parsed_output["text"])
+        == 32_768
+    )
+    assert result(Reply(text="x"), Verdict(True, None, {"key": [text] * 4})).parsed_output is None
+    assert result(Reply(text="x"), Verdict(True, None, {"key": 1})).parsed_output == {"key": 1}
+
+
 def test_secrets_stay_out_of_the_line(monkeypatch):
     from collect import redact
 
     monkeypatch.setenv("SOME_API_KEY", "hunter2hunter2")
     redact._secret_values.cache_clear()
-    said = "Authorization: Bearer abcdefghijkl hunter2hunter2 sk-abcdefghijklmnopqrstuvwx"
+    said = "Authorization: Bearer abcdefghijkl0123456 hunter2hunter2 sk-abcdefghijklmnopqrstuvwx"
 
     line = result(
-        Reply(text=said, failure_type="http_401", error_message=said),
+        Reply(
+            text=said,
+            failure_type="http_401",
+            error_message=said,
+            error_code=said,
+            served_model=said,
+            served_provider=said,
+            finish_reason=said,
+        ),
     )
     judged = result(Reply(text=said), Verdict(False, f"want={said}", {"text": [said, 1]}))
 

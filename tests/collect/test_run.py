@@ -11,8 +11,9 @@ import zstandard
 
 from collect.execute import GIVE_UP_AFTER
 from collect.pipeline import run
+from collect.providers.chat_completions import ChatCompletions
 from schemas.artifact import Artifact
-from schemas.errors import RunExists
+from schemas.errors import ConfigError, RunExists
 from schemas.lake import live_files
 from schemas.result import Result
 from schemas.summary import RunSummary
@@ -172,7 +173,7 @@ def test_config_json_knows_where_each_setting_came_from(project, make):
     (model,) = config["models"]
     assert model["settings"]["temperature"] == {"value": 0.5, "origin": "runner_defaults"}
     assert model["settings"]["retries"] == {"value": 5, "origin": "default"}
-    assert config["case_settings"] == {"one": {"max_tokens": 5}}
+    assert config["case_settings"] == {"one": {"max_tokens": {"value": 5, "origin": "case"}}}
     assert {len(digest) for digest in config["config_files"].values()} == {64}
 
 
@@ -219,7 +220,7 @@ def test_no_retries_means_one_request(project, make, endpoint):
 
 
 def test_a_time_limit_is_the_wall_clock_of_one_request(project, make, endpoint):
-    project.case()
+    project.case(validator={"type": "max_words", "value": 9})
     project.profile(runner_defaults={"timeout_seconds": 1, "retries": 0})
     endpoint.script = lambda wire, request: wire.sleep(3)
 
@@ -395,6 +396,58 @@ def test_a_bug_of_ours_is_raised_and_what_was_finished_is_kept(
         make()
 
     assert (tmp_path / "runs" / "r" / "summary.json").exists()
+
+
+def test_a_bug_in_a_runner_costs_one_trial_and_is_said(project, make, endpoint, monkeypatch):
+    project.case("a")
+    project.case("b")
+    project.profile(execution_policy={"stop_on_runner_error": False})
+    real = ChatCompletions.ask
+
+    async def broken(self, request):
+        if len(endpoint.requests) == 0:
+            endpoint.requests.append(None)
+            message = "our bug"
+            raise ZeroDivisionError(message)
+        return await real(self, request)
+
+    monkeypatch.setattr(ChatCompletions, "ask", broken)
+
+    first, second = make().results()
+
+    assert (first["failure_type"], first["passed"]) == ("exception", None)
+    assert first["error_message"] == "ZeroDivisionError: our bug"
+    assert second["success"]
+
+
+def test_a_key_that_is_none_is_refused_before_the_first_request(project, make, monkeypatch):
+    project.case()
+    for value in ("two words 123", "schlüssel1", "a\nb"):
+        monkeypatch.setenv("ODD_API_KEY", value)
+        with pytest.raises(ConfigError, match="holds characters that no key has"):
+            make(f"r{len(value)}", provider="openai_chat", api_key_env="ODD_API_KEY")
+
+
+def test_a_mirror_that_fails_is_bad_news(project, make, tmp_path):
+    project.case()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "lake").write_text("in the way")
+
+    made = make()
+
+    assert made.report.exit_code == 1
+    assert any("the mirror ended with code" in note for note in made.notes)
+    assert len(made.results()) == 1
+
+
+def test_the_denominator_does_not_depend_on_how_a_trial_ended(project, make, endpoint, answers):
+    project.case("a", validator={"type": "noop"})
+    project.case("b", validator={"type": "max_words", "value": 9})
+    endpoint.script = lambda wire, request: wire.answer(answers.whole(""))
+
+    (group,) = make().summary().models
+
+    assert (group.n_scorable, group.passed_rate, group.coverage) == (1, 0.0, 1.0)
 
 
 def test_two_names_that_clean_up_alike_keep_snapshots_of_their_own(project, make, endpoint):

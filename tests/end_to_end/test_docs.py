@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from collect.config.agents import load_agent_file
 from collect.config.cases import load_case
+from collect.config.evaluation import load_evaluation_profile
 from collect.config.problems import parse
 from collect.config.source import read_yaml
 from schemas.run_profile import RunProfile
@@ -17,7 +19,10 @@ from schemas.suite import Suite
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMANDS = {"collect": ("run", "plan", "demo", "init"), "analyze": ("summarize",)}
+COMMANDS = {
+    "collect": ("run", "plan", "demo", "init", "validate", "schema"),
+    "analyze": ("summarize",),
+}
 SAID = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^\n`|]*)?)")
 
 
@@ -92,6 +97,16 @@ def test_every_yaml_block_loads_as_written(title, tmp_path):
         path.parent.mkdir()
         path.write_text(block)
         assert load_case(path).problems == ()
+    elif "agent_id" in data:
+        path = tmp_path / data["agent_id"] / "agent.yaml"
+        (path.parent / "workspace").mkdir(parents=True)
+        path.write_text(block)
+        assert load_agent_file(path).agent.title == title
+    elif "evaluation_profile_id" in data:
+        path = tmp_path / f"{data['evaluation_profile_id']}.yaml"
+        path.write_text(block)
+        loaded = load_evaluation_profile(str(path), tmp_path)
+        assert (loaded.profile.title, loaded.warnings) == (title, ())
     else:
         path = tmp_path / "file.yaml"
         path.write_text(block)

@@ -1,8 +1,8 @@
 """The built wheel, away from the sources: everything it needs is inside."""
 
-import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -31,6 +31,7 @@ def test_the_wheel_holds_views_schemas_and_the_starter_project(wheel):
 
     assert {f"analyze/views/{view}.sql" for view in VIEWS} <= names
     assert {f"schemas/json/{path.name}" for path in (ROOT / "schemas" / "json").iterdir()} <= names
+    assert "schemas/defaults/prices.yaml" in names
     starter = {
         f"collect/starter_project/{path.relative_to(ROOT)}"
         for path in (ROOT / "configs").rglob("*")
@@ -41,29 +42,34 @@ def test_the_wheel_holds_views_schemas_and_the_starter_project(wheel):
     assert not [name for name in names if name.startswith(("tests/", "configs/", "benchmarks/"))]
 
 
-def test_installed_elsewhere_it_writes_and_plans_a_project(wheel, tmp_path):
-    site = tmp_path / "site"
-    zipfile.ZipFile(wheel).extractall(site)
-    environment = os.environ | {"PYTHONPATH": str(site)}
+@pytest.fixture(scope="session")
+def elsewhere(wheel, tmp_path_factory):
+    """An environment of its own with the wheel installed by pip, and the dependencies we have."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
+    python = folder / "env" / "bin" / "python"
+    (site,) = (folder / "env" / "lib").glob("python*/site-packages")
+    # Only a path: the editable install of the sources beside the dependencies is not followed.
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--ignore-installed"]
+    subprocess.run([python, *install, wheel], check=True)
+    return folder / "env" / "bin"
 
-    def python(*arguments, cwd=tmp_path):
+
+def test_installed_elsewhere_it_writes_and_plans_a_project(elsewhere, tmp_path):
+    def command(name, *arguments, cwd=tmp_path):
         return subprocess.run(
-            [sys.executable, "-P", *arguments],
-            cwd=cwd,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            [elsewhere / name, *arguments], cwd=cwd, capture_output=True, text=True, check=False
         )
 
-    where = python("-c", "import collect, analyze, schemas; print(collect.__file__)")
-    assert where.stdout.startswith(str(site)), "the wheel is used, not the sources"
-    made = python("-m", "collect", "init", "mine")
+    where = command("python", "-P", "-c", "import collect; print(collect.__file__)").stdout
+    assert where.startswith(str(elsewhere.parent)), "the wheel is used, not the sources"
+    made = command("collect", "init", "mine")
     assert made.returncode == 0, made.stderr
-    plan = python(
-        "-m", "collect", "plan", "--suite", "starter", "--run-profile", "demo",
-        cwd=tmp_path / "mine",
-    )  # fmt: skip
+    plan = command(
+        "collect", "plan", "--suite", "starter", "--run-profile", "demo", cwd=tmp_path / "mine"
+    )
     assert plan.returncode == 0, plan.stderr
     assert "48 trials" in plan.stdout
-    assert python("-m", "analyze", "--help").returncode == 0
+    assert command("collect", "schema", "case").stdout.startswith("{")
+    assert command("analyze", "--help").returncode == 0

@@ -17,7 +17,7 @@ from tests.schemas.test_round_trip import LINE
 HASH = "0" * 64
 SHARED = {"run_id": "r-1", "suite_id": "s", "model_id": "m", "runner_type": "llm_probe",
           "provider": "openai_chat", "thinking_level": None, "prompt_id": "P", "prompt_name": None,
-          "case_hash": HASH, "run_fingerprint": HASH, "validator_type": None,
+          "case_hash": HASH, "run_fingerprint": HASH, "validator_type": None, "is_scorable": False,
           "expected_tools": [], "tags": [], "model": "m"}  # fmt: skip
 
 
@@ -163,6 +163,21 @@ def test_a_crash_between_the_files_of_a_batch_doubles_nothing(run_dir, lake):
     mirror_run(run_dir, lake)
 
     assert len(rows(lake)) == len(rows(lake, "outputs")) == len(rows(lake, "events")) == 1
+
+
+@pytest.mark.parametrize("table", ["results", "outputs"])
+def test_a_file_that_somebody_deleted_is_made_again_and_nothing_is_doubled(
+    run_dir, lake, monkeypatch, table
+):
+    monkeypatch.setattr(mirror_module, "BATCH_ROWS", 2)
+    write(run_dir, *(result_line(number) for number in range(6)))
+    mirror_run(run_dir, lake)
+    live_files(lake, table)[1].unlink()
+
+    mirror_run(run_dir, lake)
+
+    for name in ("results", "outputs"):
+        assert [row["record_no"] for row in rows(lake, name)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_no_temporary_file_is_ever_read_or_left(run_dir, lake, monkeypatch):

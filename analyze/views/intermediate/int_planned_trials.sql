@@ -1,19 +1,7 @@
 -- One row per planned trial, with its result where there is one.
 -- A trial that never ran stays as a row without a result: missing, not a smaller denominator.
--- A case can get a verdict when it has a validator that judges, or when a trial of it in this run
--- had checks; the plan itself does not say whether a case has checks.
+-- Whether a trial can get a verdict is the case's property, never the outcome's.
 -- is_measured: made in this run, not taken from an older one; only such rows have a time and cost.
-with
-
-checked_cases as (
-    select
-        run_id,
-        case_id,
-        max(n_checks) > 0 as has_checks,
-    from trials
-    group by run_id, case_id
-)
-
 select
     plans.run_id,
     plans.suite_id,
@@ -25,9 +13,7 @@ select
     plans.repetition,
     plans.case_hash,
     plans.has_expected_tools,
-    coalesce(plans.validator_type <> 'noop', false)
-        or coalesce(checked_cases.has_checks, false)
-        or results.passed is not null as is_scorable,
+    plans.is_scorable,
 
     ---------- how it ended
     results.run_id is not null as has_result,
@@ -59,6 +45,3 @@ left join trials as results
     and plans.model_id is not distinct from results.model_id
     and plans.case_id is not distinct from results.case_id
     and plans.repetition is not distinct from results.repetition
-left join checked_cases
-    on plans.run_id is not distinct from checked_cases.run_id
-    and plans.case_id is not distinct from checked_cases.case_id

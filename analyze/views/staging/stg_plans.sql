@@ -10,5 +10,6 @@ select
     repetition,
     case_hash,
     validator_type,
+    is_scorable,
     len(expected_tools) > 0 as has_expected_tools,
 from raw_plans

@@ -18,7 +18,6 @@ select
     ---------- verdicts
     passed,
     objective_pass,
-    checks_passed + checks_failed + checks_errored as n_checks,
     tool_use_success,
     output_hash,
 

@@ -14,7 +14,6 @@ select
     is_reused,
     passed,
     objective_pass,
-    n_checks,
     tool_use_success,
     output_hash,
     started_at_ms,

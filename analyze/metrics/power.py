@@ -1,0 +1,148 @@
+"""Before a run: the smallest drop of a pass rate it can show, and the cases that a margin needs.
+
+Two runs of the same cases are compared by their case means, with Student's t on n - 1 degrees of
+freedom. A share `rho` of a trial's variance lies between cases, and two runs have it in common as
+far as `kappa` says; the rest is averaged away by repetitions. Miller 2024 (arXiv 2411.00640),
+section 5. The defaults are assumptions, to be printed as such where no history gives better ones.
+Standard library only: the collector plans with it.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from analyze.metrics.student import t_quantile
+
+PASS_RATE = 0.8
+"""p: pass rate of the better run."""
+
+BETWEEN_CASES = 0.5
+"""rho: share of a trial's variance that lies between cases rather than between repetitions."""
+
+SAME_HARD_CASES = 0.9
+"""kappa: correlation of the true case rates of the two runs."""
+
+GRID = 200
+"""Steps in which the first drop that is shown is looked for."""
+
+HALVINGS = 50
+"""Of one step of the grid: past the precision of a float."""
+
+
+def planning_mde(
+    n_cases: int,
+    repetitions: int,
+    *,
+    p: float = PASS_RATE,
+    rho: float = BETWEEN_CASES,
+    kappa: float = SAME_HARD_CASES,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> float | None:
+    """Return the smallest drop of a pass rate that two runs of this size show.
+
+    It solves D = (t(1 - alpha/2) + t(power)) * sqrt(V(p, p - D) / n): the worse rate, and with it
+    the variance V, depends on D itself.
+
+    Args:
+        n_cases: cases that both runs ask.
+        repetitions: trials of each case in each run.
+        p: pass rate of the better run.
+        rho: share of a trial's variance that lies between cases.
+        kappa: correlation of the true case rates of the two runs.
+        alpha: two-sided chance of a false alarm.
+        power: chance of showing a drop of this size.
+
+    Returns:
+        The drop as a share (0.12 is 12 points), or None when no drop could be shown, as with a
+        single case.
+
+    Raises:
+        ValueError: a share is not between 0 and 1, or there are no repetitions.
+    """
+    _check(repetitions, p, rho, kappa)
+    if n_cases < 2:
+        return None
+    quantiles = t_quantile(1 - alpha / 2, n_cases - 1) + t_quantile(power, n_cases - 1)
+    variance = partial(_variance, p=p, rho=rho, kappa=kappa, repetitions=repetitions)
+
+    def is_shown(drop: float) -> bool:
+        return quantiles * math.sqrt(variance(drop) / n_cases) <= drop
+
+    first = next((step for step in range(1, GRID + 1) if is_shown(p * step / GRID)), None)
+    if first is None or p == 0:
+        return None
+    low, high = p * (first - 1) / GRID, p * first / GRID
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_shown(middle) else (middle, high)
+    return high
+
+
+def cases_for_margin(
+    margin: float,
+    repetitions: int,
+    *,
+    p: float = PASS_RATE,
+    rho: float = BETWEEN_CASES,
+    kappa: float = SAME_HARD_CASES,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> int | None:
+    """Return the fewest cases with which two runs show a drop of `margin`.
+
+    Args:
+        margin: drop as a share, above 0.
+        repetitions: trials of each case in each run.
+        p: pass rate of the better run.
+        rho: share of a trial's variance that lies between cases.
+        kappa: correlation of the true case rates of the two runs.
+        alpha: two-sided chance of a false alarm.
+        power: chance of showing a drop of this size.
+
+    Returns:
+        A number of cases, or None when a rate of `p` has no such drop below it.
+
+    Raises:
+        ValueError: a share is not between 0 and 1, the margin is not above 0, or there are no
+            repetitions.
+    """
+    _check(repetitions, p, rho, kappa)
+    if margin <= 0:
+        message = f"a margin is above 0, got {margin}"
+        raise ValueError(message)
+    if margin > p:
+        return None
+    variance = _variance(margin, p=p, rho=rho, kappa=kappa, repetitions=repetitions)
+
+    def is_enough(n_cases: int) -> bool:
+        quantiles = t_quantile(1 - alpha / 2, n_cases - 1) + t_quantile(power, n_cases - 1)
+        return quantiles * math.sqrt(variance / n_cases) <= margin
+
+    few, many = 1, 2
+    while not is_enough(many):
+        few, many = many, many * 2
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if is_enough(middle) else (middle, many)
+    return many
+
+
+def _variance(drop: float, *, p: float, rho: float, kappa: float, repetitions: int) -> float:
+    """Return n times the variance of the mean difference between rates p and p - drop."""
+    worse = max(p - drop, 0.0)
+    v_a, v_b = p * (1 - p), worse * (1 - worse)
+    between = v_a + v_b - 2 * kappa * math.sqrt(v_a * v_b)
+    within = (v_a + v_b) / repetitions
+    return max(rho * between + (1 - rho) * within, 0.0)
+
+
+def _check(repetitions: int, p: float, rho: float, kappa: float) -> None:
+    for name, share in (("p", p), ("rho", rho), ("kappa", kappa)):
+        if not 0 <= share <= 1:
+            message = f"`{name}` lies between 0 and 1, got {share}"
+            raise ValueError(message)
+    if repetitions < 1:
+        message = f"a case has at least one repetition, got {repetitions}"
+        raise ValueError(message)

@@ -1,0 +1,131 @@
+"""Deterministic checks that need no model and no code of the user's.
+
+A check of a kind this file does not know cannot exist: the kinds are a closed union. A hook is
+code of the user's and does not run here (decision H2): its outcome is an error that is nobody's
+failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from schemas.base import Record
+from schemas.checks import (
+    DeterministicCheck,
+    FileContains,
+    FileExists,
+    FinalResponsePresent,
+    OutputArtifactPresent,
+    PathExists,
+    StatusIs,
+    ToolCallCount,
+    WorkspaceFilePresent,
+)
+from schemas.failures import TrialStatus
+from schemas.result import CheckResult
+
+HOOKS_DISABLED = "hooks_disabled"
+
+CONTENT_LIMIT = 8_000_000
+"""Bytes of a file that is searched; a larger one is an error, not a silent half."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a check may look at."""
+
+    final_text: str
+    n_tool_calls: int
+    status: TrialStatus
+    folder: Path | None
+    """Where test.yaml lies; None for an entry of a prompt list."""
+
+
+Outcome = tuple[bool, str | None]
+"""(passed, what was found when it did not)."""
+
+
+def run_check(check: DeterministicCheck, trial: Trial) -> CheckResult:
+    """Return what one check found; what keeps it from looking is an error, not a failure."""
+    if check.declarative is None:
+        return CheckResult(
+            check_id=check.check_id, kind=check.kind, outcome="error", message=HOOKS_DISABLED
+        )
+    try:
+        passed, message = KINDS[type(check.declarative)](check.declarative, trial)
+    except (OSError, UnicodeDecodeError, ValueError) as exc:
+        return CheckResult(
+            check_id=check.check_id, kind=check.kind, outcome="error", message=str(exc)
+        )
+    return CheckResult(
+        check_id=check.check_id,
+        kind=check.kind,
+        outcome="passed" if passed else "failed",
+        message=None if passed else message,
+    )
+
+
+def _final_response(_check: FinalResponsePresent, trial: Trial) -> Outcome:
+    return bool(trial.final_text.strip()), "there is no final text"
+
+
+def _tool_call_count(check: ToolCallCount, trial: Trial) -> Outcome:
+    return trial.n_tool_calls == check.count, f"got {trial.n_tool_calls}, want {check.count}"
+
+
+def _status_is(check: StatusIs, trial: Trial) -> Outcome:
+    return trial.status == check.status, f"got {trial.status}"
+
+
+def _place(name: str, trial: Trial) -> Path | None:
+    """Return where a name leads: beside test.yaml, never on the rest of the host (H3)."""
+    if trial.folder is None or Path(name).is_absolute():
+        return None
+    folder = trial.folder.resolve()
+    path = (folder / name).resolve()
+    return path if path.is_relative_to(folder) else None
+
+
+def _file_exists(check: FileExists, trial: Trial) -> Outcome:
+    path = _place(check.path, trial)
+    return path is not None and path.is_file(), f"no file {check.path}"
+
+
+def _path_exists(check: PathExists, trial: Trial) -> Outcome:
+    path = _place(check.path, trial)
+    return path is not None and path.exists(), f"nothing at {check.path}"
+
+
+def _file_contains(check: FileContains, trial: Trial) -> Outcome:
+    path = _place(check.path, trial)
+    if path is None or not path.is_file():
+        return False, f"no file {check.path}"
+    if path.stat().st_size > CONTENT_LIMIT:
+        message = f"{check.path} is larger than {CONTENT_LIMIT:,} bytes"
+        raise ValueError(message)
+    return check.text in path.read_text(encoding="utf-8"), f"{check.path} does not hold the text"
+
+
+def _no_artifacts(_check: OutputArtifactPresent, _trial: Trial) -> Outcome:
+    return False, "an llm_probe trial records no output artifacts"
+
+
+def _no_workspace(_check: WorkspaceFilePresent, _trial: Trial) -> Outcome:
+    return False, "only openclaw trials have a workspace diff"
+
+
+KINDS: Mapping[type[Record], Callable[..., Outcome]] = MappingProxyType(
+    {
+        FinalResponsePresent: _final_response,
+        ToolCallCount: _tool_call_count,
+        StatusIs: _status_is,
+        FileExists: _file_exists,
+        PathExists: _path_exists,
+        FileContains: _file_contains,
+        OutputArtifactPresent: _no_artifacts,
+        WorkspaceFilePresent: _no_workspace,
+    }
+)

@@ -1,0 +1,90 @@
+"""What checking many files finds, and what the checks of several kinds share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from collect.config.agents import agent_folders
+from collect.config.cases import CaseFile, find_cases
+from collect.config.problems import parse
+from collect.config.project import project_of, unknown
+from collect.config.project_file import load_project_file
+from collect.config.source import KeyPath, Source, dotted, read_yaml
+from schemas.errors import ConfigError, Problem
+
+Kind = TypeVar("Kind", bound=BaseModel)
+
+NOT_BUILT = "not part of this version"
+"""What loads whole and only a run refuses; here it is said, and no mistake."""
+
+
+@dataclass
+class Findings:
+    """What was checked, and what came of it; cases are read once for all suites."""
+
+    checked: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    _cases: dict[Path, list[CaseFile]] = field(default_factory=dict)
+
+    def cases_of(self, project: Path | None) -> list[CaseFile]:
+        """Return every case of a project."""
+        if project is None:
+            return []
+        if project not in self._cases:
+            self._cases[project] = find_cases(project)
+        return self._cases[project]
+
+    def note(self, problem: Problem) -> None:
+        """Keep a problem; what is only not built yet is a warning."""
+        if NOT_BUILT in problem.what:
+            self.warnings.append(f"{problem}; a run refuses it")
+        else:
+            self.problems.append(problem)
+
+
+def parsed(model: type[Kind], id_key: str, path: Path) -> tuple[Source, Kind]:
+    """Return a file and its record, whose id must be the file's name.
+
+    Raises:
+        ConfigError: every problem of the file.
+    """
+    source = read_yaml(path)
+    record = parse(model, source)
+    if getattr(record, id_key) != path.stem:
+        what = f"differs from the file's name `{path.stem}`"
+        line = source.line_of((id_key,))
+        raise ConfigError([Problem(path, what, id_key, line, found=f"`{getattr(record, id_key)}`")])
+    return source, record
+
+
+def check_agent_name(agent_id: str, source: Source, key: KeyPath, found: Findings) -> None:
+    """Check that a suite or run profile names an agent of its project."""
+    project = project_of(source.path)
+    known = agent_folders(project) if project else {}
+    if agent_id not in known:
+        problem = unknown(agent_id, "agent", source.path, known)
+        line = source.line_of(key)
+        found.problems.append(
+            Problem(
+                source.path,
+                problem.what,
+                dotted(key),
+                line,
+                allowed=problem.allowed,
+                nearest=problem.nearest,
+            )
+        )
+
+
+def hosts_of(path: Path) -> tuple[str, ...]:
+    """Return the hosts of the project file; its own problems are reported where it is checked."""
+    try:
+        return load_project_file(path.resolve().parent).allowed_hosts
+    except ConfigError:
+        return ()

@@ -1,0 +1,137 @@
+"""Resolves a judge: where it is asked, with which key and body (decisions G1, G6, H4)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from collect.config.messages import Notes
+from collect.config.nodes import KeyPath
+from collect.config.transports import (
+    BUILT,
+    Transport,
+    distance,
+    host_of,
+    is_loopback,
+    key_problem,
+    looks_like_transport,
+    url_problem,
+)
+from schemas.evaluation_profile import JudgeConfig
+from schemas.suite import TRANSPORTS
+
+KNOWN: Mapping[str, Transport] = {
+    "openai_responses": Transport(
+        "OPENAI_BASE_URL",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        frozenset({"api.openai.com"}),
+    ),
+    "openrouter": Transport(
+        "OPENROUTER_BASE_URL",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        frozenset({"openrouter.ai"}),
+    ),
+    "claude_code_cli": Transport(
+        "ANTHROPIC_BASE_URL",
+        "https://api.anthropic.com",
+        "ANTHROPIC_API_KEY",
+        frozenset({"api.anthropic.com"}),
+    ),
+    **BUILT,
+}
+"""Every transport a judge may name; those that are not built are refused when a run starts."""
+
+RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"})
+"""A judge is a plain API call that we write: these would change what is asked (decision G1)."""
+
+SECRETS = frozenset({"api_key", "apikey", "key", "token", "authorization", "headers"})
+OURS = "is written by the judge's own request: one plain call without tools"
+ADVICE = "keys live in environment variables; name one with `api_key_env`"
+
+
+@dataclass(frozen=True)
+class ResolvedJudge:
+    """A judge ready to be asked."""
+
+    judge_id: str
+    provider: str
+    model: str
+    base_url: str
+    api_key_env: str | None
+    key_required: bool
+    request_options: Mapping[str, JsonValue]
+    is_built: bool
+    """Whether this version has the transport."""
+
+
+def resolve_judge(
+    judge: JudgeConfig, number: int, allowed_hosts: frozenset[str], notes: Notes
+) -> ResolvedJudge | None:
+    """Return a judge by the rules of suite models; what is wrong with it is noted."""
+    before = len(notes.problems)
+    at: KeyPath = ("judges", number)
+    options = _options(judge, at, notes)
+    provider, model = judge.provider or "openrouter", judge.model or judge.judge_id
+    if provider not in TRANSPORTS:
+        if meant := looks_like_transport(provider):
+            notes.wrong(
+                f"looks like the transport or server `{meant}`, and would go to OpenRouter",
+                (*at, "provider"),
+                found=f"`{provider}`",
+                allowed=", ".join(TRANSPORTS) + ", or a vendor prefix on OpenRouter",
+            )
+            return None
+        provider, model = "openrouter", model if "/" in model else f"{provider}/{model}"
+    transport = KNOWN[provider]
+    base_url = judge.base_url or os.environ.get(transport.base_url_env)
+    base_url = (base_url or transport.default_base_url).rstrip("/")
+    blame = "base_url" if judge.base_url else "provider"
+    what = url_problem(base_url) or key_problem(
+        transport, base_url, judge.api_key_env, allowed_hosts
+    )
+    loopback = is_loopback(host_of(base_url))
+    if what is not None:
+        # a URL with a password in it is not repeated on the screen
+        notes.wrong(what, (*at, blame), found=None if "@" in base_url else f"`{base_url}`")
+    if len(notes.problems) > before:
+        return None
+    return ResolvedJudge(
+        judge_id=judge.judge_id,
+        provider=provider,
+        model=model,
+        base_url=base_url,
+        api_key_env=judge.api_key_env or transport.api_key_env,
+        key_required=judge.api_key_env is not None
+        or (transport.api_key_env is not None and not loopback),
+        request_options=options,
+        is_built=provider in BUILT,
+    )
+
+
+def _options(judge: JudgeConfig, at: KeyPath, notes: Notes) -> dict[str, JsonValue]:
+    """Return what joins the request body: further fields, then `request_options`."""
+    extras = dict(judge.model_extra or {})
+    body = judge.request_options
+    for name, value in extras.items():
+        if near := [field for field in JudgeConfig.model_fields if _is_typo(name, field)]:
+            notes.wrong("unknown key", (*at, name), nearest=near[0])
+        if name in body and body[name] != value:
+            notes.wrong("stands in `request_options` too, with another value", (*at, name))
+    for key, names in ((at, extras.keys()), ((*at, "request_options"), body.keys() - extras)):
+        for name in sorted(names):
+            if name.lower() in SECRETS:
+                notes.wrong("cannot stand in a file", (*key, name), advice=ADVICE)
+            elif name in RESERVED:
+                notes.wrong(OURS, (*key, name))
+    if "model" in body:
+        notes.wrong(OURS, (*at, "request_options", "model"))
+    return extras | body
+
+
+def _is_typo(name: str, field: str) -> bool:
+    return abs(len(name) - len(field)) <= 2 and distance(name, field) <= 2

@@ -1,0 +1,137 @@
+"""Checks single files of a project whole, without making a run of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from collect.config.agents import load_agent_file
+from collect.config.assignments import assign_agents
+from collect.config.cases import CaseFile, load_case
+from collect.config.evaluation import load_evaluation_profile
+from collect.config.findings import Findings, check_agent_name, hosts_of, parsed
+from collect.config.loaded import LoadedCase
+from collect.config.models import resolve_models
+from collect.config.project import project_of
+from collect.config.project_file import load_project_file
+from collect.config.prompts import load_prompt_list, load_prompt_lists
+from collect.config.selection import select_cases, select_prompts, unknown_ids
+from collect.config.source import Source
+from schemas.errors import ConfigError, Problem
+from schemas.run_profile import OpenClawRunProfile, RunProfile
+from schemas.suite import Suite
+
+
+def check_case(path: Path, found: Findings) -> None:
+    """Check one test.yaml."""
+    case_file(load_case(path), found)
+
+
+def case_file(file: CaseFile, found: Findings) -> None:
+    """Take over what loading a case found."""
+    found.problems += file.problems
+    found.warnings += file.warnings
+    for problem in file.case.unbuilt if file.case else ():
+        found.note(problem)
+
+
+def check_suite(path: Path, found: Findings) -> None:
+    """Check one suite: models, selection, prompt lists and agents."""
+    source, suite = parsed(Suite, "suite_id", path)
+    openclaw = OpenClawRunProfile(agent_id="any", image="any", timeout_seconds=1)
+    profile = RunProfile(schema_version=1, run_profile_id="any", title="any", openclaw=openclaw)
+    hosts = frozenset(hosts_of(path))
+    _, problems, warnings = resolve_models(suite, profile, source, hosts)
+    for problem in problems:
+        found.note(problem)
+    found.warnings += warnings
+    cases = _selected(suite, source, found.cases_of(project_of(path)), found)
+    _, problems = assign_agents(suite, profile, cases, source, source)
+    found.problems += problems
+    assignments = suite.openclaw.agent_assignments if suite.openclaw else ()
+    for number, assignment in enumerate(assignments):
+        key = ("openclaw", "agent_assignments", number, "agent_id")
+        check_agent_name(assignment.agent_id, source, key, found)
+
+
+def _selected(
+    suite: Suite, source: Source, files: Sequence[CaseFile], found: Findings
+) -> list[LoadedCase]:
+    """Return the cases a suite takes, by the rules of a run (decision E4)."""
+    before = len(found.problems)
+    selection = suite.case_selection
+    chosen: list[CaseFile] = []
+    if not suite.prompt_lists or "case_selection" in suite.model_fields_set:
+        try:
+            chosen, warnings = select_cases(files, selection, source)
+            found.warnings += warnings
+        except ConfigError as exc:
+            found.problems += exc.problems
+    prompts, _, problems = load_prompt_lists(source.path.parent, suite.prompt_lists)
+    found.problems += problems
+    known = {file.case_id for file in files} | {prompt.case_id for prompt in prompts}
+    found.problems += unknown_ids(selection, known, source)
+    cases = [file.case for file in chosen if file.case] + select_prompts(prompts, selection)
+    if not cases and len(found.problems) == before:
+        line = source.line_of(("case_selection",))
+        what = "the suite selects no case"
+        found.problems.append(Problem(source.path, what, "case_selection", line))
+    for case_id, count in Counter(case.case_id for case in cases).items():
+        if count > 1:
+            what = f"{count} cases have the case_id `{case_id}`"
+            found.problems.append(Problem(source.path, what, "prompt_lists"))
+    return cases
+
+
+def check_run_profile(path: Path, found: Findings) -> None:
+    """Check one run profile, and that the agent it names is there."""
+    source, profile = parsed(RunProfile, "run_profile_id", path)
+    if profile.openclaw is not None:
+        key = ("openclaw", "agent_id")
+        check_agent_name(profile.openclaw.agent_id, source, key, found)
+
+
+def check_evaluation_profile(path: Path, found: Findings) -> None:
+    """Check one evaluation profile."""
+    hosts = hosts_of(path)
+    loaded = load_evaluation_profile(str(path), Path.cwd(), allowed_hosts=hosts)
+    found.warnings += loaded.warnings
+
+
+def check_agent(path: Path, found: Findings) -> None:
+    """Check one agent and its workspace."""
+    del found
+    load_agent_file(path)
+
+
+def check_prompt_list(path: Path, found: Findings) -> None:
+    """Check one prompt list."""
+    del found
+    load_prompt_list(path, prefixed=False)
+
+
+def check_project_file(path: Path, found: Findings) -> None:
+    """Check one benchlake.yaml."""
+    del found
+    load_project_file(path.resolve().parent)
+
+
+CHECKS: dict[str, Callable[[Path, Findings], None]] = {
+    "project file": check_project_file,
+    "case": check_case,
+    "suite": check_suite,
+    "run profile": check_run_profile,
+    "evaluation profile": check_evaluation_profile,
+    "agent": check_agent,
+    "prompt list": check_prompt_list,
+}
+
+
+def check(kind: str, path: Path, found: Findings) -> None:
+    """Check one file as a kind, and count it."""
+    found.checked[kind] += 1
+    try:
+        CHECKS[kind](path, found)
+    except ConfigError as exc:
+        found.problems += exc.problems

@@ -1,0 +1,109 @@
+"""Fewer trials than the suite has: chosen cases, tags and models, a limit, a shard. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from collect.config import RunInputs
+from schemas.errors import ConfigError, Problem, nearest
+from schemas.run_config import Narrowed
+from schemas.trial import PlannedTrial
+
+SHARD = re.compile(r"([1-9]\d{0,4})/([1-9]\d{0,4})")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The i-th of n parts of one plan, from 1."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        """Return `i/n`."""
+        return f"{self.number}/{self.of}"
+
+
+def parse_shard(text: str) -> Shard:
+    """Return `i/n` as a shard.
+
+    Raises:
+        ConfigError: it is not two numbers with 1 <= i <= n.
+    """
+    match = SHARD.fullmatch(text)
+    if match is None or int(match[1]) > int(match[2]):
+        problem = Problem(None, "--shard takes i/n with 1 <= i <= n", found=f"`{text}`")
+        raise ConfigError([problem])
+    return Shard(int(match[1]), int(match[2]))
+
+
+def narrow(inputs: RunInputs, wanted: Narrowed) -> RunInputs:
+    """Return the inputs with only the cases and models that the flags name.
+
+    Raises:
+        ConfigError: a flag names something the suite does not have, or nothing is left.
+    """
+    models = {model.model_id for model in inputs.models}
+    cases = {case.case_id for case in inputs.cases}
+    tags = {tag for case in inputs.cases for tag in case.tags}
+    problems = [
+        *_unknown("--model", wanted.models, models),
+        *_unknown("--case", wanted.cases, cases),
+        *_unknown("--tag", wanted.tags, tags),
+    ]
+    if problems:
+        raise ConfigError(problems)
+    kept = tuple(
+        case
+        for case in inputs.cases
+        if (not wanted.cases or case.case_id in wanted.cases)
+        and (not wanted.tags or not set(wanted.tags).isdisjoint(case.tags))
+    )
+    if not kept:
+        what = "--case and --tag together leave no case"
+        raise ConfigError([Problem(None, what)])
+    return replace(
+        inputs,
+        cases=kept,
+        models=tuple(
+            model for model in inputs.models if not wanted.models or model.model_id in wanted.models
+        ),
+        narrowed=wanted,
+    )
+
+
+def _unknown(flag: str, named: Sequence[str], known: set[str]) -> list[Problem]:
+    return [
+        Problem(
+            None,
+            f"{flag}: the suite has no such thing",
+            found=f"`{name}`",
+            nearest=nearest(name, known),
+            allowed=None if nearest(name, known) else ", ".join(sorted(known)) or "none",
+        )
+        for name in named
+        if name not in known
+    ]
+
+
+def part_of(plan: Sequence[PlannedTrial], wanted: Narrowed) -> tuple[PlannedTrial, ...]:
+    """Return the trials of a plan that this run makes, in the plan's order.
+
+    A limit takes the models in turn, so that each gets its share; a shard takes every n-th trial,
+    so that each gets a bit of every model and case. A trial keeps its number in the whole plan.
+    """
+    chosen = list(plan)
+    if wanted.max_trials is not None:
+        seen: dict[str, int] = {}
+        turns = []
+        for trial in plan:
+            seen[trial.model_id] = seen.get(trial.model_id, 0) + 1
+            turns.append((seen[trial.model_id], trial.trial_no, trial))
+        first = sorted(turns, key=lambda turn: turn[:2])[: wanted.max_trials]
+        chosen = sorted((trial for _, _, trial in first), key=lambda trial: trial.trial_no)
+    if wanted.shard is not None:
+        shard = parse_shard(wanted.shard)
+        chosen = [trial for at, trial in enumerate(chosen) if at % shard.of == shard.number - 1]
+    return tuple(chosen)

@@ -1,0 +1,161 @@
+"""What is new since the last run of a suite, trial by trial, and which part of it changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import orjson
+
+from schemas.trial import FINGERPRINT_VERSION, FingerprintParts, PlannedTrial
+
+TrialKey = tuple[str, str, int]
+"""(model_id, case_id, repetition)."""
+
+Kind = Literal["same", "changed", "new"]
+
+PARTS = tuple(FingerprintParts.model_fields)
+
+
+class EarlierTrial(NamedTuple):
+    """What a stored plan says of one trial; a tuple, since there are many."""
+
+    fingerprint: str
+    version: int
+    parts: tuple[str | None, ...]
+    """In the order of `PARTS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierPlan:
+    """The plan of an earlier run."""
+
+    run_id: str
+    trials: Mapping[TrialKey, EarlierTrial]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialNews:
+    """How one planned trial stands to the earlier run, and why."""
+
+    key: TrialKey
+    kind: Kind
+    why: tuple[str, ...] = ()
+    """Changed: names of the fingerprint parts that differ. New: what is new about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """All trials of a plan against one earlier run."""
+
+    since: str | None
+    """run_id of the earlier run; None when there is none."""
+    trials: tuple[TrialNews, ...]
+    """In the plan's order."""
+    gone: tuple[TrialKey, ...]
+    """Trials of the earlier run that the plan no longer has."""
+
+    def summary(self) -> str:
+        """Return one line: `12 same; 4 changed: case; 8 new: repetition; 2 gone`."""
+        counts = Counter((trial.kind, trial.why) for trial in self.trials)
+        parts = [
+            f"{count:,} {kind}" + (f": {' + '.join(why)}" if why else "")
+            for wanted in get_args(Kind)
+            for (kind, why), count in counts.most_common()
+            if kind == wanted
+        ]
+        return "; ".join([*parts, f"{len(self.gone):,} gone"] if self.gone else parts)
+
+
+def news_since(earlier: EarlierPlan | None, plan: Iterable[PlannedTrial]) -> News:
+    """Return what is new in a plan.
+
+    Args:
+        earlier: from `earlier_plan`; None makes every trial new.
+        plan: the trials of now.
+    """
+    before: Mapping[TrialKey, EarlierTrial] = earlier.trials if earlier else {}
+    models = {key[0] for key in before}
+    cases = {key[1] for key in before}
+    pairs = {key[:2] for key in before}
+
+    def why_new(key: TrialKey) -> tuple[str, ...]:
+        if not before:
+            return ("first run",)
+        absent = [
+            name
+            for name, part, known in (("model", key[0], models), ("case", key[1], cases))
+            if part not in known
+        ]
+        if absent:
+            return tuple(absent)
+        return ("repetition",) if key[:2] in pairs else ("case of this model",)
+
+    news = []
+    seen = set()
+    for trial in plan:
+        key = (trial.model_id, trial.case_id, trial.repetition)
+        seen.add(key)
+        if (old := before.get(key)) is None:
+            news.append(TrialNews(key, "new", why_new(key)))
+        else:
+            changed = _changed(old, trial)
+            news.append(TrialNews(key, "changed" if changed else "same", changed))
+    gone = tuple(key for key in before if key not in seen)
+    return News(earlier.run_id if earlier else None, tuple(news), gone)
+
+
+def _changed(old: EarlierTrial, trial: PlannedTrial) -> tuple[str, ...]:
+    """Return the names of the parts that differ, in the record's order."""
+    if old.fingerprint == trial.run_fingerprint:
+        return ()
+    if old.version != FINGERPRINT_VERSION:
+        return ("fingerprint version",)
+    now = trial.fingerprint_parts
+    both = zip(PARTS, old.parts, strict=True)
+    return tuple(name for name, part in both if part != getattr(now, name))
+
+
+def earlier_plan(
+    runs_dir: Path, suite_id: str, *, before_ms: int | None = None
+) -> EarlierPlan | None:
+    """Return the stored plan of the suite's newest run, or None when there is none.
+
+    A run whose config.json or plan.jsonl is missing or broken is passed over.
+
+    Args:
+        runs_dir: folder that holds one folder a run.
+        suite_id: suite of the plan of now.
+        before_ms: only runs that began before this time, in ms since 1970 UTC.
+    """
+    starts = []
+    for path in runs_dir.glob("*/config.json"):
+        try:
+            config = orjson.loads(path.read_bytes())
+            started = int(config["started_at_ms"])
+            wanted = config["suite_id"] == suite_id
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if wanted and (before_ms is None or started < before_ms):
+            starts.append((started, path.parent))
+    for _, run_dir in sorted(starts, reverse=True):
+        try:
+            return EarlierPlan(run_dir.name, _trials(run_dir / "plan.jsonl"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return None
+
+
+def _trials(path: Path) -> dict[TrialKey, EarlierTrial]:
+    """Return a stored plan, read line by line."""
+    trials = {}
+    with path.open("rb") as file:
+        for line in file:
+            row = orjson.loads(line)
+            parts = tuple(map(row["fingerprint_parts"].get, PARTS))
+            old = EarlierTrial(row["run_fingerprint"], row["fingerprint_version"], parts)
+            trials[row["model_id"], row["case_id"], row["repetition"]] = old
+    return trials

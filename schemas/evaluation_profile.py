@@ -1,0 +1,123 @@
+"""An evaluation profile: who judges, how often, how votes combine, what may run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from schemas.base import (
+    Metadata,
+    NonEmpty,
+    OpenRecord,
+    Positive,
+    Record,
+    SchemaVersion,
+    Slug,
+)
+
+
+class JudgeConfig(OpenRecord):
+    """A judge: a model behind a transport; further fields go into the request body."""
+
+    judge_id: Slug
+    type: Literal["llm_probe"]
+    model: NonEmpty | None = Field(default=None, description="Name on the wire; else judge_id.")
+    provider: NonEmpty | None = Field(default=None, description="As on a suite's model.")
+    base_url: NonEmpty | None = Field(default=None, description="Instead of the transport's own.")
+    api_key_env: NonEmpty | None = Field(
+        default=None, description="Environment variable that holds the key; never the key itself."
+    )
+    request_options: dict[str, Any] = Field(
+        default_factory=dict, description="Merged into the request body, as further fields are."
+    )
+
+
+class JudgeRunConfig(Record):
+    """How often a judge is asked about each case."""
+
+    judge_run_id: Slug
+    judge_id: Slug = Field(description="One of `judges`.")
+    repetitions: Positive = 1
+    sample_size: Positive | None = Field(
+        default=None, description="The first so many successful repetitions count; none: all."
+    )
+
+    @model_validator(mode="after")
+    def _within(self) -> JudgeRunConfig:
+        if self.sample_size is not None and self.sample_size > self.repetitions:
+            kind, message = "sample_size", "`sample_size` is above `repetitions`"
+            raise PydanticCustomError(kind, message)
+        return self
+
+
+class JudgeAggregationConfig(Record):
+    """How the iterations of a judge run combine."""
+
+    method: Literal["median", "mean", "majority_vote", "all_pass"] = "median"
+    pass_threshold: Annotated[float, Field(gt=0, le=10)] | None = Field(
+        default=None, description="Below 1 a fraction of the scale, from 1 on of 0-10."
+    )
+
+    @model_validator(mode="after")
+    def _votes_need_a_threshold(self) -> JudgeAggregationConfig:
+        if self.method in {"majority_vote", "all_pass"} and self.pass_threshold is None:
+            kind, message = "pass_threshold", "`{method}` needs a `pass_threshold`"
+            raise PydanticCustomError(kind, message, {"method": self.method})
+        return self
+
+    @property
+    def threshold_on_ten(self) -> float | None:
+        """Return the threshold on the stored scale 0-10: a fraction below 1 is of that scale."""
+        threshold = self.pass_threshold
+        return threshold * 10 if threshold is not None and threshold < 1 else threshold
+
+
+class AnchorReference(Record):
+    """An example answer that calibrates the judge."""
+
+    anchor_id: Slug
+    label: NonEmpty
+    text: NonEmpty
+
+
+class AnchorsConfig(Record):
+    """Calibration examples."""
+
+    enabled: bool = Field(default=False, description="Whether the judge is shown them.")
+    references: tuple[AnchorReference, ...] = ()
+
+
+class SecurityPolicy(Record):
+    """What may run and be written while a trial is evaluated."""
+
+    allow_local_python_hooks: bool = Field(default=False, description="By path and by import.")
+    network_access: Literal["deny", "allow"] = Field(default="deny", description="For hooks.")
+    redact_secrets: bool = Field(default=True, description="In everything that is written.")
+
+
+class EvaluationProfile(Record):
+    """One `configs/evaluation_profiles/<evaluation_profile_id>.yaml`."""
+
+    schema_version: SchemaVersion
+    evaluation_profile_id: Slug
+    title: NonEmpty
+    judges: tuple[JudgeConfig, ...] = ()
+    judge_runs: tuple[JudgeRunConfig, ...] = ()
+    aggregation: JudgeAggregationConfig = Field(default_factory=JudgeAggregationConfig)
+    anchors: AnchorsConfig = Field(default_factory=AnchorsConfig)
+    security_policy: SecurityPolicy = Field(default_factory=SecurityPolicy)
+    judge_system_prompt_path: NonEmpty | None = Field(
+        default=None, description="Relative to this file."
+    )
+    judge_system_prompt: NonEmpty | None = None
+    metadata: Metadata = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> EvaluationProfile:
+        if self.judge_system_prompt is not None and self.judge_system_prompt_path is not None:
+            kind = "judge_system_prompt"
+            message = "cannot stand beside `judge_system_prompt_path`"
+            raise PydanticCustomError(kind, message)
+        return self

@@ -1,0 +1,47 @@
+"""Thresholds: where a number becomes a verdict. The defaults stand here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from schemas.base import Rate, Record
+
+Chance = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Thresholds(Record):
+    """`thresholds:` of benchlake.yaml; what is left out keeps its default."""
+
+    pass_rate_margin: Chance = Field(
+        default=0.05,
+        description="Pass rates this close (0.05: 5 points) are the same in practice.",
+    )
+    latency_ratio_low: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.90, description="A ratio of latencies from here on is no gain."
+    )
+    latency_ratio_high: Annotated[float, Field(ge=1)] = Field(
+        default=1.10, description="A ratio of latencies up to here is no loss."
+    )
+    min_coverage: Rate = Field(
+        default=0.95, description="Share of scorable trials with a verdict that a comparison needs."
+    )
+    timeout_warning_share: Rate = Field(
+        default=0.05,
+        description="Share of time-outs above which a verdict carries a warning.",
+    )
+    alpha: Chance = Field(default=0.05, description="Two-sided chance of a false alarm.")
+    power: Chance = Field(
+        default=0.80, description="Chance of showing a difference, when a run is planned."
+    )
+    tier_1_from: Rate = Field(default=0.80, description="Tool-use rate from which tier 1 begins.")
+    tier_2_from: Rate = Field(default=0.50, description="Tool-use rate from which tier 2 begins.")
+
+    @model_validator(mode="after")
+    def _tiers_fall(self) -> Thresholds:
+        if self.tier_2_from > self.tier_1_from:
+            kind, message = "tiers", "`tier_2_from` must not be above `tier_1_from`"
+            raise PydanticCustomError(kind, message)
+        return self

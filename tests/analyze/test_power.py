@@ -1,0 +1,151 @@
+"""Student's t against printed tables, and the sizes of runs that follow from it."""
+
+import itertools
+import math
+import subprocess
+import sys
+from statistics import NormalDist
+
+import pytest
+
+from analyze.metrics.power import cases_for_margin, planning_mde
+from analyze.metrics.student import LONG, t_cdf, t_quantile
+
+TABLE = {
+    (0.975, 1): 12.706205,
+    (0.975, 2): 4.302653,
+    (0.975, 3): 3.182446,
+    (0.975, 4): 2.776445,
+    (0.975, 5): 2.570582,
+    (0.975, 10): 2.228139,
+    (0.975, 19): 2.093024,
+    (0.975, 30): 2.042272,
+    (0.975, 60): 2.000298,
+    (0.975, 120): 1.979930,
+    (0.975, 1000): 1.962339,
+    (0.95, 1): 6.313752,
+    (0.95, 10): 1.812461,
+    (0.995, 2): 9.924843,
+    (0.995, 10): 3.169273,
+    (0.8, 1): 1.376382,
+    (0.8, 5): 0.919544,
+    (0.8, 10): 0.879058,
+    (0.8, 30): 0.853767,
+}
+"""Printed tables of the distribution, to six digits."""
+
+
+@pytest.mark.parametrize(("probability", "df"), TABLE)
+def test_quantiles_are_those_of_printed_tables(probability, df):
+    assert t_quantile(probability, df) == pytest.approx(TABLE[probability, df], abs=1e-6)
+
+
+@pytest.mark.parametrize("q", [0.5, 0.6, 0.8, 0.975, 0.999])
+def test_quantiles_of_one_two_and_four_degrees_have_a_closed_form(q):
+    alpha = 4 * q * (1 - q)
+    cosine = math.cos(math.acos(math.sqrt(alpha)) / 3) / math.sqrt(alpha)
+
+    assert t_quantile(q, 1) == pytest.approx(math.tan(math.pi * (q - 0.5)), rel=1e-12, abs=1e-15)
+    assert t_quantile(q, 2) == pytest.approx(2 * (q - 0.5) * math.sqrt(2 / alpha), abs=1e-12)
+    assert t_quantile(q, 4) == pytest.approx(2 * math.sqrt(max(cosine - 1, 0)), abs=1e-7)
+
+
+def test_the_quantile_undoes_the_probability_and_is_symmetric():
+    for q, df in itertools.product((0.01, 0.3, 0.5, 0.8, 0.9999), (1, 2, 3, 7, 8, 100, 999)):
+        assert t_cdf(t_quantile(q, df), df) == pytest.approx(q, abs=1e-12)
+        assert t_quantile(q, df) == pytest.approx(-t_quantile(1 - q, df), abs=1e-9)
+
+
+def test_series_and_expansion_meet():
+    for q in (0.8, 0.975, 0.9995):
+        at = t_quantile(q, LONG)
+
+        assert t_cdf(at, LONG) == pytest.approx(q, abs=1e-11)
+        assert t_quantile(q, LONG - 1) > at > t_quantile(q, LONG + 1) > NormalDist().inv_cdf(q)
+
+
+@pytest.mark.parametrize(("q", "df"), [(0.0, 5), (1.0, 5), (0.9, 0)])
+def test_a_quantile_that_does_not_exist_is_an_error(q, df):
+    with pytest.raises(ValueError, match="got"):
+        t_quantile(q, df)
+
+
+@pytest.mark.parametrize(
+    ("n_cases", "repetitions", "points", "digits"),
+    [
+        (20, 1, 32, 0),
+        (20, 3, 20, 0),
+        (30, 3, 16, 0),
+        (30, 5, 13, 0),
+        (50, 3, 12, 0),
+        (100, 1, 13, 0),
+        (100, 3, 8, 0),
+        (300, 3, 4.4, 1),
+        (1000, 1, 3.8, 1),
+    ],
+)
+def test_the_reference_sizes(n_cases, repetitions, points, digits):
+    assert round(100 * planning_mde(n_cases, repetitions), digits) == points
+
+
+def test_the_drop_solves_its_own_equation():
+    """Written out once more, with the drop put into the variance it was solved from."""
+    n, m, p, rho, kappa = 40, 2, 0.7, 0.3, 0.6
+    drop = planning_mde(n, m, p=p, rho=rho, kappa=kappa, alpha=0.1, power=0.9)
+    a, b = p * (1 - p), (p - drop) * (1 - p + drop)
+    variance = rho * (a + b - 2 * kappa * math.sqrt(a * b)) + (1 - rho) * (a / m + b / m)
+
+    t = t_quantile(0.95, n - 1) + t_quantile(0.9, n - 1)
+    assert drop == pytest.approx(t * math.sqrt(variance / n), rel=1e-9)
+
+
+def test_more_cases_and_more_repetitions_show_smaller_drops():
+    by_cases = [planning_mde(n, 3) for n in (10, 20, 50, 200, 2000, 20000)]
+    by_repetitions = [planning_mde(50, m) for m in (1, 2, 5, 50)]
+
+    assert by_cases == sorted(by_cases, reverse=True)
+    assert by_repetitions == sorted(by_repetitions, reverse=True)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (0, 3), (2, 1), (3, 1)])
+def test_too_few_cases_show_no_drop_at_all(size):
+    assert planning_mde(*size) is None
+
+
+def test_a_drop_is_found_even_where_one_to_zero_is_not_shown():
+    assert planning_mde(100, 10, p=0.05, rho=0.9, kappa=0.9) < 0.05
+
+
+def test_a_rate_of_zero_cannot_drop():
+    assert planning_mde(100, 3, p=0.0) is None
+    assert cases_for_margin(0.05, 3, p=0.0) is None
+    assert cases_for_margin(0.05, 3, p=0.04) is None
+
+
+@pytest.mark.parametrize("margin", [0.01, 0.05, 0.1, 0.3])
+@pytest.mark.parametrize("repetitions", [1, 3, 10])
+def test_cases_for_a_margin_are_the_fewest_that_show_it(margin, repetitions):
+    n = cases_for_margin(margin, repetitions)
+
+    assert planning_mde(n, repetitions) <= margin + 1e-12
+    assert planning_mde(n - 1, repetitions) > margin
+
+
+@pytest.mark.parametrize("wrong", [{"p": 1.1}, {"rho": -0.1}, {"kappa": 2}, {"repetitions": 0}])
+def test_impossible_assumptions_are_errors(wrong):
+    with pytest.raises(ValueError, match="got"):
+        planning_mde(**({"n_cases": 20, "repetitions": 1} | wrong))
+    with pytest.raises(ValueError, match="got"):
+        cases_for_margin(**({"margin": 0.05, "repetitions": 1} | wrong))
+
+
+def test_the_collector_can_plan_with_it_without_loading_an_engine():
+    code = (
+        "import sys, analyze.metrics.power; "
+        "print(sorted({'numpy', 'duckdb', 'pyarrow', 'polars'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,245 @@
+"""Changing any single field changes exactly the fingerprint parts it should, and no other."""
+
+import pytest
+
+from collect.config import load_inputs
+from collect.plan import make_plan
+from schemas.agent import Agent
+from schemas.case import Case, CaseInput, Message
+from schemas.checks import DeterministicCheck
+from schemas.rubric import Rubric
+from schemas.run_profile import ExecutionPolicy, OpenClawRunProfile, RunnerSettings, RunProfile
+from schemas.suite import ModelConfig, Suite
+from schemas.trial import FingerprintParts
+
+USER = {"role": "user", "content": "Say x."}
+CHECK = {"check_id": "c", "declarative": {"kind": "final_response_present"}}
+RUBRIC = {
+    "criteria": [{"name": "n", "what_good_looks_like": "g", "what_bad_looks_like": "b"}],
+    "scoring_instructions": "s",
+}
+CASE = {
+    "title": "T",
+    "runner": {"type": "llm_probe"},
+    "input": {"messages": [USER], "attachments": ["a.txt"], "context": {}},
+    "validator": {"type": "exact", "value": "x"},
+    "expected_tool_calls": ["ls"],
+    "deterministic_checks": [CHECK],
+    "expectations": {"hard_expectations": [{"text": "t"}]},
+    "rubric": RUBRIC,
+    "tags": ["t"],
+    "metadata": {"a": 1},
+}
+MODEL = {"model_id": "m", "provider": "ollama_openai", "base_url": "http://127.0.0.1:1/v1"}
+SETTINGS = {"temperature": 0.5, "top_p": 0.5, "max_tokens": 5, "seed": 5}
+OPENCLAW = {"agent_id": "one", "image": "i:1", "timeout_seconds": 60}
+
+
+class World:
+    """A project with one case, one model and two agents, in which one thing can change."""
+
+    def __init__(self, project):
+        self.project = project
+        self.case, self.model = dict(CASE), dict(MODEL)
+        self.settings, self.policy = dict(SETTINGS), {}
+        self.override, self.openclaw, self.suite = {}, dict(OPENCLAW), {}
+        self.agent = {"openclaw": {"agent": {"id": "a"}}}
+        self.attachment, self.workspace = "1", "1"
+
+    def parts(self):
+        p = self.project
+        p.case(**self.case)
+        p.write("configs/cases/group/one/a.txt", self.attachment)
+        for name in ("one", "two"):
+            base = {"schema_version": 1, "agent_id": name, "title": "A"}
+            p.write(f"configs/agents/{name}/agent.yaml", base | self.agent)
+            p.write(f"configs/agents/{name}/workspace/AGENTS.md", f"{self.workspace} {name}")
+        p.suite(**({"models": [self.model]} | self.suite))
+        p.profile(
+            runner_defaults=self.settings,
+            model_overrides=self.override,
+            execution_policy=self.policy,
+            openclaw=self.openclaw,
+        )
+        first, *_ = make_plan(load_inputs("s", "p", working_dir=p.root), "r")
+        return first.fingerprint_parts.model_dump() | {"whole": first.run_fingerprint}
+
+    def openclaw_case(self):
+        self.case["runner"] = {"type": "openclaw"}
+
+    def tool_case(self):
+        self.case["input"] = self.case["input"] | {"context": tools("exec_shell")}
+
+
+def tools(*names, **fields):
+    return {"llm_probe": {"tools": list(names)} | fields}
+
+
+def put(attribute, **fields):
+    def change(world):
+        setattr(world, attribute, getattr(world, attribute) | fields)
+
+    return change
+
+
+def put_input(**fields):
+    def change(world):
+        world.case["input"] = world.case["input"] | fields
+
+    return change
+
+
+def setting(name, value):
+    return put("settings", **{name: value})
+
+
+def assign(attribute, value):
+    return lambda world: setattr(world, attribute, value)
+
+
+NOTHING, CASE_ONLY, SETTINGS_ONLY, ENDPOINT = set(), {"case"}, {"settings"}, {"endpoint"}
+
+PLAIN = {
+    # every field of a case
+    "Case.title": (put("case", title="New"), NOTHING),
+    "Case.tags": (put("case", tags=["u"]), NOTHING),
+    "Case.metadata": (put("case", metadata={}), NOTHING),
+    "Case.validator": (put("case", validator={"type": "exact", "value": "y"}), CASE_ONLY),
+    "Case.expected_tool_calls": (put("case", expected_tool_calls=["df"]), CASE_ONLY),
+    "Case.deterministic_checks": (put("case", deterministic_checks=[]), CASE_ONLY),
+    "Case.expectations": (put("case", expectations=None), CASE_ONLY),
+    "Case.rubric": (put("case", rubric=RUBRIC | {"scoring_instructions": "t"}), CASE_ONLY),
+    "Case.runner": (put("case", runner={"type": "llm_probe", "max_tokens": 6}), SETTINGS_ONLY),
+    "CaseInput.messages": (put_input(messages=[USER, USER]), CASE_ONLY),
+    "CaseInput.attachments": (put_input(attachments=[]), CASE_ONLY),
+    "CaseInput.context": (put_input(context=tools("read_file")), {"case", "tools", "settings"}),
+    "Message.role": (put_input(messages=[USER | {"role": "system"}, USER]), CASE_ONLY),
+    "Message.content": (put_input(messages=[USER | {"content": "y"}]), CASE_ONLY),
+    "Message.name": (put_input(messages=[USER | {"name": "n"}]), CASE_ONLY),
+    "an attachment's content": (assign("attachment", "2"), CASE_ONLY),
+    "DeterministicCheck.check_id": (
+        put("case", deterministic_checks=[CHECK | {"check_id": "d"}]), CASE_ONLY),
+    "DeterministicCheck.dimensions": (
+        put("case", deterministic_checks=[CHECK | {"dimensions": ["task"]}]), CASE_ONLY),
+    "DeterministicCheck.description": (
+        put("case", deterministic_checks=[CHECK | {"description": "d"}]), CASE_ONLY),
+    "DeterministicCheck.declarative": (put("case", deterministic_checks=[
+        CHECK | {"declarative": {"kind": "tool_call_count", "count": 1}}]), CASE_ONLY),
+    "Rubric.scale": (put("case", rubric=RUBRIC | {"scale": {"max": 5}}), CASE_ONLY),
+    "Rubric.criteria": (put("case", rubric={"scoring_instructions": "s"}), CASE_ONLY),
+    "Rubric.scoring_instructions": (
+        put("case", rubric={"criteria": RUBRIC["criteria"]}), CASE_ONLY),
+    # every field of a suite's model
+    "ModelConfig.label": (put("model", label="L"), NOTHING),
+    "ModelConfig.model_id": (put("model", model_id="other", requested_model="m"), NOTHING),
+    "ModelConfig.requested_model": (put("model", requested_model="x"), ENDPOINT),
+    "ModelConfig.model_name": (put("model", model_name="x"), ENDPOINT),
+    "ModelConfig.openrouter_model": (put("model", openrouter_model="x"), ENDPOINT),
+    "ModelConfig.provider": (put("model", provider="openai_chat"), ENDPOINT),
+    "ModelConfig.base_url": (put("model", base_url="http://127.0.0.1:1/v2"), ENDPOINT),
+    "a loopback port": (put("model", base_url="http://localhost:2/v1"), NOTHING),
+    "ModelConfig.api_key_env": (put("model", api_key_env="X_API_KEY"), NOTHING),
+    "ModelConfig.thinking_level": (put("model", thinking_level="low"), SETTINGS_ONLY),
+    "ModelConfig.max_concurrency": (put("model", max_concurrency=1), NOTHING),
+    "ModelConfig.request_options": (put("model", request_options={"a": 1}), SETTINGS_ONLY),
+    "a setting on the model": (put("model", top_p=0.25), SETTINGS_ONLY),
+    # every setting
+    "RunnerSettings.temperature": (setting("temperature", 1), SETTINGS_ONLY),
+    "RunnerSettings.top_p": (setting("top_p", 1), SETTINGS_ONLY),
+    "RunnerSettings.max_tokens": (setting("max_tokens", 6), SETTINGS_ONLY),
+    "RunnerSettings.seed": (setting("seed", 6), SETTINGS_ONLY),
+    "RunnerSettings.seed_per_repetition": (setting("seed_per_repetition", True), NOTHING),
+    "RunnerSettings.timeout_seconds": (setting("timeout_seconds", 9), NOTHING),
+    "RunnerSettings.retries": (setting("retries", 1), NOTHING),
+    "RunnerSettings.max_turns": (setting("max_turns", 2), NOTHING),
+    "RunnerSettings.stream": (setting("stream", False), NOTHING),
+    "an override of this model": (put("override", m={"seed": 9}), SETTINGS_ONLY),
+    "an override of another model": (put("override", other={"seed": 9}), NOTHING),
+    # execution policy and the rest of the profile
+    "ExecutionPolicy.max_concurrency": (put("policy", max_concurrency=9), NOTHING),
+    "ExecutionPolicy.run_repetitions": (put("policy", run_repetitions=9), NOTHING),
+    "ExecutionPolicy.fail_fast": (put("policy", fail_fast=True), NOTHING),
+    "ExecutionPolicy.stop_on_runner_error": (put("policy", stop_on_runner_error=False), NOTHING),
+    "the openclaw block": (put("openclaw", image="i:2", agent_id="two"), NOTHING),
+    "an agent": (assign("workspace", "2"), NOTHING),
+    "Suite.title": (put("suite", title="New"), NOTHING),
+    "Suite.metadata": (put("suite", metadata={"a": 1}), NOTHING),
+    "Suite.case_selection": (put("suite", case_selection={"include_tags": ["t"]}), NOTHING),
+}  # fmt: skip
+
+WITH_TOOLS = {
+    "the tools": (put_input(context=tools("exec_shell", "read_file")), {"case", "tools"}),
+    "their network": (put_input(context=tools("exec_shell", network="allow")), {"tools"}),
+    "RunnerSettings.max_turns": (setting("max_turns", 2), SETTINGS_ONLY),
+}
+
+WITH_OPENCLAW = {
+    "OpenClawRunProfile.image": (put("openclaw", image="i:2"), {"image"}),
+    "OpenClawRunProfile.agent_id": (put("openclaw", agent_id="two"), {"agent"}),
+    "OpenClawRunProfile.timeout_seconds": (put("openclaw", timeout_seconds=9), NOTHING),
+    "OpenClawRunProfile.docker_cli": (put("openclaw", docker_cli="podman"), NOTHING),
+    "Agent.openclaw": (put("agent", openclaw={"agent": {"id": "b"}}), {"agent"}),
+    "Agent.title": (put("agent", title="New"), NOTHING),
+    "Agent.description": (put("agent", description="d"), NOTHING),
+    "Agent.tags": (put("agent", tags=["t"]), NOTHING),
+    "Agent.metadata": (put("agent", metadata={"a": 1}), NOTHING),
+    "a file of the workspace": (assign("workspace", "2"), {"agent"}),
+    "CaseInput.turns": (put_input(turns=[USER]), CASE_ONLY),
+    "Suite.openclaw": (put("suite", openclaw={"agent_assignments": [
+        {"agent_id": "two", "case_selection": {"include_case_ids": ["one"]}}]}), {"agent"}),
+}  # fmt: skip
+
+
+def differences(project, change, prepare=lambda world: None):
+    world = World(project)
+    prepare(world)
+    before = world.parts()
+    change(world)
+    after = world.parts()
+    return {name for name in before if before[name] != after[name]}
+
+
+def with_whole(parts):
+    return parts | {"whole"} if parts else parts
+
+
+@pytest.mark.parametrize("field", PLAIN)
+def test_a_field_of_a_plain_case(project, field):
+    change, parts = PLAIN[field]
+    assert differences(project, change) == with_whole(parts)
+
+
+@pytest.mark.parametrize("field", WITH_TOOLS)
+def test_a_field_of_a_case_with_tools(project, field):
+    change, parts = WITH_TOOLS[field]
+    assert differences(project, change, World.tool_case) == with_whole(parts)
+
+
+@pytest.mark.parametrize("field", WITH_OPENCLAW)
+def test_a_field_of_an_openclaw_case(project, field):
+    change, parts = WITH_OPENCLAW[field]
+    assert differences(project, change, World.openclaw_case) == with_whole(parts)
+
+
+NAMES_ONLY = {
+    "Case.schema_version", "Case.case_id", "Case.input", "Message.source", "Rubric.version",
+    "DeterministicCheck.python_hook", "Suite.schema_version", "Suite.suite_id", "Suite.models",
+    "Suite.prompt_lists", "Agent.schema_version", "Agent.agent_id", "RunProfile.schema_version",
+    "RunProfile.run_profile_id", "RunProfile.title", "RunProfile.runner_defaults",
+    "RunProfile.model_overrides", "RunProfile.execution_policy", "RunProfile.openclaw",
+}  # fmt: skip
+"""Ids that name the files, and fields whose own fields have rows of their own."""
+
+
+def test_no_field_is_forgotten():
+    models = (Case, CaseInput, Message, DeterministicCheck, Rubric, ModelConfig, RunnerSettings,
+              ExecutionPolicy, OpenClawRunProfile, Agent, Suite, RunProfile)  # fmt: skip
+    fields = {f"{model.__name__}.{name}" for model in models for name in model.model_fields}
+
+    assert fields - NAMES_ONLY == {
+        name for name in (PLAIN | WITH_TOOLS | WITH_OPENCLAW) if "." in name
+    }
+    assert set(FingerprintParts.model_fields) - {"harness", "model_build"} == {
+        part for table in (PLAIN, WITH_TOOLS, WITH_OPENCLAW) for _, parts in table.values()
+        for part in parts
+    }  # fmt: skip
