@@ -232,6 +232,21 @@ def test_init_writes_a_project_that_plans(collect, tmp_path):
         assert len(json.loads(planned.stdout)["cases"]) >= 24
 
 
+def test_editors_find_the_schema_of_every_file_of_the_starter_project(collect, tmp_path):
+    collect("init", "starter", cwd=tmp_path)
+    configs = tmp_path / "starter" / "configs"
+    files = [*configs.glob("cases/*/*/test.yaml"), *configs.glob("suites/*.yaml"),
+             *configs.glob("run_profiles/*.yaml")]  # fmt: skip
+    assert len(files) >= 27
+    for path in files:
+        hint, _, target = path.read_text().partition("\n")[0].partition("$schema=")
+        assert hint == "# yaml-language-server: "
+        schema = (path.parent / target).resolve()
+        kind = schema.name.removesuffix(".schema.json")
+        assert collect("schema", kind).stdout == schema.read_text()
+        assert kind.rstrip("s") in {"case", "suite", "run_profile"}
+
+
 def test_init_overwrites_nothing(collect, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
