@@ -40,8 +40,31 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
     if inputs.narrowed != Narrowed():
         news = replace(news, gone=())  # left out by a flag, not gone from the suite
     today = datetime.now(tz=UTC).date()
+    warnings = (*inputs.warnings, *_tight_limits(inputs, runs_dir, news.since))
+    inputs = replace(inputs, warnings=warnings)
     estimates = estimate(inputs, trials, inputs.project.prices, on_date=today)
     return Preview(inputs, trials, estimates, news)
+
+
+def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[str]:
+    """Warn where the last run's p95 is above half of a model's time limit (decision E6)."""
+    if since is None:
+        return []
+    try:
+        groups = orjson.loads((runs_dir / since / "summary.json").read_bytes())["models"]
+        slow = {group["model_id"]: group["latency_ms"]["p95"] or 0.0 for group in groups}
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    warnings = []
+    for model in inputs.models:
+        limit = model.settings["timeout_seconds"].value
+        p95 = slow.get(model.model_id, 0.0)
+        if isinstance(limit, int | float) and p95 > 500 * limit:
+            warnings.append(
+                f"model `{model.model_id}`: p95 was {p95 / 1000:.1f} s in run {since}, more than "
+                f"half of timeout_seconds {limit:g}: expect time-outs, or raise it"
+            )
+    return warnings
 
 
 def plan_json(shown: Preview) -> str:

@@ -33,6 +33,10 @@ class ModelConfig(OpenRecord):
     thinking_level: NonEmpty | None = Field(
         default=None, description="Reasoning effort, as the model's server names it."
     )
+    primary_params: dict[str, Any] = Field(
+        default_factory=dict,
+        description="For OpenClaw; `reasoning.effort` is the same as thinking_level.",
+    )
     max_concurrency: Positive | None = Field(
         default=None, description="Requests in flight to this model; at most the profile's."
     )

@@ -114,7 +114,7 @@ def _resolve(
         model=(
             model.requested_model or model.openrouter_model or model.model_name or model.model_id
         ),
-        thinking_level=model.thinking_level,
+        thinking_level=_thinking_level(model, place),
         base_url=base_url,
         api_key_env=model.api_key_env or transport.api_key_env,
         key_required=model.api_key_env is not None
@@ -124,6 +124,26 @@ def _resolve(
         settings=settings,
         is_loopback=loopback,
     )
+
+
+def _thinking_level(model: ModelConfig, place: _Place) -> str | None:
+    """Return the effort of reasoning, which two fields may name (decision E12)."""
+    params = dict(model.primary_params)
+    reasoning = params.pop("reasoning", None)
+    effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
+    if effort is not None and not isinstance(effort, str):
+        place.wrong("`reasoning.effort` must be text", "primary_params", found=f"`{effort}`")
+        return None
+    if effort and model.thinking_level and effort != model.thinking_level:
+        what = f"`reasoning.effort` is `{effort}`, and thinking_level is `{model.thinking_level}`"
+        place.wrong(what, "primary_params")
+    if params:
+        names = ", ".join(f"`{name}`" for name in params)
+        place.warnings.append(
+            f"{place.source.path}: model `{model.model_id}`: primary_params {names} are read by "
+            "openclaw only"
+        )
+    return model.thinking_level or effort
 
 
 def _settings(

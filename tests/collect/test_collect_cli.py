@@ -290,6 +290,21 @@ def test_plan_says_what_is_new_since_the_last_run_and_why(collect, project, endp
     assert plan["since_run_id"] == "first"
 
 
+def test_plan_warns_of_a_time_limit_that_the_last_run_came_near(
+    collect, project, endpoint, answers
+):
+    project.case("one")
+    project.model(base_url=endpoint.base_url)
+    endpoint.script = lambda wire, request: (wire.sleep(0.7), wire.stream(answers.stream_of("x")))
+    assert collect("run", "--suite", "s", "--run-profile", "p").returncode == 0
+    plan = ("plan", "--suite", "s", "--run-profile", "p")
+    assert "timeout_seconds 30" not in collect(*plan).stdout
+
+    project.profile(runner_defaults={"timeout_seconds": 1})
+
+    assert "more than half of timeout_seconds 1: expect time-outs" in collect(*plan).stdout
+
+
 def test_plan_estimates_cost_only_where_a_price_is_known(collect, project, endpoint):
     project.case("one")
     project.model(base_url=endpoint.base_url, max_tokens=100)

@@ -140,6 +140,8 @@ PLAIN = {
     "a loopback port": (put("model", base_url="http://localhost:2/v1"), NOTHING),
     "ModelConfig.api_key_env": (put("model", api_key_env="X_API_KEY"), NOTHING),
     "ModelConfig.thinking_level": (put("model", thinking_level="low"), SETTINGS_ONLY),
+    "ModelConfig.primary_params": (
+        put("model", primary_params={"reasoning": {"effort": "low"}}), SETTINGS_ONLY),
     "ModelConfig.max_concurrency": (put("model", max_concurrency=1), NOTHING),
     "ModelConfig.request_options": (put("model", request_options={"a": 1}), SETTINGS_ONLY),
     "a setting on the model": (put("model", top_p=0.25), SETTINGS_ONLY),

@@ -263,6 +263,25 @@ def test_a_field_that_nothing_reads_is_said_and_one_that_is_almost_known_is_refu
     assert "did you mean `requested_model`?" in said(project)
 
 
+def test_reasoning_effort_and_thinking_level_are_one_thing(project):
+    project.case()
+    effort = {"reasoning": {"effort": "high"}}
+    project.model(primary_params=effort)
+    assert model(project).thinking_level == "high"
+
+    project.model(primary_params=effort, thinking_level="high")
+    assert model(project).thinking_level == "high"
+
+    project.model(primary_params=effort, thinking_level="low")
+    assert "`reasoning.effort` is `high`, and thinking_level is `low`" in said(project)
+
+    project.model(primary_params={"reasoning": {"effort": 3}})
+    assert "must be text" in said(project)
+
+    project.model(primary_params={"max_tokens": 5})
+    assert "`max_tokens` are read by openclaw only" in project.load().warnings[0]
+
+
 def test_an_override_for_a_model_of_another_suite_is_a_warning(project):
     project.case()
     project.profile(model_overrides={"other": {"seed": 1}})
