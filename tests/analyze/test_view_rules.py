@@ -125,7 +125,12 @@ def test_comments_tell_grain_and_meaning(empty_views):
 
 
 def test_creating_twice_changes_nothing(empty_views):
+    before = empty_views.execute("select sql from duckdb_views() order by view_name").fetchall()
+
     create_views(empty_views)
+
+    after = empty_views.execute("select sql from duckdb_views() order by view_name").fetchall()
+    assert after == before
 
 
 def test_error_names_the_view_and_the_reason():
