@@ -19,6 +19,7 @@ def hello() -> None: ...
 app()
 """
 ROUNDS = 15
+BUDGET = 1.5
 BIN = Path(sys.executable).parent
 
 
@@ -42,10 +43,17 @@ def main() -> None:
             if round_no:  # the first round warms the caches
                 times[name].append(took)
     base = statistics.median(times["empty typer app"])
-    print(f"{'command':<18} {'median s':>9} {'ratio':>6}")
+    print(f"{'command':<18} {'median s':>9} {'ratio':>6}  budget")
+    over = False
     for name, took in times.items():
         median = statistics.median(took)
-        print(f"{name:<18} {median:9.3f} {median / base:6.2f}")
+        budget = ""
+        if name.endswith("--help"):
+            late = median / base > BUDGET
+            over = over or late
+            budget = f"{BUDGET} {'MISSED' if late else 'kept'}"
+        print(f"{name:<18} {median:9.3f} {median / base:6.2f}  {budget}")
+    sys.exit(over)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Annotated, Any, Literal
 
@@ -35,9 +36,12 @@ def _exactly_one(value: object) -> object:
 
 
 def slugify(text: str) -> str:
-    """Return `text` as a slug: lower case, every other character folded into one `_`."""
+    """Return `text` as a slug: lower case, every other character folded into one `_`.
+
+    Text without a single letter or digit of ASCII becomes `x_` and the start of its hash.
+    """
     slug = re.sub(r"[^a-z0-9_-]+", "_", text.lower()).strip("_-")
-    return slug or "x"
+    return slug or f"x_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 class Unit:

@@ -316,6 +316,16 @@ def test_a_prompt_list_alone_is_the_whole_suite(project):
     assert second.tags == ("enhanced",)
 
 
+def test_ids_in_other_scripts_stay_apart(project):
+    project.prompts("list.json", [{"id": "水", "prompt": "a"}, {"id": "火", "prompt": "b"}])
+    project.suite(prompt_lists=["list.json"])
+
+    one, two = project.load().cases
+
+    assert one.case_id != two.case_id
+    assert [one.prompt_id, two.prompt_id] == ["水", "火"]
+
+
 def test_several_lists_get_their_stems_as_prefix(project):
     project.prompts("one.json", [{"id": "P0", "prompt": "a"}])
     project.write("configs/suites/two.jsonl", '{"id": "P0", "prompt": "b"}\n\n')

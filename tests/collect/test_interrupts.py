@@ -110,6 +110,34 @@ def test_after_kill_9_the_child_seals_what_was_written_and_goes(slow_run):
     assert group["n_total"] == len(written(run_dir))
 
 
+def test_a_full_disk_ends_the_run_with_a_sentence_and_no_torn_line(project, endpoint, tmp_path):
+    """A limit on the size of files stands for the full disk: the write fails half-way."""
+    for number in range(60):
+        project.case(f"c{number:02d}")
+    project.model(base_url=endpoint.base_url)
+    limit = 80_000  # above the plan, below the results
+    code = (
+        "import resource, sys; from collect.cli import main; "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); main()"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *RUN[4:], "--runs", str(tmp_path / "runs"),
+         "--run-id", "r"],
+        cwd=project.root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    run_dir = tmp_path / "runs" / "r"
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "results.jsonl cannot be written: File too large" in done.stderr
+    assert f"analyze summarize {run_dir}" in done.stderr
+    assert (run_dir / "results.jsonl").read_bytes().endswith(b"}\n")
+    assert 10 < len(written(run_dir)) < 60
+    (group,) = json.loads((run_dir / "summary.json").read_text())["models"]
+    assert group["n_total"] == len(written(run_dir))
+
+
 def test_plain_lines_say_how_far_the_run_is(slow_run):
     process, _ = slow_run
 
