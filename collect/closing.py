@@ -13,28 +13,49 @@ from rich.text import Text
 
 from collect.progress import RunReport
 from schemas.errors import EXIT_INTERRUPTED, printable
+from schemas.thresholds import Thresholds
 
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
 
 
-def show(report: RunReport, again: str, detectable: str) -> None:
+def show(report: RunReport, again: str, detectable: str, limits: Thresholds) -> None:
     """Print the table, the advice and the paths; the last line is the summary's path.
 
     Args:
         report: what came of the run.
         again: the command that makes the run once more.
         detectable: how small a difference a run of this size can show.
+        limits: what is worth a warning.
     """
     run_dir = Path(report.run_dir)
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
     groups = _groups(run_dir / "summary.json")
     if groups:
         console.print(_table(groups))
-    for line in (*_advice(report, again), detectable):
+    for line in (*distrust(groups, limits), *_advice(report, again), detectable):
         console.print(Text(line))
     for name in WRITTEN:
         if (run_dir / name).exists():
             console.print(Text(f"{run_dir / name}"), soft_wrap=True)
+
+
+def distrust(groups: list[dict[str, Any]], limits: Thresholds) -> list[str]:
+    """Return what keeps a model's numbers from being taken at face value."""
+    lines = []
+    for group in groups:
+        name, coverage = printable(group["model_id"]), group["coverage"]
+        if coverage is not None and coverage < limits.min_coverage:
+            lines.append(
+                f"warning: {name}: only {100 * coverage:.1f} % of the scorable trials have a "
+                f"verdict (limit {100 * limits.min_coverage:g} %); the rest is in no rate"
+            )
+        share = group["n_timeout"] / group["n_planned"]
+        if share > limits.timeout_warning_share:
+            lines.append(
+                f"warning: {name}: {100 * share:.1f} % of the trials timed out (limit "
+                f"{100 * limits.timeout_warning_share:g} %); a longer timeout_seconds may tell more"
+            )
+    return lines
 
 
 def _groups(path: Path) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from collect.detectable import detectable_drop, detectable_text
 from collect.estimate import ModelEstimate, estimate
 from collect.news import News, earlier_plan, news_since
 from collect.plan import make_plan
+from collect.seen import tokens_seen
 from schemas.errors import printable
 from schemas.errors import shown as shown_path
 from schemas.run_config import Narrowed
@@ -42,7 +43,8 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
     today = datetime.now(tz=UTC).date()
     warnings = (*inputs.warnings, *_tight_limits(inputs, runs_dir, news.since))
     inputs = replace(inputs, warnings=warnings)
-    estimates = estimate(inputs, trials, inputs.project.prices, on_date=today)
+    history = tokens_seen(runs_dir / news.since, trials) if news.since else None
+    estimates = estimate(inputs, trials, inputs.project.prices, on_date=today, history=history)
     return Preview(inputs, trials, estimates, news)
 
 

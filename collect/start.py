@@ -100,5 +100,6 @@ def start(
     if as_json:
         sys.stdout.write(orjson.dumps(asdict(report)).decode() + "\n")
     else:
-        show(report, again, detectable_text(inputs, make_plan(inputs, run_id)))
+        detectable = detectable_text(inputs, make_plan(inputs, run_id))
+        show(report, again, detectable, inputs.project.thresholds)
     return report.exit_code

@@ -19,18 +19,13 @@ class Thresholds(Record):
         default=0.05,
         description="Pass rates this close (0.05: 5 points) are the same in practice.",
     )
-    latency_ratio_low: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=0.90, description="A ratio of latencies from here on is no gain."
-    )
-    latency_ratio_high: Annotated[float, Field(ge=1)] = Field(
-        default=1.10, description="A ratio of latencies up to here is no loss."
-    )
     min_coverage: Rate = Field(
-        default=0.95, description="Share of scorable trials with a verdict that a comparison needs."
+        default=0.95,
+        description="Share of scorable trials with a verdict below which numbers carry a warning.",
     )
     timeout_warning_share: Rate = Field(
         default=0.05,
-        description="Share of time-outs above which a verdict carries a warning.",
+        description="Share of time-outs above which numbers carry a warning.",
     )
     alpha: Chance = Field(default=0.05, description="Two-sided chance of a false alarm.")
     power: Chance = Field(

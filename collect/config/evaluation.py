@@ -10,7 +10,7 @@ from pathlib import Path
 from collect.config.judges import ResolvedJudge, resolve_judge
 from collect.config.messages import Notes
 from collect.config.problems import parse
-from collect.config.project import project_of, resolve
+from collect.config.project import name_problems, project_of, resolve
 from collect.config.source import KeyPath, decode, dotted, read_bytes, read_yaml
 from schemas.errors import ConfigError, nearest
 from schemas.evaluation_profile import EvaluationProfile
@@ -45,10 +45,7 @@ def load_evaluation_profile(
     source = read_yaml(resolve(reference, "evaluation profile", working_dir))
     profile = parse(EvaluationProfile, source)
     found = Notes(source)
-    if source.path.stem != profile.evaluation_profile_id:
-        what = f"differs from the file's name `{source.path.stem}`"
-        written = f"`{profile.evaluation_profile_id}`"
-        found.wrong(what, ("evaluation_profile_id",), found=written)
+    found.problems += name_problems(source, "evaluation_profile_id", profile.evaluation_profile_id)
     _check_references(profile, found)
     hosts = frozenset(host.lower() for host in allowed_hosts)
     judges = []

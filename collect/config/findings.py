@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from collect.config.agents import agent_folders
 from collect.config.cases import CaseFile, find_cases
 from collect.config.problems import parse
-from collect.config.project import project_of, unknown
+from collect.config.project import name_problems, project_of, unknown
 from collect.config.project_file import load_project_file
 from collect.config.source import KeyPath, Source, dotted, read_yaml
 from schemas.errors import ConfigError, Problem
@@ -56,10 +56,8 @@ def parsed(model: type[Kind], id_key: str, path: Path) -> tuple[Source, Kind]:
     """
     source = read_yaml(path)
     record = parse(model, source)
-    if getattr(record, id_key) != path.stem:
-        what = f"differs from the file's name `{path.stem}`"
-        line = source.line_of((id_key,))
-        raise ConfigError([Problem(path, what, id_key, line, found=f"`{getattr(record, id_key)}`")])
+    if wrong := name_problems(source, id_key, getattr(record, id_key)):
+        raise ConfigError(wrong)
     return source, record
 
 

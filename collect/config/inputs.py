@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from collect.config.assignments import assign_agents, fingerprint_agents
-from collect.config.cases import CaseFile, find_cases
+from collect.config.cases import find_cases
 from collect.config.loaded import LoadedCase, ResolvedModel
 from collect.config.models import resolve_models
 from collect.config.problems import parse
-from collect.config.project import project_of, resolve
+from collect.config.project import name_problems, resolve
 from collect.config.project_file import LoadedProject, load_project_file
-from collect.config.prompts import load_prompt_lists
-from collect.config.selection import select_cases, select_prompts, unknown_ids
 from collect.config.source import Source, dotted, read_yaml
+from collect.config.suite_cases import suite_cases
 from schemas.errors import ConfigError, Problem
 from schemas.run_config import Narrowed
 from schemas.run_profile import RunProfile
@@ -75,19 +73,17 @@ def load_inputs(
     profile_source, profile = _load(RunProfile, profile_ref, "run profile", working_dir, problems)
     if suite is None or profile is None or suite_source is None or profile_source is None:
         raise ConfigError(problems)
-    _same_name(suite_source, "suite_id", suite.suite_id, problems)
-    _same_name(profile_source, "run_profile_id", profile.run_profile_id, problems)
+    problems += name_problems(suite_source, "suite_id", suite.suite_id)
+    problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
     models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
     problems += wrong
     files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}
     if project.path is not None and project.sha256 is not None:
         files[str(project.path)] = project.sha256
-    cases: list[LoadedCase] = []
-    try:
-        cases, more = _cases(suite, suite_source, files)
-        warnings += more
-    except ConfigError as exc:
-        problems += exc.problems
+    taken = suite_cases(suite, suite_source, find_cases)
+    cases, files = taken.cases, files | taken.files
+    warnings += taken.warnings
+    problems += taken.problems
     problems += _seeds(models, cases, profile_source)
     repetitions = profile.execution_policy.run_repetitions
     planned = len(models) * len(cases) * repetitions
@@ -107,7 +103,7 @@ def load_inputs(
         suite_path=suite_source.path,
         profile=profile,
         profile_path=profile_source.path,
-        cases=tuple(cases),
+        cases=cases,
         models=tuple(models),
         agents=agents,
         agent_fingerprints=prints,
@@ -141,53 +137,9 @@ def _load(
         return source, None
 
 
-def _same_name(source: Source, key: str, found: str, problems: list[Problem]) -> None:
-    """An id is how people and the command line name a file, so both must agree."""
-    if source.path.stem != found:
-        what = f"differs from the file's name `{source.path.stem}`"
-        problems.append(Problem(source.path, what, key, source.line_of((key,)), found=f"`{found}`"))
-
-
-def _cases(
-    suite: Suite, source: Source, files: dict[str, str]
-) -> tuple[list[LoadedCase], list[str]]:
-    """Return the suite's cases: those of the project it selects, then those of its lists."""
-    project = project_of(source.path)
-    selection = suite.case_selection
-    lists_only = bool(suite.prompt_lists) and "case_selection" not in suite.model_fields_set
-    found = find_cases(project) if project and not lists_only else []
-    chosen: list[CaseFile] = []
-    warnings: list[str] = []
-    if not lists_only:
-        chosen, warnings = select_cases(found, selection, source)
-        files |= {str(file.path): file.sha256 or "" for file in chosen}
-    prompts, lists, problems = load_prompt_lists(source.path.parent, suite.prompt_lists)
-    files |= lists
-    known = {file.case_id for file in found} | {prompt.case_id for prompt in prompts}
-    problems += unknown_ids(selection, known, source)
-    cases = [file.case for file in chosen if file.case is not None]
-    cases += select_prompts(prompts, selection)
-    problems += _clashes(cases, source)
-    if not cases and not problems:
-        where = project / "configs" / "cases" if project else "no project"
-        what = f"the suite selects no case (looked in {where})"
-        key = "case_selection"
-        problems.append(Problem(source.path, what, key, source.line_of((key,))))
-    if problems:
-        raise ConfigError(problems)
-    return cases, warnings
-
-
-def _clashes(cases: list[LoadedCase], source: Source) -> list[Problem]:
-    counts = Counter(case.case_id for case in cases)
-    return [
-        Problem(source.path, f"{count} cases have the case_id `{case_id}`", "prompt_lists")
-        for case_id, count in counts.items()
-        if count > 1
-    ]
-
-
-def _seeds(models: list[ResolvedModel], cases: list[LoadedCase], profile: Source) -> list[Problem]:
+def _seeds(
+    models: Sequence[ResolvedModel], cases: Sequence[LoadedCase], profile: Source
+) -> list[Problem]:
     """A seed per repetition needs a seed to count from."""
     without = [
         model.model_id

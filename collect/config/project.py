@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from collect.config.nodes import printable
+from collect.config.source import Source
 from schemas.errors import ConfigError, Problem, nearest
 
 KINDS = {
@@ -83,3 +84,11 @@ def unknown(reference: str, kind: str, folder: Path, known: dict[str, Path]) -> 
 def project_of(path: Path) -> Path | None:
     """Return the project that a file belongs to."""
     return find_project(path.resolve().parent)
+
+
+def name_problems(source: Source, key: str, found: str) -> list[Problem]:
+    """Return a problem when an id is not its file's name, by which people and commands call it."""
+    if source.path.stem == found:
+        return []
+    what = f"differs from the file's name `{source.path.stem}`"
+    return [Problem(source.path, what, key, source.line_of((key,)), found=f"`{found}`")]

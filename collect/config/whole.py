@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from collect.config.agents import load_agent_file
@@ -11,14 +10,11 @@ from collect.config.assignments import assign_agents
 from collect.config.cases import CaseFile, load_case
 from collect.config.evaluation import load_evaluation_profile
 from collect.config.findings import Findings, check_agent_name, hosts_of, parsed
-from collect.config.loaded import LoadedCase
 from collect.config.models import resolve_models
-from collect.config.project import project_of
 from collect.config.project_file import load_project_file
-from collect.config.prompts import load_prompt_list, load_prompt_lists
-from collect.config.selection import select_cases, select_prompts, unknown_ids
-from collect.config.source import Source
-from schemas.errors import ConfigError, Problem
+from collect.config.prompts import load_prompt_list
+from collect.config.suite_cases import suite_cases
+from schemas.errors import ConfigError
 from schemas.run_profile import OpenClawRunProfile, RunProfile
 from schemas.suite import Suite
 
@@ -46,42 +42,15 @@ def check_suite(path: Path, found: Findings) -> None:
     for problem in problems:
         found.note(problem)
     found.warnings += warnings
-    cases = _selected(suite, source, found.cases_of(project_of(path)), found)
-    _, problems = assign_agents(suite, profile, cases, source, source)
+    taken = suite_cases(suite, source, found.cases_of)
+    found.problems += taken.problems
+    found.warnings += taken.warnings
+    _, problems = assign_agents(suite, profile, taken.cases, source, source)
     found.problems += problems
     assignments = suite.openclaw.agent_assignments if suite.openclaw else ()
     for number, assignment in enumerate(assignments):
         key = ("openclaw", "agent_assignments", number, "agent_id")
         check_agent_name(assignment.agent_id, source, key, found)
-
-
-def _selected(
-    suite: Suite, source: Source, files: Sequence[CaseFile], found: Findings
-) -> list[LoadedCase]:
-    """Return the cases a suite takes, by the rules of a run (decision E4)."""
-    before = len(found.problems)
-    selection = suite.case_selection
-    chosen: list[CaseFile] = []
-    if not suite.prompt_lists or "case_selection" in suite.model_fields_set:
-        try:
-            chosen, warnings = select_cases(files, selection, source)
-            found.warnings += warnings
-        except ConfigError as exc:
-            found.problems += exc.problems
-    prompts, _, problems = load_prompt_lists(source.path.parent, suite.prompt_lists)
-    found.problems += problems
-    known = {file.case_id for file in files} | {prompt.case_id for prompt in prompts}
-    found.problems += unknown_ids(selection, known, source)
-    cases = [file.case for file in chosen if file.case] + select_prompts(prompts, selection)
-    if not cases and len(found.problems) == before:
-        line = source.line_of(("case_selection",))
-        what = "the suite selects no case"
-        found.problems.append(Problem(source.path, what, "case_selection", line))
-    for case_id, count in Counter(case.case_id for case in cases).items():
-        if count > 1:
-            what = f"{count} cases have the case_id `{case_id}`"
-            found.problems.append(Problem(source.path, what, "prompt_lists"))
-    return cases
 
 
 def check_run_profile(path: Path, found: Findings) -> None:

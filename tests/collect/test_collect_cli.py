@@ -321,6 +321,27 @@ def test_plan_estimates_cost_only_where_a_price_is_known(collect, project, endpo
     assert estimate["cost_high_nano_usd"] == 1000 * estimate["input_tokens"] + 100 * 10_000
 
 
+def test_plan_estimates_from_the_last_run_as_long_as_the_case_is_the_same(
+    collect, project, endpoint
+):
+    project.case("one")
+    project.model(base_url=endpoint.base_url, max_tokens=100)
+    project.profile(execution_policy={"run_repetitions": 2})
+    assert collect("run", "--suite", "s", "--run-profile", "p").returncode == 0
+    with next((project.root / "runs").glob("*/results.jsonl")).open("a") as log:
+        log.write('[1]\n{"torn')
+    plan = ("plan", "--suite", "s", "--run-profile", "p", "--json")
+
+    def estimate():
+        (one,) = json.loads(collect(*plan).stdout)["estimates"]
+        return one["input_tokens"], one["output_tokens_low"], one["output_tokens_high"]
+
+    assert estimate() == (14, 6, 6), "7 in and 3 out, twice, as the endpoint said"
+
+    project.case("one", validator={"type": "noop"})
+    assert estimate()[1:] == (0, 200)
+
+
 def test_plan_and_run_say_what_they_can_detect(collect, project, endpoint):
     for number in range(20):
         project.case(f"c{number:02d}", validator={"type": "max_words", "value": 9})
@@ -349,6 +370,34 @@ def test_thresholds_of_the_project_are_in_force(collect, project, endpoint):
     thresholds = {"tier_1_from": 0.5, "tier_2_from": 0.0}
     project.write("benchlake.yaml", {"schema_version": 1, "thresholds": thresholds})
     assert tier("own") == 2
+
+
+def test_a_run_says_what_to_distrust_by_the_thresholds_in_force(
+    collect, project, endpoint, answers
+):
+    for number in range(4):
+        project.case(f"c{number}", validator={"type": "max_words", "value": 9})
+    project.model(base_url=endpoint.base_url)
+    project.profile(runner_defaults={"retries": 0, "timeout_seconds": 1})
+
+    def script(wire, request):
+        if "c0" in request.body["messages"][0]["content"]:
+            wire.answer({"error": "down"}, status=503)
+        elif "c1" in request.body["messages"][0]["content"]:
+            wire.sleep(3)
+        else:
+            wire.stream(answers.stream_of("ok"))
+
+    endpoint.script = script
+    run = ("run", "--suite", "s", "--run-profile", "p")
+
+    said = collect(*run).stdout.replace("\n", " ")
+    assert "m: only 75.0 % of the scorable trials have a verdict (limit 95 %)" in said
+    assert "m: 25.0 % of the trials timed out (limit 5 %)" in said
+
+    limits = {"min_coverage": 0.7, "timeout_warning_share": 0.3}
+    project.write("benchlake.yaml", {"schema_version": 1, "thresholds": limits})
+    assert "warning" not in collect(*run).stdout
 
 
 def test_a_host_allowed_by_the_project_may_get_a_key(collect, project):

@@ -41,8 +41,6 @@ def test_without_a_file_everything_is_the_default(project):
     assert load_project_file(project.root) == LoadedProject()
     assert LoadedProject().thresholds == Thresholds(
         pass_rate_margin=0.05,
-        latency_ratio_low=0.9,
-        latency_ratio_high=1.1,
         min_coverage=0.95,
         timeout_warning_share=0.05,
         alpha=0.05,
@@ -137,7 +135,7 @@ def test_every_problem_is_told_with_its_line(project):
         ("", "mapping"),
         ("thresholds: {}\n", "schema_version"),
         ("schema_version: 1\nthresholds: {tier_2_from: 0.9}\n", "tier_2_from"),
-        ("schema_version: 1\nthresholds: {latency_ratio_low: 1.2}\n", "latency_ratio_low"),
+        ("schema_version: 1\nthresholds: {min_coverage: 1.2}\n", "min_coverage"),
         ("schema_version: 1\nallowed_hosts: ['*.example.org']\n", "host name alone"),
         ("schema_version: 1\nallowed_hosts: ['a.example:8000']\n", "host name alone"),
     ],
