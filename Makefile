@@ -40,8 +40,10 @@ fmt: $(STAMP) ## format and mend what can be mended
 schemas: $(STAMP) ## write schemas/json from the models
 	$(BIN)/python -m schemas.publish
 
-bench: $(STAMP) ## measure start-up against its budget
+bench: $(STAMP) ## measure start-up and the collector against their budgets
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/endpoint_speed.py
+	$(BIN)/python benchmarks/collector.py --quick
 
 clean: ## remove what make made
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

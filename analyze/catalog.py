@@ -23,6 +23,8 @@ VIEWS = (
     "intermediate/int_planned_trials",
     "intermediate/int_case_passes",
     "intermediate/int_case_tool_use",
+    "intermediate/int_pass_counts",
+    "intermediate/int_tool_counts",
     "marts/model_summary",
     "marts/failure_summary",
     "marts/run_summary",
@@ -32,8 +34,12 @@ VIEWS = (
 Row = TypeVar("Row", bound=ViewRow)
 
 
-def create_views(connection: duckdb.DuckDBPyConnection) -> None:
+def create_views(connection: duckdb.DuckDBPyConnection, *, described: bool = True) -> None:
     """Create every view, with its grain and its columns' meaning as comments.
+
+    Args:
+        connection: where `results`, `outputs`, `events` and `plans` are.
+        described: write the comments, for people who look around; a summary needs none.
 
     Raises:
         ViewError: one cannot be created; names it and gives the engine's words.
@@ -42,11 +48,15 @@ def create_views(connection: duckdb.DuckDBPyConnection) -> None:
         name, sql = name_of(view), sql_of(view)
         with _errors_of(name):
             connection.execute(f"create or replace view {name} as\n{sql}").fetchall()
-            connection.execute(f"comment on view {name} is {_literal(grain_of(sql))}").fetchall()
-            for column, meaning in _meanings(name).items():
-                connection.execute(
-                    f"comment on column {name}.{column} is {_literal(meaning)}"
-                ).fetchall()
+            if described:
+                _describe(connection, name, grain_of(sql))
+
+
+def _describe(connection: duckdb.DuckDBPyConnection, name: str, grain: str) -> None:
+    connection.execute(f"comment on view {name} is {_literal(grain)}").fetchall()
+    for column, meaning in _meanings(name).items():
+        comment = f"comment on column {name}.{column} is {_literal(meaning)}"
+        connection.execute(comment).fetchall()
 
 
 def name_of(view: str) -> str:

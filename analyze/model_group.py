@@ -17,7 +17,7 @@ from analyze.metrics.repetition import (
     repetitions_identical,
 )
 from analyze.metrics.tiers import LABELS, tier_confident, tier_of
-from analyze.rows import CasePassesRow, CaseToolUseRow, FailureSummaryRow, ModelSummaryRow
+from analyze.rows import FailureSummaryRow, ModelSummaryRow, PassCountsRow, ToolCountsRow
 from schemas.inventory import ResourceSnapshot
 from schemas.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
 from schemas.thresholds import Thresholds
@@ -29,8 +29,8 @@ class Evidence:
 
     row: ModelSummaryRow
     failures: Sequence[FailureSummaryRow]
-    passes: Sequence[CasePassesRow]
-    tool_use: Sequence[CaseToolUseRow]
+    passes: Sequence[PassCountsRow]
+    tool_use: Sequence[ToolCountsRow]
     before: ResourceSnapshot | None
     after: ResourceSnapshot | None
     thresholds: Thresholds
@@ -39,9 +39,9 @@ class Evidence:
 def group_summary(evidence: Evidence) -> GroupSummary:
     """Return the group of one model."""
     row, passes = evidence.row, evidence.passes
-    scorable = [case for case in passes if case.n_scorable > 0]
-    m = [case.n_independent for case in scorable]
-    c = [case.n_independent_passed for case in scorable]
+    scorable = [case for case in passes if case.is_scorable]
+    m = _each(scorable, "n_independent")
+    c = _each(scorable, "n_independent_passed")
     identical = repetitions_identical(row.n_repeated_cases, row.n_identical_cases)
     return GroupSummary(
         provider=row.provider,
@@ -71,9 +71,7 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         n_scorable=row.n_scorable,
         n_auth_error=row.n_auth_error,
         passed_rate=row.passed_rate,
-        passed_ci95=wilson_clustered(
-            [case.n_passed for case in passes], [case.n_scored for case in passes]
-        ),
+        passed_ci95=wilson_clustered(_each(passes, "n_passed"), _each(passes, "n_scored")),
         score_strict=row.score_strict,
         score_available=row.passed_rate,
         coverage=row.coverage,
@@ -105,11 +103,14 @@ def group_summary(evidence: Evidence) -> GroupSummary:
     )
 
 
-def _tool_use(row: ModelSummaryRow, cases: Sequence[CaseToolUseRow], bounds: Thresholds) -> ToolUse:
+def _each(counted: Sequence[PassCountsRow | ToolCountsRow], name: str) -> list[int]:
+    """Return a count of every single case, from cases that were counted together."""
+    return [getattr(row, name) for row in counted for _ in range(row.n_cases)]
+
+
+def _tool_use(row: ModelSummaryRow, cases: Sequence[ToolCountsRow], bounds: Thresholds) -> ToolUse:
     tier = tier_of(row.tool_use_rate, bounds)
-    interval = wilson_clustered(
-        [case.n_tool_success for case in cases], [case.n_tool_trials for case in cases]
-    )
+    interval = wilson_clustered(_each(cases, "n_tool_success"), _each(cases, "n_tool_trials"))
     return ToolUse(
         n=row.n_tool_trials,
         rate=row.tool_use_rate,

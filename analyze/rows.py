@@ -148,12 +148,41 @@ class CaseToolUseRow(GroupRow):
     n_tool_success: Count
 
 
+class PassCountsRow(GroupRow):
+    """Cases with the same verdicts, counted."""
+
+    view: ClassVar[str] = "int_pass_counts"
+    order: ClassVar[str] = (
+        f"{GROUP_ORDER}, is_scorable, n_scored, n_passed, n_independent, n_independent_passed"
+    )
+
+    is_scorable: bool = Field(description="Trials of the case can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict, of one such case.")
+    n_passed: Count = Field(description="Trials that passed, of one such case.")
+    n_independent: Count = Field(description="Trials with a verdict made in this very run.")
+    n_independent_passed: Count
+    n_cases: Positive = Field(description="Cases that came out this way.")
+
+
+class ToolCountsRow(GroupRow):
+    """Cases with the same tool use, counted."""
+
+    view: ClassVar[str] = "int_tool_counts"
+    order: ClassVar[str] = f"{GROUP_ORDER}, n_tool_trials, n_tool_success"
+
+    n_tool_trials: Positive = Field(description="Served trials with expected tools, of one case.")
+    n_tool_success: Count
+    n_cases: Positive = Field(description="Cases that came out this way.")
+
+
 CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
     {
         contract.view: contract
         for contract in (
             CasePassesRow,
             CaseToolUseRow,
+            PassCountsRow,
+            ToolCountsRow,
             ModelSummaryRow,
             FailureSummaryRow,
             RunSummaryRow,

@@ -21,13 +21,13 @@ from analyze.model_group import Evidence, group_summary
 from analyze.report.summary_table import summary_markdown
 from analyze.resources import read_snapshot
 from analyze.rows import (
-    CasePassesRow,
-    CaseToolUseRow,
     FailureSummaryRow,
     Group,
     GroupRow,
     ModelSummaryRow,
+    PassCountsRow,
     RunSummaryRow,
+    ToolCountsRow,
 )
 from schemas.errors import AnalyzeError
 from schemas.inventory import Inventory
@@ -53,12 +53,12 @@ def summarize_run(run_dir: Path, lake: Path, *, threads: int | None = None) -> R
     config = read_config(run_dir)
     connection = open_lake(lake, config.run_id, threads=threads)
     try:
-        create_views(connection)
+        create_views(connection, described=False)
         runs = read_view(connection, RunSummaryRow)
         models = read_view(connection, ModelSummaryRow)
         failures = _by_group(read_view(connection, FailureSummaryRow))
-        passes = _by_group(read_view(connection, CasePassesRow))
-        tool_use = _by_group(read_view(connection, CaseToolUseRow))
+        passes = _by_group(read_view(connection, PassCountsRow))
+        tool_use = _by_group(read_view(connection, ToolCountsRow))
     finally:
         connection.close()
     tags = {model.model_id: model.resource_tag for model in config.models}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 import sys
 from pathlib import Path
@@ -57,31 +58,83 @@ LabelOption = Annotated[
 ]
 
 
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option("--max-cost", metavar="USD", min=0.0, help="Begin no trial that may exceed it."),
+]
+AssumePriceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--assume-price", metavar="IN/OUT", help="USD per million tokens of models without a price."
+    ),
+]
+
+
 @app.command()
 def run(
-    suite: SuiteOption,
-    run_profile: ProfileOption,
+    suite: Annotated[
+        str | None, typer.Option("--suite", metavar="ID|PATH", help="Suite: an id or a YAML file.")
+    ] = None,
+    run_profile: Annotated[
+        str | None,
+        typer.Option("--run-profile", metavar="ID|PATH", help="Run profile: an id or a file."),
+    ] = None,
     runs: RunsOption = Path("runs"),
     run_id: RunIdOption = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="RUN_ID|latest", help="Complete a run as it was planned."),
+    ] = None,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Take answers of earlier runs where nothing changed.")
+    ] = False,
     case: CaseOption = None,
     tag: TagOption = None,
     model: ModelOption = None,
     max_trials: MaxTrialsOption = None,
     shard: ShardOption = None,
     label: LabelOption = None,
+    max_cost: MaxCostOption = None,
+    assume_price: AssumePriceOption = None,
     allow_host: AllowHostOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run a suite and record every trial.
+    """Run a suite and record every trial, or go on with a run that was cut short.
 
     Exit codes: 0 done; 1 some trials failed for reasons outside the model, or the run stopped
     early; 2 usage or configuration; 130 interrupted.
     """
-    from collect.start import narrowed_inputs, start
+    from collect.run import Options
+    from collect.start import Wish, go_on, narrowed_inputs, start
 
+    options = Options(labels=tuple(label or ()), max_cost_usd=max_cost, reuse=reuse)
+    if resume is not None:
+        _refuse_beside_resume(
+            {
+                "--suite": suite,
+                "--run-profile": run_profile,
+                "--run-id": run_id,
+                "--reuse": reuse,
+                "--case": case,
+                "--tag": tag,
+                "--model": model,
+                "--max-trials": max_trials,
+                "--shard": shard,
+                "--label": label,
+            }
+        )
+        hosts = tuple(allow_host or ())
+        wish = Wish(
+            runs, as_json=json, options=options, assume_price=assume_price, allowed_hosts=hosts
+        )
+        raise typer.Exit(go_on(resume, wish))
+    for flag, value in (("--suite", suite), ("--run-profile", run_profile)):
+        if value is None:
+            what = f"a new run needs {flag}; --resume RUN_ID|latest goes on with one"
+            raise typer.BadParameter(what)
     inputs = narrowed_inputs(
-        suite,
-        run_profile,
+        suite or "",
+        run_profile or "",
         allow_host=allow_host,
         case=case,
         tag=tag,
@@ -89,9 +142,18 @@ def run(
         max_trials=max_trials,
         shard=shard,
     )
-    words = [word for word in sys.argv[1:] if run_id is None or run_id not in word]
-    again = shlex.join(["collect", *(word for word in words if word != "--run-id")])
-    raise typer.Exit(start(inputs, runs, run_id, as_json=json, again=again, labels=label or ()))
+    wish = Wish(runs, run_id, as_json=json, options=options, assume_price=assume_price)
+    raise typer.Exit(start(inputs, wish))
+
+
+def _refuse_beside_resume(flags: dict[str, object]) -> None:
+    """A run goes on as it was planned; flags that would change it are errors, not ignored."""
+    given = [flag for flag, value in flags.items() if value]
+    if given:
+        what = (
+            f"{', '.join(given)} cannot be given with --resume: the run goes on as it was planned"
+        )
+        raise typer.BadParameter(what)
 
 
 @app.command()
@@ -181,6 +243,7 @@ def schema(
 
 def main() -> None:
     """Run the command line; errors made on purpose end with their sentence and exit code."""
+    gc.disable()  # a start leaves no cycles worth looking for; a run looks for its own
     try:
         app()
     except BenchError as exc:

@@ -11,7 +11,7 @@ from collect.config import ResolvedModel, load_inputs
 from collect.local.model import ALIAS, LocalModel
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
-from collect.start import start
+from collect.start import Wish, start
 from collect.starter import starter_configs
 from schemas.base import slugify
 
@@ -32,7 +32,7 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
         inputs = load_inputs(SUITE, RUN_PROFILE, working_dir=folder)
         model = _served(inputs.models[0], local)
         only = replace(inputs, models=(model,))
-        return start(only, runs_dir, None, as_json=as_json, again=again)
+        return start(only, Wish(runs_dir, as_json=as_json, again=again))
 
 
 def _served(model: ResolvedModel, local: LocalModel) -> ResolvedModel:

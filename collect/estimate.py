@@ -12,14 +12,11 @@ from datetime import date
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.transports import BUILT, host_of
-from schemas.prices import Price, PriceTable
+from schemas.prices import NANO, Price, PriceTable
 from schemas.trial import PlannedTrial
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb for English."""
-
-NANO = 1_000_000_000
-"""Nano-dollars in a dollar."""
 
 CaseKey = tuple[str, str]
 """(model_id, case_id)."""
@@ -100,7 +97,7 @@ def estimate(
                 _tokens(model, cases[trial.case_id], characters[trial.case_id], history or {})
                 for trial in trials
             ]
-            price = prices.find(model.model, on_date, list_prices=_at_vendor(model))
+            price = price_of(model, prices, on_date)
             estimates.append(_summed(model, tokens, price))
     return tuple(estimates)
 
@@ -138,9 +135,20 @@ def _most(model: ResolvedModel, case: LoadedCase) -> int | None:
     return next((limit for limit in limits if isinstance(limit, int)), None)
 
 
-def _at_vendor(model: ResolvedModel) -> bool:
+def price_of(model: ResolvedModel, prices: PriceTable, on_date: date) -> Price | None:
+    """Return a model's price on a day; packaged ones count only at the vendor's own address."""
     transport = BUILT.get(model.provider)
-    return transport is not None and host_of(model.base_url) in transport.own_hosts
+    at_vendor = transport is not None and host_of(model.base_url) in transport.own_hosts
+    return prices.find(model.model, on_date, list_prices=at_vendor)
+
+
+def most_of_trial(model: ResolvedModel, case: LoadedCase) -> int | None:
+    """Return the most that one trial may cost, in nano-dollars; None when nothing bounds it."""
+    if model.price is None:
+        return None
+    characters = sum(len(message["content"]) for message in case.messages)
+    tokens = _tokens(model, case, characters, {})
+    return model.price.cost_nano_usd(tokens.sent, None, tokens.high)
 
 
 def _summed(model: ResolvedModel, tokens: list[_Tokens], price: Price | None) -> ModelEstimate:

@@ -8,22 +8,27 @@ handed over before its worker takes the next one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from functools import partial
+from itertools import chain
 
+from collect.budget import Budget
 from collect.config import LoadedCase, ResolvedModel
+from collect.gate import Gate, Place, Stopped
 from collect.providers.base import Reply
 from collect.runners.base import Execution, Runner, not_asked
+from collect.turns import Turns
 from schemas.trial import PlannedTrial
 
 GIVE_UP_AFTER = 3
 """Unreachable trials in a row after which an endpoint is given up (decision E7)."""
 
+WORKERS_PER_PLACE = 2
+"""A trial that waits before its retry leaves its place to another, up to this many in all."""
+
 GRACE_S = 10.0
 """How long trials in flight may take to finish after the first interrupt."""
-
-Work = tuple[PlannedTrial, LoadedCase]
 
 
 @dataclass
@@ -31,7 +36,11 @@ class ModelWork:
     """One model's trials, and how it is doing."""
 
     model: ResolvedModel
-    trials: Iterator[Work]
+    trials: Iterator[PlannedTrial]
+    gate: Gate = field(init=False)
+    n_workers: int = 0
+    is_dry: bool = False
+    """Its last trial was taken."""
     unreachable: int = 0
 
 
@@ -40,8 +49,10 @@ class Hooks:
     """What happens around a model's trials, and with each finished one."""
 
     open_runner: Callable[[ResolvedModel], Runner]
-    before_model: Callable[[ResolvedModel], Awaitable[None]]
+    before_model: Callable[[ResolvedModel, Runner], Awaitable[None]]
     after_model: Callable[[ResolvedModel], Awaitable[None]]
+    throttled: Callable[[ResolvedModel, int], None]
+    """A server answers 429 too often: the model goes on with that many places."""
     finished: Callable[[Execution], Awaitable[None]]
     """Awaited by the worker before it takes its next trial, so that a stop is in time."""
 
@@ -51,14 +62,20 @@ class Executor:
     """Executes a plan."""
 
     models: Sequence[ResolvedModel]
-    plan: Sequence[Work]
+    trials_of: Callable[[str], Iterator[PlannedTrial]]
+    """model_id to its trials, in the plan's order; each is asked for once, when its turn comes."""
+    cases: Mapping[str, LoadedCase]
     hooks: Hooks
     max_concurrency: int
+    budget: Budget
+    turns: Turns = field(default_factory=Turns)
+    """In which trials begin; finished answers are handed over in the same."""
     stop_reason: str | None = None
     """Why trials are no longer dispatched; None while they are."""
     stopped_models: dict[str, str] = field(default_factory=dict)
     """model_id to why the rest of its trials was not dispatched."""
     _halted: set[str] = field(default_factory=set)
+    _gates: dict[str, Gate] = field(default_factory=dict)
     _lane_tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def run(self) -> None:
@@ -67,10 +84,13 @@ class Executor:
         Raises:
             Exception: whatever a hook raised: a mistake of ours, never the model's.
         """
-        slots = asyncio.Semaphore(self.max_concurrency)
-        self._lane_tasks = [asyncio.create_task(self._lane(lane, slots)) for lane in self._lanes()]
+        places = asyncio.Semaphore(self.max_concurrency)
+        self._lane_tasks = [
+            asyncio.create_task(self._lane(lane, places)) for lane in lanes(self.models)
+        ]
         try:
-            await asyncio.wait(self._lane_tasks, return_when=asyncio.FIRST_EXCEPTION)
+            if self._lane_tasks:
+                await asyncio.wait(self._lane_tasks, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             self.cancel()
             ends = await asyncio.gather(*self._lane_tasks, return_exceptions=True)
@@ -79,67 +99,108 @@ class Executor:
                 raise end
 
     def stop(self, reason: str) -> None:
-        """Dispatch nothing more; what is in flight may finish."""
+        """Dispatch nothing more; what is being asked may finish."""
         self.stop_reason = self.stop_reason or reason
+        for gate in self._gates.values():
+            gate.close()
 
     def stop_model(self, model_id: str, reason: str) -> None:
         """Dispatch no more trials of one model."""
         self._halted.add(model_id)
         self.stopped_models.setdefault(model_id, reason)
+        if model_id in self._gates:
+            self._gates[model_id].close()
 
     def cancel(self) -> None:
         """End what is in flight as well."""
         for task in self._lane_tasks:
             task.cancel()
 
-    def _lanes(self) -> list[list[ModelWork]]:
-        by_model = {
-            model_id: list(works)
-            for model_id, works in groupby(self.plan, key=lambda work: work[0].model_id)
-        }
-        queues = [
-            ModelWork(model, iter(by_model[model.model_id]))
-            for model in self.models
-            if model.model_id in by_model
-        ]
-        local = [queue for queue in queues if queue.model.is_loopback]
-        hosted = [[queue] for queue in queues if not queue.model.is_loopback]
-        return ([local] if local else []) + hosted
-
-    async def _lane(self, lane: list[ModelWork], slots: asyncio.Semaphore) -> None:
-        for work in lane:
+    async def _lane(self, lane: list[ResolvedModel], places: asyncio.Semaphore) -> None:
+        for model in lane:
             if self.stop_reason is None:
-                await self._model(work, slots)
+                await self._model(model, places)
 
-    async def _model(self, work: ModelWork, slots: asyncio.Semaphore) -> None:
-        await self.hooks.before_model(work.model)
-        runner = self.hooks.open_runner(work.model)
+    async def _model(self, model: ResolvedModel, places: asyncio.Semaphore) -> None:
+        trials = self.trials_of(model.model_id)
+        first = next(trials, None)
+        if first is None:  # all of them are finished already
+            return
+        work = ModelWork(model, chain((first,), trials))
+        runner = self.hooks.open_runner(model)
         try:
+            await self.hooks.before_model(model, runner)
             async with asyncio.TaskGroup() as workers:
-                for _ in range(work.model.max_concurrency):
-                    workers.create_task(self._worker(work, runner, slots))
+                self._open(work, places, lambda: workers.create_task(self._worker(work, runner)))
         except* Exception as group:  # noqa: BLE001 - unwrapped, not swallowed
             raise group.exceptions[0] from None
         finally:
             await runner.aclose()
-        await self.hooks.after_model(work.model)
+        await self.hooks.after_model(model)
 
-    async def _worker(self, work: ModelWork, runner: Runner, slots: asyncio.Semaphore) -> None:
-        while True:
-            async with slots:
-                # The next trial is taken only once there is room for it, so that a stop
-                # leaves it where it is.
-                if self.stop_reason is not None or work.model.model_id in self._halted:
-                    return
-                if (following := next(work.trials, None)) is None:
-                    return
-                trial, case = following
-                if work.unreachable >= GIVE_UP_AFTER:
-                    execution = not_asked(trial, case, _given_up(work.model))
-                else:
-                    execution = await _run(runner, trial, case)
-                    self._learn(work, execution)
-                await self.hooks.finished(execution)
+    def _open(
+        self, work: ModelWork, places: asyncio.Semaphore, start_worker: Callable[[], object]
+    ) -> None:
+        """Start a worker for each place, and more while trials wait for their retries."""
+        model = work.model
+
+        def one_more() -> None:
+            if not work.is_dry and work.n_workers < WORKERS_PER_PLACE * model.max_concurrency:
+                work.n_workers += 1
+                start_worker()
+
+        shrunk = partial(self.hooks.throttled, model)
+        limit, per_minute = model.max_concurrency, model.requests_per_minute
+        work.gate = Gate(places, limit, per_minute, on_shrink=shrunk, on_room=one_more)
+        self._gates[model.model_id] = work.gate
+        for _ in range(limit):
+            one_more()
+
+    async def _worker(self, work: ModelWork, runner: Runner) -> None:
+        # The next trial is taken only once there is a place for it, so that a stop leaves it
+        # where it is. It begins after the answers that have arrived are written.
+        while await self._one(work, runner, await work.gate.enter()):
+            await self.turns.mine()
+
+    async def _one(self, work: ModelWork, runner: Runner, place: Place) -> bool:
+        """Execute and hand over one trial; return whether there may be another."""
+        try:
+            execution = await self._next(work, runner, place)
+        except Stopped:
+            execution = None
+        finally:
+            place.leave()
+        if execution is None:
+            return False
+        await self.hooks.finished(execution)
+        return True
+
+    async def _next(self, work: ModelWork, runner: Runner, place: Place) -> Execution | None:
+        """Take the next trial and execute it; None when there is none to be made."""
+        if self._is_stopped(work.model):
+            return None
+        if (trial := next(work.trials, None)) is None:
+            work.is_dry = True
+            return None
+        case = self.cases[trial.case_id]
+        if work.unreachable >= GIVE_UP_AFTER:
+            return not_asked(trial, case, _given_up(work.model))
+        if (reserved := await self.budget.reserve(trial, case, place)) is None:
+            self.stop("max_cost: the next trial could take the run above --max-cost")
+            return None
+        try:
+            if self._is_stopped(work.model):  # while the trial waited for its money
+                raise Stopped
+            execution = await _asked(runner, trial, case, place)
+        except Stopped:
+            self.budget.release(reserved)
+            raise
+        self.budget.settle(reserved, execution, work.model.price)
+        self._learn(work, execution)
+        return execution
+
+    def _is_stopped(self, model: ResolvedModel) -> bool:
+        return self.stop_reason is not None or model.model_id in self._halted
 
     def _learn(self, work: ModelWork, execution: Execution) -> None:
         """Count how often the endpoint could not be reached in a row."""
@@ -151,13 +212,27 @@ class Executor:
             )
 
 
-async def _run(runner: Runner, trial: PlannedTrial, case: LoadedCase) -> Execution:
+async def _asked(runner: Runner, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
     """Run one trial; a mistake of ours costs this trial, not the run, and says what it was."""
     try:
-        return await runner.run(trial, case)
+        return await runner.run(trial, case, place)
+    except Stopped:
+        raise
     except Exception as exc:  # noqa: BLE001 - becomes a row of failure_type `exception`
         text = f"{type(exc).__name__}: {exc}"
         return not_asked(trial, case, Reply(failure_type="exception", error_message=text))
+
+
+def lanes(models: Iterable[ResolvedModel]) -> list[list[ResolvedModel]]:
+    """Return the models that run one after another, and each other model on its own."""
+    alone: list[ResolvedModel] = []
+    hosted = []
+    for model in models:
+        if model.runs_alone:
+            alone.append(model)
+        else:
+            hosted.append([model])
+    return ([alone] if alone else []) + hosted
 
 
 def _given_up(model: ResolvedModel) -> Reply:

@@ -7,6 +7,8 @@ Out: titles, paths, concurrency, time-outs, retries, other models.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
@@ -14,9 +16,10 @@ import orjson
 from pydantic import JsonValue
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
-from collect.config.loaded import as_json
+from collect.config.loaded import NO_CONTEXT, as_json
 from schemas.base import Record
-from schemas.trial import FingerprintParts
+from schemas.case import CaseContext
+from schemas.trial import PART_DIGITS, FingerprintParts
 
 SAMPLING = ("temperature", "top_p", "max_tokens")
 """Settings that change an answer; the seed enters as the one that is really sent."""
@@ -38,13 +41,23 @@ def case_hash(case: LoadedCase) -> str:
             "turns": [as_json(turn) for turn in case.turns],
             "tools": list(case.context.llm_probe.tools),
             "runner_type": case.runner_type,
-            "expected_artifact": case.context.openclaw.model_dump(mode="json"),
+            "expected_artifact": _expected_artifact(case.context),
             "checks": [check.model_dump(mode="json") for check in case.checks],
             "hooks": [list(hook) for hook in case.hooks],
             "expectations": _dumped(case.expectations),
             "rubric": _dumped(case.rubric),
         }
     )
+
+
+def _expected_artifact(context: CaseContext) -> JsonValue:
+    """Return what an openclaw case expects; most cases share one context that expects nothing."""
+    return _nothing() if context is NO_CONTEXT else context.openclaw.model_dump(mode="json")
+
+
+@cache
+def _nothing() -> JsonValue:
+    return NO_CONTEXT.openclaw.model_dump(mode="json")
 
 
 def _dumped(record: Record | None) -> JsonValue:
@@ -101,6 +114,11 @@ def agent_part(inputs: RunInputs, case: LoadedCase) -> str | None:
     return None if agent_id is None else inputs.agent_fingerprints.get(agent_id)
 
 
-def fingerprint(parts: FingerprintParts) -> str:
-    """Return the run_fingerprint: sha256 over the named parts."""
-    return digest(parts.model_dump())
+def fingerprint(parts: Mapping[str, str | None]) -> str:
+    """Return the run_fingerprint: sha256 over the whole hash of every part, absent ones null."""
+    return digest(dict(parts))
+
+
+def kept_parts(parts: Mapping[str, str | None]) -> FingerprintParts:
+    """Return what a plan keeps of the hashes."""
+    return FingerprintParts(**{name: part and part[:PART_DIGITS] for name, part in parts.items()})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
+from collect.gate import Place
 from collect.providers.base import Reply
 
-BACKOFF_S = 0.4
-"""First wait; doubles with each attempt, with jitter between half and one and a half of it."""
+BACKOFF_S = 0.2
+"""First wait; each further one is three times as long, with jitter of half of it either way."""
 
 LONGEST_BACKOFF_S = 30.0
 LONGEST_RETRY_AFTER_S = 120.0
@@ -27,12 +27,13 @@ def wait_before(attempt: int, reply: Reply) -> float | None:
         return None
     if reply.retry_after_s is not None:
         return None if reply.retry_after_s > LONGEST_RETRY_AFTER_S else reply.retry_after_s
-    longest: float = min(LONGEST_BACKOFF_S, BACKOFF_S * 2 ** (attempt - 1))
+    longest: float = min(LONGEST_BACKOFF_S, BACKOFF_S * 3 ** (attempt - 1))
     return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
 
 
 async def with_retries(
     ask: Callable[[], Awaitable[Reply]],
+    place: Place,
     retries: int,
     on_retry: Callable[[int, Reply, float], None],
 ) -> tuple[Reply, int]:
@@ -40,14 +41,18 @@ async def with_retries(
 
     Args:
         ask: makes one request.
+        place: of the trial; given up while it waits.
         retries: repeats allowed after the first request.
         on_retry: told (attempt, its reply, seconds of the wait) before each wait.
     """
-    for attempt in range(1, retries + 1):
+    attempt = 1
+    while True:
+        await place.before_request()
         reply = await ask()
-        wait = wait_before(attempt, reply)
+        place.learn(reply)
+        wait = wait_before(attempt, reply) if attempt <= retries else None
         if wait is None:
             return reply, attempt
         on_retry(attempt, reply, wait)
-        await asyncio.sleep(wait)
-    return await ask(), retries + 1
+        await place.back_off(wait)
+        attempt += 1

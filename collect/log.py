@@ -1,132 +1,218 @@
-"""The append-only run folder: every line is one write, nothing is ever rewritten."""
+"""The append-only run folder: one collector at a time, every line one write, nothing rewritten."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
-import orjson
-import zstandard
 from pydantic import BaseModel
 
-from collect.redact import redact_json
-from schemas.artifact import Artifact
-from schemas.errors import CollectError, RunExists
+from collect.config import LoadedCase
+from collect.durable import Tail, sync_folder, unwritable, write_whole
+from collect.repair import repair
+from collect.run_lock import lock_run
+from collect.stored import CASES_FILE, write_cases
+from schemas.errors import CollectError, NotResumable, RunExists, shown
 from schemas.inventory import Inventory
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig
-from schemas.trial import PlannedTrial
+from schemas.trial import PlannedTrial, plan_line
 
 
-def free_run_id(runs_dir: Path, now: datetime) -> str:
-    """Return `YYYYMMDD_HHMMSS` in UTC, with a suffix when a run has that name already."""
-    stem = now.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
-    run_id, number = stem, 1
-    while (runs_dir / run_id).exists():
-        number += 1
-        run_id = f"{stem}_{number}"
-    return run_id
+def resume_command(run_dir: Path) -> str:
+    """Return the command that completes a run (decision I2)."""
+    runs_dir = shown(run_dir.parent.absolute())
+    elsewhere = () if runs_dir == "runs" else ("--runs", runs_dir)
+    return shlex.join(("collect", "run", "--resume", run_dir.name, *elsewhere))
+
+
+def is_begun(run_dir: Path) -> bool:
+    """Return whether a run was written down whole before it started: its plan comes last."""
+    return (run_dir / "plan.jsonl").exists()
 
 
 class RunLog:
-    """One run's folder, open for appending.
+    """One run's folder, locked and open for appending: `create`, `create_free` or `reopen` it."""
 
-    Raises:
-        RunExists: the folder is there already.
-    """
+    def __init__(self, run_dir: Path, lock: int, repaired: tuple[str, ...] = ()) -> None:
+        self.run_dir = run_dir
+        self.repaired = repaired
+        """What had to be put right before the run could go on."""
+        self._lock = lock
+        self._advice = (
+            f"what was finished is kept; make room, then `{resume_command(run_dir)}` completes it"
+        )
+        self._results = Tail(run_dir / "results.jsonl", self._advice)
+        self._artifacts: dict[str, Tail] = {}
+        self._named = 0
+        """Artifact files whose names survive a power cut."""
+        self._syncing = threading.Lock()
+        self._is_closed = False
 
-    def __init__(self, run_dir: Path) -> None:
-        if run_dir.exists():
-            raise RunExists(run_dir)
+    @classmethod
+    def create(cls, run_dir: Path) -> RunLog:
+        """Make the folder of a new run.
+
+        Raises:
+            RunExists: the folder is there already.
+            CollectError: it cannot be made.
+        """
+        lock = None
         try:
-            run_dir.mkdir(parents=True)
-        except OSError as exc:
+            run_dir.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                run_dir.mkdir()
+            except FileExistsError as exc:
+                raise RunExists(run_dir) from exc
+            lock = lock_run(run_dir)
+            (run_dir / "artifacts").mkdir()
+            return cls(run_dir, lock)
+        except BaseException as exc:
+            if lock is not None:
+                os.close(lock)
+            if not isinstance(exc, OSError):
+                raise
             message = f"{run_dir} cannot be made: {exc.strerror}; choose another --runs"
             raise CollectError(message) from exc
-        self.run_dir = run_dir
-        (run_dir / "artifacts").mkdir()
-        self._results = _open_append(run_dir / "results.jsonl")
-        self._artifacts: dict[str, int] = {}
 
-    def begin(self, config: RunConfig, inventory: Inventory, plan: Iterable[PlannedTrial]) -> None:
-        """Write what is known before the first request."""
-        _write_new(self.run_dir / "config.json", _pretty(config))
-        _write_new(self.run_dir / "inventory.json", _pretty(inventory))
-        _write_new(
-            self.run_dir / "plan.jsonl",
-            b"".join(trial.model_dump_json().encode() + b"\n" for trial in plan),
-        )
+    @classmethod
+    def create_free(
+        cls, runs_dir: Path, now: datetime, is_taken: Callable[[str], bool] = lambda _: False
+    ) -> RunLog:
+        """Make the folder of a new run named `YYYYMMDD_HHMMSS` in UTC, `_2` … when it is there.
+
+        Two collectors that start in the same second get a folder each.
+
+        Args:
+            runs_dir: where runs are kept.
+            now: the name.
+            is_taken: whether a name is in use though there is no folder of it.
+
+        Raises:
+            CollectError: no folder can be made.
+        """
+        stem = now.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
+        for number in count(1):
+            run_id = stem if number == 1 else f"{stem}_{number}"
+            if not is_taken(run_id):
+                with contextlib.suppress(RunExists):
+                    return cls.create(runs_dir / run_id)
+        raise AssertionError  # `count` does not end
+
+    @classmethod
+    def reopen(cls, run_dir: Path) -> RunLog:
+        """Lock a run that was cut short, put right what the end left behind, and go on writing.
+
+        Raises:
+            NotResumable: there is no such run, or it never began.
+            RunBusy: another collector works on it.
+            CollectError: it cannot be locked or repaired.
+        """
+        if not is_begun(run_dir):
+            why = "it ended before its plan was written" if run_dir.is_dir() else "no such run"
+            raise NotResumable(run_dir, f"{why}; start a new one with `collect run`")
+        lock = lock_run(run_dir)
+        try:
+            (run_dir / "artifacts").mkdir(exist_ok=True)
+            return cls(run_dir, lock, tuple(repair(run_dir)))
+        except OSError as exc:
+            os.close(lock)
+            advice = f"`{resume_command(run_dir)}` tries again"
+            raise unwritable(Path(exc.filename or run_dir), exc, advice) from exc
+        except BaseException:
+            os.close(lock)
+            raise
+
+    def begin(
+        self,
+        config: RunConfig,
+        inventory: Inventory,
+        cases: Iterable[LoadedCase],
+        plan: Iterable[PlannedTrial],
+    ) -> int:
+        """Write what is known before the first request, and return how many trials are planned.
+
+        The plan comes last: a run that has one began whole. Nothing of it is held in memory.
+
+        Raises:
+            CollectError: the disk is full; nothing was asked yet.
+        """
+        advice = "nothing was asked yet; make room or choose another --runs"
+        folder, planned = self.run_dir, count()
+        write_whole(folder / "config.json", [_pretty(config)], advice)
+        write_whole(folder / "inventory.json", [_pretty(inventory)], advice)
+        write_cases(folder / CASES_FILE, cases, advice)
+        write_whole(folder / "plan.jsonl", _plan_lines(plan, planned), advice)
+        sync_folder(folder, advice)
+        sync_folder(folder.parent, advice)
+        return next(planned)
 
     def append(self, line: Result | Event) -> None:
         """Append one line; it can be read as soon as this returns."""
-        path = self.run_dir / "results.jsonl"
-        _write_all(self._results, line.model_dump_json().encode() + b"\n", path)
+        self._results.append(line.model_dump_json().encode() + b"\n")
 
     def append_artifact(self, model_id: str, frame: bytes) -> str:
         """Append one trace as a frame of its own and return `file#offset`."""
         name = f"artifacts/{model_id}.jsonl.zst"
-        if model_id not in self._artifacts:
-            self._artifacts[model_id] = _open_append(self.run_dir / name)
-        handle = self._artifacts[model_id]
-        offset = os.lseek(handle, 0, os.SEEK_END)
-        _write_all(handle, frame, self.run_dir / name)
-        return f"{name}#{offset}"
+        tail = self._artifacts.get(model_id)
+        if tail is None:
+            tail = self._artifacts[model_id] = Tail(self.run_dir / name, self._advice)
+        return f"{name}#{tail.append(frame)}"
 
     def write_text(self, name: str, text: str) -> None:
-        """Write one new file of the run."""
-        (self.run_dir / name).write_text(text, encoding="utf-8")
+        """Write one small file of the run.
+
+        Raises:
+            CollectError: the disk is full.
+        """
+        path = self.run_dir / name
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as exc:
+            raise unwritable(path, exc, self._advice) from exc
 
     def sync(self) -> None:
-        """Make what was appended survive a power cut."""
-        os.fsync(self._results)
+        """Make what was appended survive a power cut: traces first, then the lines naming them.
+
+        May be called from another thread than the one that appends.
+
+        Raises:
+            CollectError: the disk did not take it.
+        """
+        with self._syncing:
+            if self._is_closed:
+                return
+            artifacts = list(self._artifacts.values())
+            for tail in artifacts:
+                tail.sync()
+            if len(artifacts) != self._named:
+                sync_folder(self.run_dir / "artifacts", self._advice)
+                self._named = len(artifacts)
+            self._results.sync()
 
     def close(self) -> None:
-        """Sync and close every file."""
-        for handle in (self._results, *self._artifacts.values()):
-            os.fsync(handle)
-            os.close(handle)
+        """Sync and close every file, then let the next collector in."""
+        try:
+            self.sync()
+        finally:
+            with self._syncing:
+                self._is_closed = True
+                for tail in (self._results, *self._artifacts.values()):
+                    tail.close()
+                os.close(self._lock)
 
 
-def _open_append(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-
-
-def artifact_frame(artifact: Artifact) -> bytes:
-    """Return a trace as one compressed frame, without secrets."""
-    line = orjson.dumps(redact_json(artifact.model_dump(mode="json")))
-    return zstandard.ZstdCompressor(level=3).compress(line + b"\n")
-
-
-def _write_all(handle: int, line: bytes, path: Path) -> None:
-    """One write a line; what a full disk cut off is taken back, so that no line is torn.
-
-    Raises:
-        CollectError: the file cannot be written; everything before is kept.
-    """
-    size = os.lseek(handle, 0, os.SEEK_END)
-    try:
-        written = os.write(handle, line)
-        while written < len(line):
-            written += os.write(handle, line[written:])
-    except OSError as exc:
-        with contextlib.suppress(OSError):
-            os.ftruncate(handle, size)
-        message = (
-            f"{path} cannot be written: {exc.strerror}; what was finished is kept, "
-            f"see it with `analyze summarize {path.parents[0]}`"
-        )
-        raise CollectError(message) from exc
+def _plan_lines(plan: Iterable[PlannedTrial], planned: Iterator[int]) -> Iterator[bytes]:
+    for trial in plan:
+        next(planned)
+        yield plan_line(trial)
 
 
 def _pretty(record: BaseModel) -> bytes:
     return record.model_dump_json(indent=2).encode() + b"\n"
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -7,12 +7,16 @@ goes. The only module of collect that loads pyarrow and duckdb, in a process of 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import sys
 from pathlib import Path
 
-from analyze.summarize import write_summary
+from pydantic import ValidationError
+
+from analyze.summarize import summarize_run, write_files
+from schemas.errors import BenchError
 from schemas.lake import lake_of
 from schemas.mirror import RunMirror
 
@@ -20,28 +24,97 @@ POLL_S = 0.5
 NICENESS = 10
 """The run's own work comes first."""
 
+LONGEST_PAUSE_S = 60.0
+"""Between attempts to write while the lake cannot be written; each one doubles the pause."""
 
-def follow(run_dir: Path) -> list[str]:
-    """Mirror a run until the collector ends; return the problems found in its log."""
-    mirror = RunMirror(run_dir, lake_of(run_dir.parent))
-    try:
-        while not select.select([sys.stdin], [], [], POLL_S)[0]:
+TROUBLES = (BenchError, OSError, ValidationError)
+"""A full disk, a strange file in the lake, another process at it: somebody may put it right."""
+
+LOCK_WAIT_S = 120.0
+"""For the child of a collector that was killed: it seals and sums up before it goes."""
+
+
+class Follower:
+    """Mirrors one run until the collector ends, and sums it up."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._lake = lake_of(run_dir.parent)
+        self._mirror: RunMirror | None = None
+        self._warm = False
+
+    def run(self) -> None:
+        """Follow the log to its end; hold the run's lock until the summary is written.
+
+        Raises:
+            BenchError, OSError, ValidationError: what could not be done at the very end.
+        """
+        pause = 0.0
+        try:
+            while not select.select([sys.stdin], [], [], pause)[0]:
+                try:
+                    self._take_over().step()
+                except TROUBLES as exc:
+                    if pause <= POLL_S:
+                        _say(f"{_sentence(exc, self._lake)}; it is tried again")
+                    pause = min(max(2 * pause, 2 * POLL_S), LONGEST_PAUSE_S)
+                else:
+                    pause = POLL_S
+                    self._warm_up()
+            mirror = self._take_over()
             mirror.step()
-        mirror.step()
-        mirror.seal()
-    finally:
-        mirror.close()
-    return mirror.problems
+            mirror.seal()
+            for problem in mirror.problems:
+                _say(problem)
+            write_files(self._run_dir, summarize_run(self._run_dir, self._lake, threads=1))
+        finally:
+            if self._mirror is not None:
+                self._mirror.close()
+
+    def _take_over(self) -> RunMirror:
+        if self._mirror is None:
+            self._mirror = RunMirror(self._run_dir, self._lake, wait_s=LOCK_WAIT_S, log_rules=True)
+        return self._mirror
+
+    def _warm_up(self) -> None:
+        """Sum up once while there is time: the engine and its libraries are loaded at the end."""
+        if not self._warm:
+            self._warm = True
+            with contextlib.suppress(BenchError, OSError):
+                summarize_run(self._run_dir, self._lake, threads=1)
 
 
-def main() -> None:
-    """Follow the run named on the command line, then summarise it."""
+def _sentence(exc: Exception, lake: Path) -> str:
+    """Return an error as a sentence; the engine of Parquet words those of the disk its own way."""
+    if isinstance(exc, OSError) and exc.errno is not None:
+        return f"{os.strerror(exc.errno)}: {exc.filename or lake}"
+    if isinstance(exc, ValidationError):
+        first = exc.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return f"{exc.title}: `{where}`: {first['msg']}"
+    return str(exc)
+
+
+def _say(what: str) -> None:
+    """Write to run.log; on a full disk the exit code alone has to say it."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"mirror: {what}\n")
+        sys.stderr.flush()
+
+
+def main() -> int:
+    """Follow the run named on the command line, then summarise it; return the exit code."""
     os.nice(NICENESS)
     run_dir = Path(sys.argv[1])
-    for problem in follow(run_dir):
-        sys.stderr.write(f"mirror: {problem}\n")
-    write_summary(run_dir, lake_of(run_dir.parent))
+    try:
+        Follower(run_dir).run()
+    except TROUBLES as exc:
+        problem = _sentence(exc, lake_of(run_dir.parent))
+        _say(f"{problem}; `analyze summarize {run_dir}` tries again")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    # All is on the disk. Taking the libraries apart would cost the user another 0.07 s.
+    os._exit(main())

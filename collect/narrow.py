@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from collect.config import RunInputs
@@ -88,22 +88,22 @@ def _unknown(flag: str, named: Sequence[str], known: set[str]) -> list[Problem]:
     ]
 
 
-def part_of(plan: Sequence[PlannedTrial], wanted: Narrowed) -> tuple[PlannedTrial, ...]:
+def part_of(plan: Iterable[PlannedTrial], wanted: Narrowed) -> Iterable[PlannedTrial]:
     """Return the trials of a plan that this run makes, in the plan's order.
 
     A limit takes the models in turn, so that each gets its share; a shard takes every n-th trial,
     so that each gets a bit of every model and case. A trial keeps its number in the whole plan.
     """
-    chosen = list(plan)
+    chosen = plan
     if wanted.max_trials is not None:
         seen: dict[str, int] = {}
         turns = []
-        for trial in plan:
+        for trial in chosen:
             seen[trial.model_id] = seen.get(trial.model_id, 0) + 1
             turns.append((seen[trial.model_id], trial.trial_no, trial))
         first = sorted(turns, key=lambda turn: turn[:2])[: wanted.max_trials]
         chosen = sorted((trial for _, _, trial in first), key=lambda trial: trial.trial_no)
     if wanted.shard is not None:
         shard = parse_shard(wanted.shard)
-        chosen = [trial for at, trial in enumerate(chosen) if at % shard.of == shard.number - 1]
-    return tuple(chosen)
+        return (trial for at, trial in enumerate(chosen) if at % shard.of == shard.number - 1)
+    return chosen

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 
 import orjson
 
-from schemas.trial import FINGERPRINT_VERSION, FingerprintParts, PlannedTrial
+from schemas.trial import FINGERPRINT_VERSION, PART_DIGITS, FingerprintParts, PlannedTrial
 
 TrialKey = tuple[str, str, int]
 """(model_id, case_id, repetition)."""
@@ -114,9 +114,14 @@ def _changed(old: EarlierTrial, trial: PlannedTrial) -> tuple[str, ...]:
         return ()
     if old.version != FINGERPRINT_VERSION:
         return ("fingerprint version",)
-    now = trial.fingerprint_parts
     both = zip(PARTS, old.parts, strict=True)
-    return tuple(name for name, part in both if part != getattr(now, name))
+    return tuple(name for name, part in both if part != _part(trial, name))
+
+
+def _part(trial: PlannedTrial, name: str) -> str | None:
+    """Return what is compared of a part."""
+    part: str | None = getattr(trial.fingerprint_parts, name)
+    return part and part[:PART_DIGITS]
 
 
 def earlier_plan(
@@ -154,8 +159,8 @@ def _trials(path: Path) -> dict[TrialKey, EarlierTrial]:
     trials = {}
     with path.open("rb") as file:
         for line in file:
-            row = orjson.loads(line)
-            parts = tuple(map(row["fingerprint_parts"].get, PARTS))
-            old = EarlierTrial(row["run_fingerprint"], row["fingerprint_version"], parts)
-            trials[row["model_id"], row["case_id"], row["repetition"]] = old
+            trial = PlannedTrial.model_validate_json(line)
+            parts = tuple(_part(trial, name) for name in PARTS)
+            old = EarlierTrial(trial.run_fingerprint, trial.fingerprint_version, parts)
+            trials[trial.model_id, trial.case_id, trial.repetition] = old
     return trials

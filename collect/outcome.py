@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import orjson
 from pydantic import JsonValue
 
 from collect.checks.base import Verdict
 from collect.checks.declarative import HOOKS_DISABLED, Trial, run_check
+from collect.pricing import cost_of
 from collect.redact import redact, redact_json
 from collect.runners.base import Execution
 from collect.tools.detect import ToolUse
-from schemas.artifact import Artifact
-from schemas.result import RAW_OUTPUT_LIMIT, CheckResult, Result
+from schemas.base import SCHEMA_VERSION
+from schemas.prices import NANO, Price
+from schemas.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
 NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
@@ -88,7 +91,9 @@ def result_of(
     verdict: Verdict,
     tool_use: ToolUse,
     artifact_path: str | None,
+    *,
     checks: Sequence[CheckResult] = (),
+    price: Price | None = None,
 ) -> Result:
     """Return the trial's line; verdict and tools of a failed trial are empty (decision A7)."""
     trial, case, reply = execution.trial, execution.case, execution.reply
@@ -97,6 +102,8 @@ def result_of(
     raw_output, truncated = cut(redact(reply.text))
     usage = reply.usage
     outcomes = Counter(check.outcome for check in checks)
+    cost_nano = cost_of(execution, price)
+    source: CostSource = "provider" if reply.cost_usd is not None else "computed"
     return Result(
         run_id=trial.run_id,
         provider=trial.provider,
@@ -140,8 +147,8 @@ def result_of(
         finish_reason=_clean(reply.finish_reason),
         reasoning_tokens=usage.reasoning_tokens,
         cached_input_tokens=usage.cached_input_tokens,
-        cost_usd=reply.cost_usd,
-        cost_source=None if reply.cost_usd is None else "provider",
+        cost_usd=None if cost_nano is None else cost_nano / NANO,
+        cost_source=None if cost_nano is None else source,
         token_source=usage.source,
         validator_type=trial.validator_type,
         checks_passed=outcomes["passed"],
@@ -158,16 +165,17 @@ def result_of(
     )
 
 
-def artifact_of(execution: Execution) -> Artifact:
-    """Return the trial's whole trace."""
+def artifact_of(execution: Execution) -> dict[str, Any]:
+    """Return the trial's whole trace, in the shape of `schemas.artifact.Artifact`."""
     trial = execution.trial
-    return Artifact(
-        run_id=trial.run_id,
-        model_id=trial.model_id,
-        case_id=trial.case_id,
-        repetition=trial.repetition,
-        wall_ms=execution.wall_ms,
-        request=execution.request,
-        usage=execution.reply.usage.raw,
-        trace=execution.trace,
-    )
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": trial.run_id,
+        "model_id": trial.model_id,
+        "case_id": trial.case_id,
+        "repetition": trial.repetition,
+        "wall_ms": execution.wall_ms,
+        "request": execution.request,
+        "usage": execution.reply.usage.raw,
+        "trace": execution.trace,
+    }

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
+from pydantic import JsonValue
+
+from collect.before import Around
+from collect.budget import Budget
 from collect.checks import LONG_OUTPUT, judge
 from collect.child import MirrorChild
-from collect.config import ResolvedModel, RunInputs
+from collect.config import ResolvedModel
 from collect.execute import GRACE_S, Executor, Hooks
-from collect.inventory import take_inventory
+from collect.finished import FinishedTrials
+from collect.frames import artifact_frame
+from collect.job import Job
 from collect.lateness import LoopClock
-from collect.log import RunLog, artifact_frame
+from collect.log import RunLog
 from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
-from collect.plan import make_plan
+from collect.plan_file import trials_of
 from collect.progress import RunReport, Screen
-from collect.redact import redact
-from collect.resources import snapshot
-from collect.run_record import run_config_of, tags_of
+from collect.redact import redact_json
+from collect.run_record import tags_of
 from collect.runners.base import Execution, now_ms
 from collect.runners.llm_probe import LlmProbe
+from collect.signals import Interrupts
 from collect.tools.detect import tool_use
-from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK
+from collect.turns import Turns
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
 from schemas.result import Event, Result
+from schemas.trial import PlannedTrial
 
 INTERRUPTED = "interrupted"
 """The stop reason of Ctrl-C and SIGTERM."""
@@ -38,66 +45,86 @@ SYNC_EVERY_S = 1.0
 
 
 class Run:
-    """One run from its first file to its summary."""
+    """One run from its stored plan to its summary, new or gone on with."""
 
     def __init__(
-        self, inputs: RunInputs, run_dir: Path, screen: Screen, labels: Sequence[str] = ()
+        self,
+        job: Job,
+        log: RunLog,
+        screen: Screen,
+        finished: FinishedTrials,
+        meanwhile: Callable[[], object] = lambda: None,
     ) -> None:
-        self._inputs = inputs
-        self._labels = labels
+        """Prepare; nothing is asked yet.
+
+        Args:
+            job: what is executed.
+            log: its folder, begun and locked.
+            screen: is told how it goes.
+            finished: what the folder holds already.
+            meanwhile: done while the mirror seals, when there is nothing else to do.
+        """
+        self._job = job
+        self._log = log
         self._screen = screen
-        self._plan = make_plan(inputs, run_dir.name)
-        self._log = RunLog(run_dir)
+        self._finished = finished
+        self._meanwhile = meanwhile
         self._clock = LoopClock()
-        self._failed_outside = False
+        self._turns = Turns()
         self._mirror_failed = False
-        self._interrupts = 0
-        self._tags = tags_of(inputs.models)
-        self.report = RunReport(run_dir.name, str(run_dir), len(self._plan))
-        cases = {case.case_id: case for case in inputs.cases}
+        self._disk_error: CollectError | None = None
+        self.report = RunReport(job.run_id, str(log.run_dir), job.size.n_planned)
+        self._failed_outside = bool(finished.count_into(self.report, final=True))
+        self._models = {model.model_id: model for model in job.models}
+        around = Around(tags_of(job.models), log.write_text, self._event)
         self._executor = Executor(
-            models=inputs.models,
-            plan=[(trial, cases[trial.case_id]) for trial in self._plan],
+            models=job.models,
+            trials_of=self._trials_of,
+            cases=job.cases,
             hooks=Hooks(
                 open_runner=self._open_runner,
-                before_model=self._snapshot("before"),
-                after_model=self._snapshot("after"),
+                before_model=around.before,
+                after_model=around.after,
+                throttled=self._throttled,
                 finished=self._record,
             ),
-            max_concurrency=inputs.profile.execution_policy.max_concurrency,
+            max_concurrency=job.policy.max_concurrency,
+            turns=self._turns,
+            budget=Budget(job.max_cost_usd, job.models, finished.spent_usd),
         )
 
-    async def __call__(self) -> RunReport:
-        """Execute the plan and return what came of it."""
+    async def __call__(self, interrupts: Interrupts) -> RunReport:
+        """Execute what is left of the plan and return what came of the whole run."""
         began = time.perf_counter()
-        restore = self._handle_signals()
-        try:
-            await self._from_first_file_to_summary()
-        finally:
-            restore()
-        self.report.wall_ms = round((time.perf_counter() - began) * 1000)
-        self.report.exit_code = self._exit_code()
-        return self.report
-
-    async def _from_first_file_to_summary(self) -> None:
-        config = run_config_of(
-            self._inputs, self.report.run_id, self._tags, self._plan, self._labels
-        )
-        self._log.begin(config, await take_inventory(self.report.run_id), self._plan)
-        child = await MirrorChild.start(self._log.run_dir)
-        self._screen.begin(self._log.run_dir, len(self._plan))
-        for warning in self._inputs.warnings:
-            self._screen.note(f"warning: {warning}")
+        notes: list[str] = []
+        child = await MirrorChild.start(self._log.run_dir, on_note=notes.append)
+        self._screen.begin(self._log.run_dir, self.report.planned, self.report.present)
+        for warning in (*(f"warning: {one}" for one in self._job.warnings), *self._log.repaired):
+            self._screen.note(warning)
+        for repaired in self._log.repaired:
+            self._event("repaired", None, repaired)
+        interrupts.watch(self._interrupted, self._executor.cancel)
         try:
             async with self._clock:
                 await self._execute()
         finally:
             self._screen.end()
-            self._log.close()
-            trouble = await child.finish()
+            try:
+                self._log.close()
+            finally:
+                sealing = asyncio.create_task(child.finish())
+                await asyncio.sleep(0)
+                self._meanwhile()
+                trouble = await sealing
+        for note in notes:
+            self._screen.note(note)
         self._mirror_failed = trouble is not None
         if trouble is not None:
             self._screen.note(f"{trouble}; `analyze summarize {self._log.run_dir}` tries again")
+        self._failed_outside |= bool(self._finished.count_into(self.report, final=False))
+        self.report.wall_ms = round((time.perf_counter() - began) * 1000)
+        self.report.exit_code = self._exit_code(interrupted=interrupts.count > 0)
+        return self.report
 
     async def _execute(self) -> None:
         syncing = asyncio.create_task(self._keep_synced())
@@ -105,6 +132,8 @@ class Run:
             await self._executor.run()
         finally:
             syncing.cancel()
+        if self._disk_error is not None:
+            raise self._disk_error
         for model_id, reason in self._executor.stopped_models.items():
             self._event("model_stopped", model_id, reason)
             self._screen.note(f"model `{model_id}` was stopped: {reason}")
@@ -112,30 +141,36 @@ class Run:
             self._event("run_stopped", None, self._executor.stop_reason)
             self._screen.note(f"the run was stopped: {self._executor.stop_reason}")
 
+    def _trials_of(self, model_id: str) -> Iterator[PlannedTrial]:
+        return trials_of(self._log.run_dir / "plan.jsonl", model_id, self._finished.is_final)
+
     async def _record(self, execution: Execution) -> None:
         """Judge one finished trial and write it down, trace first."""
         reply, verdict, tools = execution.reply, NO_VERDICT, NO_TOOLS
         if reply.failure is None:
             called = tuple(call.name for call in reply.tool_calls)
             verdict = await judge(execution.case.validator, reply.text, api_tool_calls=called)
-            tools = await off_loop(
-                reply.text, tool_use, reply.text, called, execution.case.expected_tools
-            )
+            expected = execution.case.expected_tools
+            tools = await off_loop(reply.text, partial(tool_use, reply.text, called, expected))
+        trial = execution.trial
         for note in reply.notes:
-            self._event("provider_note", execution.trial.model_id, note)
-        frame = await off_loop(reply.text, artifact_frame, artifact_of(execution))
-        path = self._log.append_artifact(execution.trial.model_id, frame)
+            self._event("provider_note", trial.model_id, note)
+        frame = await off_loop(reply.text, partial(artifact_frame, artifact_of(execution)))
+        path = self._log.append_artifact(trial.model_id, frame)
         n_tool_calls = len(reply.tool_calls) or len(tools.tool_calls)
         checks = checks_of(execution, n_tool_calls)
-        result = await off_loop(reply.text, result_of, execution, verdict, tools, path, checks)
+        price = self._models[trial.model_id].price
+        made = partial(result_of, execution, verdict, tools, path, checks=checks, price=price)
+        result = await off_loop(reply.text, made)
         self._log.append(result)
+        self._finished.replace(trial.model_id, trial.case_id, trial.repetition)
         self.report.count(result)
         self._screen.result(result)
         self._apply_rules(execution, result)
 
     def _apply_rules(self, execution: Execution, result: Result) -> None:
         """Stop where the execution policy says so (decision E7)."""
-        policy = self._inputs.profile.execution_policy
+        policy = self._job.policy
         failure = execution.reply.failure
         outside = failure is not None and not failure.counts_against_model
         self._failed_outside = self._failed_outside or outside
@@ -148,76 +183,47 @@ class Run:
             reason = f"stop_on_runner_error: {result.failure_type} ({result.error_message})"
             self._executor.stop_model(result.model_id, reason)
 
-    def _exit_code(self) -> int:
+    def _interrupted(self) -> None:
+        """Finish what is in flight, for a while."""
+        self._executor.stop(INTERRUPTED)
+        self._screen.note("stopping: trials in flight may finish; press Ctrl-C again to end now")
+        asyncio.get_running_loop().call_later(GRACE_S, self._executor.cancel)
+
+    def _exit_code(self, *, interrupted: bool) -> int:
         incomplete = self.report.present < self.report.planned
-        if self._interrupts and incomplete:
+        if interrupted and incomplete:
             return EXIT_INTERRUPTED
         bad = incomplete or self._failed_outside or self._mirror_failed
         return EXIT_BAD_NEWS if bad else EXIT_OK
 
     def _open_runner(self, model: ResolvedModel) -> LlmProbe:
-        return LlmProbe(model, self._clock)
+        return LlmProbe(model, self._clock, self._turns)
 
-    def _snapshot(self, when: str) -> Callable[[ResolvedModel], Awaitable[None]]:
-        async def take(model: ResolvedModel) -> None:
-            name = f"resources_{self._tags[model.model_id]}_{when}.txt"
-            self._log.write_text(name, await snapshot())
+    def _throttled(self, model: ResolvedModel, limit: int) -> None:
+        detail = f"too many 429: goes on with {limit} at once"
+        self._event("throttled", model.model_id, detail)
+        self._screen.note(f"model `{model.model_id}`: {detail}")
 
-        return take
-
-    def _event(self, event: str, model_id: str | None, detail: str) -> None:
+    def _event(self, event: str, model_id: str | None, detail: JsonValue) -> None:
+        run_id, at_ms = self.report.run_id, now_ms()
+        safe = redact_json(detail)
         self._log.append(
-            Event(
-                run_id=self.report.run_id,
-                event=event,
-                at_ms=now_ms(),
-                model_id=model_id,
-                detail=redact(detail),
-            )
+            Event(run_id=run_id, event=event, at_ms=at_ms, model_id=model_id, detail=safe)
         )
 
     async def _keep_synced(self) -> None:
-        while True:
-            await asyncio.sleep(SYNC_EVERY_S)
-            await asyncio.to_thread(self._log.sync)
-
-    def _handle_signals(self) -> Callable[[], None]:
-        """First Ctrl-C: finish what is in flight; second, or too slow: end it now."""
-        loop = asyncio.get_running_loop()
-
-        def interrupt() -> None:
-            self._interrupts += 1
-            if self._interrupts > 1:
-                self._executor.cancel()
-                return
-            self._executor.stop(INTERRUPTED)
-            self._screen.note(
-                "stopping: trials in flight may finish; press Ctrl-C again to end now"
-            )
-            loop.call_later(GRACE_S, self._executor.cancel)
-
-        signals = (signal.SIGINT, signal.SIGTERM)
-        for number in signals:
-            loop.add_signal_handler(number, interrupt)
-
-        def restore() -> None:
-            for number in signals:
-                loop.remove_signal_handler(number)
-
-        return restore
+        """Sync now and then; a disk that refuses ends the run."""
+        try:
+            while True:
+                await asyncio.sleep(SYNC_EVERY_S)
+                await asyncio.to_thread(self._log.sync)
+        except CollectError as exc:
+            self._disk_error = exc
+            self._executor.stop(str(exc))
 
 
-async def off_loop(text: str, work: Callable[..., Done], *arguments: object) -> Done:
+async def off_loop(text: str, work: Callable[[], Done]) -> Done:
     """Do the work on a text: in a thread when it is long, so that no other trial waits for it."""
     if len(text) > LONG_OUTPUT:
-        return await asyncio.to_thread(work, *arguments)
-    return work(*arguments)
-
-
-def run(inputs: RunInputs, run_dir: Path, screen: Screen, labels: Sequence[str] = ()) -> RunReport:
-    """Make one run and return its report.
-
-    Raises:
-        RunExists: the folder is there already.
-    """
-    return asyncio.run(Run(inputs, run_dir, screen, labels)())
+        return await asyncio.to_thread(work)
+    return work()

@@ -10,16 +10,23 @@ from collect.fingerprint import (
     case_hash,
     fingerprint,
     image_part,
+    kept_parts,
     model_parts,
     settings_part,
     tools_part,
 )
 from collect.narrow import part_of
-from schemas.trial import FingerprintParts, PlannedTrial
+from collect.plan_size import PlanSize, size_of
+from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
 
 
 def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
-    """Return models x repetitions x cases, less what the flags leave out.
+    """Return all trials of a plan at once; `plan_trials` yields them."""
+    return tuple(plan_trials(inputs, run_id))
+
+
+def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
+    """Yield models x repetitions x cases, less what the flags leave out.
 
     A whole repetition comes before the next one: a run that is cut short has asked every case
     about equally often, and a case never follows itself into a warm prompt cache.
@@ -37,20 +44,20 @@ def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
             plain[key] = settings_part(model, case, repetition)
         return plain[key]
 
-    def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> FingerprintParts:
+    def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> dict[str, str | None]:
         endpoint, harness = endpoints[model.model_id]
-        return FingerprintParts(
-            case=hashes[case.case_id],
-            settings=settings(model, case, repetition),
-            endpoint=endpoint,
-            harness=harness,
-            model_build=model.model_build,
-            tools=tools_part(case),
-            agent=agent_part(inputs, case),
-            image=image_part(inputs, case),
-        )
+        return {
+            "case": hashes[case.case_id],
+            "settings": settings(model, case, repetition),
+            "endpoint": endpoint,
+            "harness": harness,
+            "model_build": model.model_build,
+            "tools": tools_part(case),
+            "agent": agent_part(inputs, case),
+            "image": image_part(inputs, case),
+        }
 
-    whole = [
+    whole = (
         PlannedTrial(
             run_id=run_id,
             suite_id=inputs.suite.suite_id,
@@ -66,7 +73,8 @@ def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
             prompt_name=case.prompt_name,
             case_hash=hashes[case.case_id],
             run_fingerprint=fingerprint(found),
-            fingerprint_parts=found,
+            fingerprint_version=FINGERPRINT_VERSION,
+            fingerprint_parts=kept_parts(found),
             validator_type=None if case.validator is None else case.validator.type,
             is_scorable=case.is_scorable,
             expected_tools=case.expected_tools,
@@ -74,8 +82,8 @@ def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
         )
         for number, (model, case, repetition) in enumerate(_order(inputs))
         for found in (parts(model, case, repetition),)
-    ]
-    return part_of(whole, inputs.narrowed)
+    )
+    yield from part_of(whole, inputs.narrowed)
 
 
 def _order(inputs: RunInputs) -> Iterator[tuple[ResolvedModel, LoadedCase, int]]:
@@ -83,3 +91,14 @@ def _order(inputs: RunInputs) -> Iterator[tuple[ResolvedModel, LoadedCase, int]]
         for repetition in range(1, inputs.profile.execution_policy.run_repetitions + 1):
             for case in inputs.cases:
                 yield model, case, repetition
+
+
+def planned_size(inputs: RunInputs) -> PlanSize:
+    """Return how large the plan will be; counted, not made, unless flags pick single trials."""
+    narrowed = inputs.narrowed
+    if narrowed.max_trials is not None or narrowed.shard is not None:
+        return size_of(plan_trials(inputs, "size"))
+    repetitions = inputs.profile.execution_policy.run_repetitions
+    scorable = sum(case.is_scorable for case in inputs.cases)
+    planned = len(inputs.models) * len(inputs.cases) * repetitions
+    return PlanSize(planned, scorable, repetitions if scorable else 0)

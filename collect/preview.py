@@ -15,6 +15,7 @@ from collect.detectable import detectable_drop, detectable_text
 from collect.estimate import ModelEstimate, estimate
 from collect.news import News, earlier_plan, news_since
 from collect.plan import make_plan
+from collect.plan_size import size_of
 from collect.seen import tokens_seen
 from schemas.errors import printable
 from schemas.errors import shown as shown_path
@@ -72,7 +73,7 @@ def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[
 def plan_json(shown: Preview) -> str:
     """Return the plan as one JSON object: models with settings and origins, every trial."""
     inputs, project = shown.inputs, shown.inputs.project
-    drop = detectable_drop(inputs, shown.trials)
+    drop = detectable_drop(size_of(shown.trials), project.thresholds)
     return orjson.dumps(
         {
             "suite_id": inputs.suite.suite_id,
@@ -154,7 +155,11 @@ def plan_text(shown: Preview) -> str:
         own = "".join(f" {name}={value}" for name, value in case.settings.items())
         tools = f" tools: {', '.join(case.expected_tools)}" if case.expected_tools else ""
         lines.append(f"  {case.case_id:<28} {validator:<16}{tools}{own}")
-    lines += ["", *_news_text(shown.news), detectable_text(inputs, shown.trials)]
+    lines += [
+        "",
+        *_news_text(shown.news),
+        detectable_text(size_of(shown.trials), inputs.project.thresholds),
+    ]
     lines += [f"warning: {warning}" for warning in inputs.warnings]
     return "\n".join(printable(line) for line in lines)
 

@@ -13,8 +13,8 @@ from schemas.result import Result
 class Screen(Protocol):
     """Who is told how the run goes."""
 
-    def begin(self, run_dir: Path, planned: int) -> None:
-        """The folder exists, the plan is written."""
+    def begin(self, run_dir: Path, planned: int, done: int) -> None:
+        """The folder exists, the plan is written, so many trials are finished already."""
 
     def result(self, result: Result) -> None:
         """One trial is finished and written."""

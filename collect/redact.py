@@ -6,6 +6,7 @@ import os
 import re
 from functools import cache
 
+import orjson
 from pydantic import JsonValue
 
 SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
@@ -40,8 +41,39 @@ def _secret_values() -> tuple[str, ...]:
     return tuple(sorted(values, key=len, reverse=True))
 
 
+BEGINNINGS = ("sk-", "gh", "AKIA", "AIza", "hf_", "xox")
+"""What every key of `KEY_SHAPES` begins with."""
+
+WORDS = ("authorization", "bearer")
+"""What `AUTHORIZATION` looks for, in any case."""
+
+
+@cache
+def _secret_marks() -> tuple[str, ...]:
+    """Return the secret values as they stand in text, and as they stand in JSON."""
+    escaped = (orjson.dumps(value).decode()[1:-1] for value in _secret_values())
+    return tuple(dict.fromkeys((*_secret_values(), *escaped)))
+
+
+def may_hold_secret(text: str) -> bool:
+    """Return whether a text, or a line of JSON, is worth the patterns: most are not.
+
+    A fraction of their time, which is spent on all that is written.
+    """
+    for beginning in BEGINNINGS:  # a loop is twice as quick as `any` here
+        if beginning in text:
+            return True
+    for value in _secret_marks():
+        if value in text:
+            return True
+    lower = text.lower()
+    return WORDS[0] in lower or WORDS[1] in lower
+
+
 def redact(text: str) -> str:
     """Return the text without key-shaped words, secret values and Authorization headers."""
+    if not may_hold_secret(text):
+        return text
     for value in _secret_values():
         text = text.replace(value, MARK)
     text = AUTHORIZATION.sub(lambda match: match.group(1) + MARK, text)

@@ -12,20 +12,21 @@ from pydantic import JsonValue
 
 from collect.config import ResolvedModel, RunInputs
 from collect.fingerprint import digest
-from collect.plan import make_plan
+from collect.plan import plan_trials
 from collect.redact import redact_json
 from collect.runners.base import now_ms
 from schemas.inventory import resource_tags
 from schemas.run_config import EffectiveSetting, RunConfig, RunModel
-from schemas.trial import PlannedTrial
 
 
 def run_config_of(
     inputs: RunInputs,
     run_id: str,
     tags: Mapping[str, str],
-    plan: Sequence[PlannedTrial],
+    n_planned: int,
     labels: Sequence[str],
+    *,
+    reuse: bool = False,
 ) -> RunConfig:
     """Return what the run was asked to do, every setting with the layer that set it."""
     return RunConfig(
@@ -47,13 +48,14 @@ def run_config_of(
             for case in inputs.cases
             if case.settings
         },
-        n_planned=len(plan),
+        n_planned=n_planned,
         config_files={_relative(path): found for path, found in inputs.config_files.items()},
         allowed_hosts=inputs.allowed_hosts,
         warnings=inputs.warnings,
         narrowed=inputs.narrowed,
         run_group=_group(inputs),
         labels=tuple(labels),
+        reuse=reuse,
         thresholds=inputs.project.thresholds,
     )
 
@@ -67,7 +69,13 @@ def _model(model: ResolvedModel, tags: Mapping[str, str]) -> RunModel:
         thinking_level=model.thinking_level,
         base_url=model.base_url,
         api_key_env=model.api_key_env,
+        key_required=model.key_required,
         max_concurrency=model.max_concurrency,
+        requests_per_minute=model.requests_per_minute,
+        warmup=model.warmup,
+        exclusive=model.exclusive,
+        model_build=model.model_build,
+        price=model.price,
         request_options={name: redact_json(value) for name, value in model.request_options.items()},
         resource_tag=tags[model.model_id],
         settings=dict(model.settings),
@@ -91,7 +99,7 @@ def _group(inputs: RunInputs) -> str | None:
     if shard is None:
         return None
     whole = replace(inputs, narrowed=inputs.narrowed.model_copy(update={"shard": None}))
-    prints: list[JsonValue] = [trial.run_fingerprint for trial in make_plan(whole, "whole")]
+    prints: list[JsonValue] = [trial.run_fingerprint for trial in plan_trials(whole, "whole")]
     return f"{digest(prints)[:16]}-{shard.partition('/')[2]}"
 
 

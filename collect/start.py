@@ -5,21 +5,31 @@ from __future__ import annotations
 import glob
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
 
 import orjson
 
 from collect.config import RunInputs, load_inputs, refuse_unbuilt
 from collect.detectable import detectable_text
-from collect.log import free_run_id
+from collect.hosts import refuse_foreign_hosts
+from collect.job import stored_job
+from collect.log import RunLog, resume_command
 from collect.narrow import narrow, parse_shard
-from collect.pipeline import run
-from collect.plan import make_plan
-from schemas.errors import ConfigError, Problem, RunInLake
+from collect.plan import planned_size
+from collect.plan_size import PlanSize
+from collect.pricing import parse_assumed, refuse_unpriced, with_prices
+from collect.progress import RunReport
+from collect.reuse import newest_first
+from collect.run import NO_OPTIONS, Options, resume, run
+from collect.screen import open_screen
+from schemas.errors import ConfigError, NotResumable, Problem, RunInLake, nearest
+from schemas.prices import Price
 from schemas.run_config import Narrowed
+from schemas.thresholds import Thresholds
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._()-]{0,127}")
 """A folder name that is safe everywhere; `lake` is where the Parquet files are."""
@@ -62,44 +72,130 @@ def in_lake(runs_dir: Path, run_id: str) -> bool:
     return any(path.stem.rsplit("-", 2)[0] == run_id for path in runs_dir.glob(pattern))
 
 
-def start(
-    inputs: RunInputs,
-    runs_dir: Path,
-    run_id: str | None,
-    *,
-    as_json: bool,
-    again: str,
-    labels: Sequence[str] = (),
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the command line says about a run, whatever it is made of."""
+
+    runs_dir: Path
+    run_id: str | None = None
+    """The folder's name; None for the time in UTC."""
+    as_json: bool = False
+    again: str | None = None
+    """The command that goes on after a run that is not complete; None: the one that resumes it."""
+    options: Options = NO_OPTIONS
+    assume_price: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that may get a key of their own, beside those of benchlake.yaml: for `go_on`."""
+
+
+def start(inputs: RunInputs, wish: Wish) -> int:
     """Make one run, show it, and return the exit code.
 
-    Args:
-        inputs: what the run is made of.
-        runs_dir: where runs are kept.
-        run_id: its folder's name; None for the time in UTC.
-        as_json: print one JSON object instead of a table.
-        again: the command that makes the run once more, for the last words of a failed one.
-        labels: names by which the run can be found later.
-
     Raises:
-        ConfigError: the run id cannot be a folder's name.
+        ConfigError: the run id cannot be a folder's name, or a limited cost cannot be known.
         RunExists: the run id is taken.
+        RunInLake: its folder is gone, and its rows are in the lake.
     """
-    from collect.closing import show  # noqa: PLC0415 - rich is for people, not for --help
-    from collect.screen import open_screen  # noqa: PLC0415 - as above
-
-    if run_id is None:
-        run_id = free_run_id(runs_dir, datetime.now(tz=UTC))
-    elif not RUN_ID.fullmatch(run_id) or run_id == "lake":
+    runs_dir, run_id = wish.runs_dir, wish.run_id
+    if run_id is not None and (not RUN_ID.fullmatch(run_id) or run_id == "lake"):
         allowed = "letters, digits and . _ - ( ), not `lake`"
         problem = Problem(runs_dir, "not a run id", found=f"`{run_id}`", allowed=allowed)
         raise ConfigError([problem])
-    if in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
+    if run_id is not None and in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
         raise RunInLake(runs_dir, run_id)
-    report = run(inputs, runs_dir / run_id, open_screen(), labels)
-    if as_json:
+    now = datetime.now(tz=UTC)
+    inputs = with_prices(inputs, now.date(), _assumed(wish))
+    if wish.options.max_cost_usd is not None:
+        refuse_unpriced(inputs.models)
+
+    def open_log() -> RunLog:
+        if run_id is not None:
+            return RunLog.create(runs_dir / run_id)
+        return RunLog.create_free(runs_dir, now, partial(in_lake, runs_dir))
+
+    words = _LastWords(lambda: planned_size(inputs), inputs.project.thresholds)
+    report = run(inputs, open_log, open_screen(), wish.options, words.prepare)
+    return _shown(report, wish, words)
+
+
+def go_on(run: str, wish: Wish) -> int:
+    """Complete a run that was cut short, show it, and return the exit code.
+
+    Args:
+        run: its id, or `latest`.
+        wish: what the command line says.
+
+    Raises:
+        NotResumable: there is nothing to go on with.
+        RunBusy: another collector works on it.
+        ConfigError: a limited cost cannot be known, or a key would go to a host that it is not for.
+    """
+    run_dir = wish.runs_dir / (latest(wish.runs_dir) if run == "latest" else run)
+    if not run_dir.is_dir():
+        raise NotResumable(run_dir, _no_such_run(run, wish.runs_dir))
+    log = RunLog.reopen(run_dir)
+    try:
+        job = stored_job(run_dir, wish.options.max_cost_usd, _assumed(wish))
+        refuse_foreign_hosts(job.models, wish.allowed_hosts)
+        if job.max_cost_usd is not None:
+            refuse_unpriced(job.models)
+    except BaseException:
+        log.close()
+        raise
+    words = _LastWords(lambda: job.size, job.thresholds)
+    report = resume(job, log, open_screen(), words.prepare)
+    return _shown(report, wish, words)
+
+
+def latest(runs_dir: Path) -> str:
+    """Return the run that started last.
+
+    Raises:
+        NotResumable: there is none.
+    """
+    for run_dir in newest_first(runs_dir):
+        return run_dir.name
+    raise NotResumable(runs_dir / "latest", "there are no runs; make one with `collect run`")
+
+
+def _no_such_run(run: str, runs_dir: Path) -> str:
+    known = [run_dir.name for run_dir in newest_first(runs_dir)]
+    if not known:
+        return f"there are no runs in {runs_dir}; make one with `collect run`"
+    near = nearest(run, known)
+    hint = f"did you mean `{near}`?" if near else f"the newest of {len(known):,} is `{known[0]}`"
+    return f"there is no such run in {runs_dir}; {hint}"
+
+
+def _assumed(wish: Wish) -> Price | None:
+    if wish.assume_price is None:
+        return None
+    return parse_assumed(wish.assume_price, datetime.now(tz=UTC).date())
+
+
+class _LastWords:
+    """What is said when a run is over, made ready while the mirror seals its last file."""
+
+    def __init__(self, size: Callable[[], PlanSize], limits: Thresholds) -> None:
+        self._size = size
+        self.limits = limits
+
+    @cached_property
+    def detectable(self) -> str:
+        return detectable_text(self._size(), self.limits)
+
+    def prepare(self) -> None:
+        import collect.closing  # noqa: F401, PLC0415 - it loads what draws tables
+
+        _ = self.detectable
+
+
+def _shown(report: RunReport, wish: Wish, words: _LastWords) -> int:
+    if wish.as_json:
         sys.stdout.write(orjson.dumps(asdict(report)).decode() + "\n")
-    else:
-        detectable = detectable_text(inputs, make_plan(inputs, run_id))
-        show(report, again, detectable, inputs.project.thresholds)
+        return report.exit_code
+    from collect.closing import show  # noqa: PLC0415 - see `_LastWords`
+
+    again = wish.again or resume_command(Path(report.run_dir))
+    show(report, again, words.detectable, words.limits)
     return report.exit_code

@@ -18,13 +18,13 @@ SLUG_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
 class Record(BaseModel):
     """A value that crosses a border: frozen, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class OpenRecord(BaseModel):
     """A record whose document lets extra fields pass through."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, defer_build=True)
 
 
 def _exactly_one(value: object) -> object:

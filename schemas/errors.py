@@ -8,6 +8,9 @@
   + CollectError         (1)
     - RunExists          (2)      refusing to write into a run that is there
     - RunInLake          (2)      the lake holds a run by that name
+    - RunBusy            (2)      another collector works on this run
+    - NotResumable       (2)      a run that cannot be completed as it was planned
+    - Interrupted        (130)    before the first request
     - LocalModelError    (1)      the embedded model cannot be fetched or started
   + AnalyzeError         (1)
     - RunNotFound        (2)      what was looked for, and where
@@ -120,6 +123,38 @@ class RunInLake(CollectError):
             f"{runs_dir / 'lake'} holds rows of a run `{run_id}` whose folder is gone; "
             "choose another --run-id or leave it out"
         )
+
+
+class RunBusy(CollectError):
+    """Another collector works on this run; two would ask every trial twice."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, run_dir: Path, pid: int | None) -> None:
+        who = "" if pid is None else f" (process {pid})"
+        super().__init__(
+            f"another collector works on {run_dir}{who}; wait until it has ended, "
+            "or start a run of its own with another --run-id"
+        )
+
+
+class NotResumable(CollectError):
+    """A run cannot be completed as it was planned; says why, and what can be done instead."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, run_dir: Path, why: str) -> None:
+        super().__init__(f"{run_dir} cannot be resumed: {why}")
+
+
+class Interrupted(CollectError):
+    """Ctrl-C before the first request."""
+
+    exit_code = EXIT_INTERRUPTED
+
+    def __init__(self, again: str | None = None) -> None:
+        end = "there is nothing to go on with" if again is None else f"`{again}` goes on"
+        super().__init__(f"interrupted before the first request: {end}")
 
 
 class LocalModelError(CollectError):

@@ -37,6 +37,9 @@ TEXT_TABLES = frozenset({"outputs"})
 
 PREFIX = "benchlake."
 
+TEMPORARY = ".tmp-"
+"""Begins the name of a file that is being written; the run's id follows."""
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -46,6 +49,8 @@ class Coverage:
     end: int
     lines_before: int
     lines_after: int
+    tail: str = ""
+    """Hash of the last bytes before `end`: tells whether the log still holds this stretch."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,14 @@ def read_lake_file(path: Path) -> LakeFile:
     if version > SCHEMA_VERSION:
         message = f"{path}: schema_version {version}, this benchlake reads up to {SCHEMA_VERSION}"
         raise UnknownVersion(message)
-    numbers = (int(number) for number in facts[PREFIX + "coverage"].split())
-    return LakeFile(path, facts[PREFIX + "run_id"], Coverage(*numbers), n_rows)
+    start, end, before, after = (int(number) for number in facts[PREFIX + "coverage"].split())
+    coverage = Coverage(start, end, before, after, facts.get(PREFIX + "tail", ""))
+    return LakeFile(path, facts[PREFIX + "run_id"], coverage, n_rows)
+
+
+def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """Return rows as the declared columns of a table; what else a row holds is passed over."""
+    return pa.Table.from_pylist(rows, schema=TABLES[table])
 
 
 class LakeWriter:
@@ -125,37 +136,60 @@ class LakeWriter:
         """Begin the next batch: the files of one batch share a sequence number."""
         self._seq += 1
 
-    def seal(self, table: str, rows: list[dict[str, Any]], coverage: Coverage) -> Path:
-        """Write rows as one sealed file of a table and return its path.
+    def seal(self, table: str, rows: list[dict[str, Any]], coverage: Coverage) -> None:
+        """Write rows as one sealed file of a table."""
+        self.seal_batch({table: table_of(table, rows)}, coverage)
 
-        Temporary name, fsync, rename, fsync of the folder: after a crash the file is whole or
-        not there.
+    def seal_batch(self, tables: Mapping[str, pa.Table], coverage: Coverage) -> None:
+        """Seal the tables of one batch in their order, one file each: all of them or none.
+
+        Temporary name, fsync, rename, fsync of the folder: after a crash a file is whole or not
+        there. All are written before the first is renamed, so that a full disk leaves nothing.
         """
+        staged: list[tuple[Path, Path]] = []
+        try:
+            for table, content in tables.items():
+                folder = self.lake / table / f"month={self.month}"
+                folder.mkdir(parents=True, exist_ok=True)
+                temporary = folder / f"{TEMPORARY}{self.run_id}-{uuid.uuid4().hex[:12]}"
+                target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
+                staged.append((temporary, target))
+                self._write(table, content, coverage, temporary)
+                _fsync(temporary)
+            for temporary, target in staged:
+                temporary.rename(target)
+                _fsync(target.parent)
+        except BaseException:
+            for temporary, target in reversed(staged):
+                target.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
+            raise
+
+    def _write(self, table: str, content: pa.Table, coverage: Coverage, path: Path) -> None:
         facts = {
             PREFIX + "schema_version": str(SCHEMA_VERSION),
             PREFIX + "run_id": self.run_id,
             PREFIX + "coverage": (
                 f"{coverage.start} {coverage.end} {coverage.lines_before} {coverage.lines_after}"
             ),
+            PREFIX + "tail": coverage.tail,
         }
-        schema = TABLES[table].with_metadata(facts)
-        folder = self.lake / table / f"month={self.month}"
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
-        temporary = folder / f".tmp-{uuid.uuid4().hex}"
-        try:
-            pq.write_table(
-                pa.Table.from_pylist(rows, schema=schema),
-                temporary,
-                compression="zstd",
-                compression_level=1 if table in TEXT_TABLES else 3,
-            )
-            _fsync(temporary)
-            temporary.rename(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _fsync(folder)
-        return target
+        pq.write_table(
+            content.replace_schema_metadata(facts),
+            path,
+            compression="zstd",
+            compression_level=1 if table in TEXT_TABLES else 3,
+        )
+
+    def drop_unfinished(self) -> None:
+        """Remove what dead writers of this run left half-written.
+
+        Only for the process that holds the run's lock: there is no other writer of the run then.
+        Files of other runs, which several collectors may be writing, are not touched.
+        """
+        for path in self.lake.glob(f"*/month=*/{TEMPORARY}*"):
+            if path.name.removeprefix(TEMPORARY).rpartition("-")[0] == self.run_id:
+                path.unlink(missing_ok=True)
 
 
 def _fsync(path: Path) -> None:
@@ -166,10 +200,17 @@ def _fsync(path: Path) -> None:
         os.close(handle)
 
 
+def unbroken(files: Iterable[LakeFile]) -> list[LakeFile]:
+    """Return the files that cover the log from byte 0 without a gap or an overlap, in order."""
+    chain: list[LakeFile] = []
+    for file in sorted(files, key=lambda file: (file.coverage.start, file.coverage.end)):
+        if file.coverage.start == (chain[-1].coverage.end if chain else 0):
+            chain.append(file)
+    return chain
+
+
 def covered_until(files: Iterable[LakeFile]) -> Coverage:
     """Return the stretch from byte 0 that the files cover without a gap."""
-    end, lines = 0, 0
-    for file in sorted(files, key=lambda file: file.coverage.start):
-        if file.coverage.start == end:
-            end, lines = file.coverage.end, file.coverage.lines_after
-    return Coverage(0, end, 0, lines)
+    chain = unbroken(files)
+    last = chain[-1].coverage if chain else Coverage(0, 0, 0, 0)
+    return Coverage(0, last.end, 0, last.lines_after, last.tail)

@@ -30,6 +30,8 @@ from schemas.validators import ValidatorType
 RAW_OUTPUT_LIMIT = 65_536
 """Bytes of UTF-8 kept in raw_output; the artifact keeps all."""
 
+CostSource = Literal["provider", "computed"]
+
 CheckOutcome = Literal["passed", "failed", "error"]
 
 
@@ -97,7 +99,7 @@ class Result(Record):
     reasoning_tokens: Tokens | None = Field(description="Part of output_tokens.")
     cached_input_tokens: Tokens | None = Field(description="Part of input_tokens.")
     cost_usd: Usd | None = Field(description="Cost of the trial; null when unknown.")
-    cost_source: Literal["provider", "computed"] | None = Field(description="Who computed it.")
+    cost_source: CostSource | None = Field(description="Who computed it.")
     token_source: str | None = Field(description="Where the token counts come from.")
     validator_type: ValidatorType | None = Field(description="Validator of the case.")
     checks_passed: Count = Field(description="Deterministic checks that passed.")

@@ -7,8 +7,9 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.base import SCHEMA_VERSION, EpochMillis, Positive, Record, Slug
+from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug
 from schemas.errors import UnknownVersion
+from schemas.prices import Price
 from schemas.run_profile import ExecutionPolicy
 from schemas.suite import Transport
 from schemas.thresholds import Thresholds
@@ -33,7 +34,15 @@ class RunModel(Record):
     thinking_level: str | None
     base_url: str
     api_key_env: str | None = Field(description="Name of the variable; never its value.")
+    key_required: bool = Field(default=False, description="No request without a key.")
     max_concurrency: Positive
+    requests_per_minute: Positive | None = None
+    warmup: Count = Field(default=0, description="Requests before the first trial, not counted.")
+    exclusive: bool = Field(default=False, description="Never beside another such model.")
+    model_build: Sha256 | None = Field(default=None, description="Of the weights, where known.")
+    price: Price | None = Field(
+        default=None, description="What a cost is computed from where the server names none."
+    )
     request_options: dict[str, JsonValue]
     resource_tag: str = Field(description="In the names of the resource snapshots.")
     settings: dict[str, EffectiveSetting]
@@ -75,6 +84,7 @@ class RunConfig(Record):
         default=None, description="The same for all shards of one plan; null without shards."
     )
     labels: tuple[str, ...] = ()
+    reuse: bool = Field(default=False, description="Answers of earlier runs are taken over.")
     thresholds: Thresholds = Field(
         default_factory=Thresholds, description="In force: the packaged ones or benchlake.yaml's."
     )

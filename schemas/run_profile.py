@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -29,8 +29,21 @@ class RunnerSettings(Record):
     stream: bool | None = Field(default=None, description="Needed for the time to first token.")
 
 
-DEFAULT_SETTINGS = RunnerSettings(
-    seed_per_repetition=False, timeout_seconds=30, retries=5, max_turns=8, stream=True
+class ProfileSettings(RunnerSettings):
+    """Settings of a whole profile or of one model, never of a single case."""
+
+    transport: Literal["builtin", "httpx"] | None = Field(
+        default=None, description="`httpx`: HTTP/2 and proxies, at a price in true latencies."
+    )
+
+
+DEFAULT_SETTINGS = ProfileSettings(
+    seed_per_repetition=False,
+    timeout_seconds=30,
+    retries=5,
+    max_turns=8,
+    stream=True,
+    transport="builtin",
 )
 """Decision E6; what is null here is left to the server."""
 
@@ -63,8 +76,8 @@ class RunProfile(Record):
     schema_version: SchemaVersion
     run_profile_id: Slug
     title: NonEmpty
-    runner_defaults: RunnerSettings = Field(default_factory=RunnerSettings)
-    model_overrides: dict[Slug, RunnerSettings] = Field(default_factory=dict)
+    runner_defaults: ProfileSettings = Field(default_factory=ProfileSettings)
+    model_overrides: dict[Slug, ProfileSettings] = Field(default_factory=dict)
     execution_policy: ExecutionPolicy = Field(default_factory=ExecutionPolicy)
     openclaw: OpenClawRunProfile | None = Field(
         default=None, description="Needed by suites with openclaw cases."

@@ -7,7 +7,16 @@ from typing import Any, Literal, get_args
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.base import Metadata, NonEmpty, OpenRecord, Positive, Record, SchemaVersion, Slug
+from schemas.base import (
+    Count,
+    Metadata,
+    NonEmpty,
+    OpenRecord,
+    Positive,
+    Record,
+    SchemaVersion,
+    Slug,
+)
 
 Transport = Literal[
     "ollama_openai", "openai_chat", "openai_responses", "openrouter", "claude_code_cli"
@@ -39,6 +48,18 @@ class ModelConfig(OpenRecord):
     )
     max_concurrency: Positive | None = Field(
         default=None, description="Requests in flight to this model; at most the profile's."
+    )
+    requests_per_minute: Positive | None = Field(
+        default=None, description="Requests that may begin in a minute, evenly spaced."
+    )
+    warmup: Count | None = Field(
+        default=None,
+        description="Requests before the first trial that are not counted; default: 1 for "
+        "ollama_openai, whose first request loads the model, else 0.",
+    )
+    exclusive: bool = Field(
+        default=False,
+        description="Alone among such models and those of this machine; Ollama unloads others.",
     )
     request_options: dict[str, Any] = Field(
         default_factory=dict, description="Merged into every request body as they stand."

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+import orjson
+from pydantic import Field, StringConstraints
 
 from schemas.base import Count, Positive, Record, Sha256, Slug
 from schemas.case import RunnerType
@@ -15,21 +16,35 @@ FINGERPRINT_VERSION = 1
 """Raised when what enters a fingerprint changes."""
 
 
-class FingerprintParts(Record):
-    """sha256 of each thing that can change a model's output; null where it plays no part."""
+PART_DIGITS = 16
+"""Hex digits kept of each part: enough to say which of them differs."""
 
-    case: Sha256
-    settings: Sha256
-    endpoint: Sha256
-    harness: Sha256
-    tools: Sha256 | None = None
-    model_build: Sha256 | None = None
-    agent: Sha256 | None = None
-    image: Sha256 | None = None
+
+Part = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{16}|[0-9a-f]{64})$")]
+"""Early plans hold whole hashes; only the beginning is ever compared."""
+
+
+class FingerprintParts(Record):
+    """First 16 hex digits of the sha256 of each thing that can change a model's output.
+
+    Null where it plays no part. The fingerprint itself is made of the whole hashes.
+    """
+
+    case: Part
+    settings: Part
+    endpoint: Part
+    harness: Part
+    tools: Part | None = None
+    model_build: Part | None = None
+    agent: Part | None = None
+    image: Part | None = None
 
 
 class PlannedTrial(Record):
-    """One line of plan.jsonl: a trial is (model_id, case_id, repetition) inside a run."""
+    """One line of plan.jsonl: a trial is (model_id, case_id, repetition) inside a run.
+
+    Fields that have their default are left out of the line.
+    """
 
     record_type: Literal["trial"] = "trial"
     run_id: str
@@ -38,17 +53,23 @@ class PlannedTrial(Record):
     case_id: Slug
     repetition: Positive = Field(description="From 1.")
     trial_no: Count = Field(description="Place in the plan, from 0.")
-    runner_type: RunnerType
+    runner_type: RunnerType = "llm_probe"
     provider: Transport
     model: str = Field(description="The model string the server is asked for.")
-    thinking_level: str | None
+    thinking_level: str | None = None
     prompt_id: str
-    prompt_name: str | None
+    prompt_name: str | None = None
     case_hash: Sha256 = Field(description="Of all that reaches the model or decides the verdict.")
     run_fingerprint: Sha256 = Field(description="sha256 over the parts.")
-    fingerprint_version: Positive = FINGERPRINT_VERSION
+    fingerprint_version: Positive = Field(default=1, description="How the fingerprint was made.")
     fingerprint_parts: FingerprintParts
-    validator_type: ValidatorType | None
+    validator_type: ValidatorType | None = None
     is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
-    expected_tools: tuple[str, ...]
-    tags: tuple[str, ...]
+    expected_tools: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+def plan_line(trial: PlannedTrial) -> bytes:
+    """Return a trial's line of plan.jsonl; fields that have their default are left out."""
+    kept = trial.model_dump(exclude_defaults=True)
+    return orjson.dumps({"record_type": trial.record_type} | kept) + b"\n"

@@ -46,6 +46,7 @@ class Project:
                 {
                     "model_id": "m",
                     "provider": "ollama_openai",
+                    "warmup": 0,
                     "requested_model": "real-m",
                     "base_url": "http://127.0.0.1:9/v1",
                 }
@@ -54,9 +55,8 @@ class Project:
         return self.write("configs/suites/s.yaml", base | fields)
 
     def model(self, **fields):
-        self.suite(
-            models=[{"model_id": "m", "provider": "ollama_openai", "requested_model": "r"} | fields]
-        )
+        base = {"model_id": "m", "provider": "ollama_openai", "warmup": 0, "requested_model": "r"}
+        self.suite(models=[base | fields])
 
     def profile(self, **fields):
         base = {"schema_version": 1, "run_profile_id": "p", "title": "Profile"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import regex
 from pydantic import JsonValue
 
 REGEX_TIMEOUT_S = 1.0
@@ -52,5 +51,7 @@ def fullmatches(pattern: str, text: str) -> bool:
     Raises:
         TimeoutError: the pattern takes too long on this text.
     """
+    import regex  # noqa: PLC0415 - most suites have no pattern, and it takes a while to load
+
     compiled = regex.compile(pattern, regex.V0)
     return compiled.fullmatch(text, timeout=REGEX_TIMEOUT_S, concurrent=True) is not None

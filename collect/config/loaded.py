@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from schemas.case import CaseContext, Role, RunnerType
 from schemas.checks import DeterministicCheck
 from schemas.errors import Problem
+from schemas.prices import Price
 from schemas.rubric import Expectations, Rubric
 from schemas.run_config import EffectiveSetting
 from schemas.suite import Transport
@@ -89,8 +90,19 @@ class ResolvedModel:
     request_options: Mapping[str, JsonValue]
     settings: Mapping[str, EffectiveSetting]
     is_loopback: bool
+    requests_per_minute: int | None = None
+    warmup: int = 0
+    """Requests before the first trial, whose answers are not counted."""
+    exclusive: bool = False
+    price: Price | None = None
+    """What a cost is computed from where the server names none."""
     model_build: str | None = None
     """sha256 of the weights, where it is known."""
+
+    @property
+    def runs_alone(self) -> bool:
+        """Return whether it is never asked beside another such model (decision E13)."""
+        return self.is_loopback or self.exclusive
 
     def setting(self, name: str, case: LoadedCase) -> JsonValue:
         """Return a setting's value for one case: the case's own wins (decision E1)."""

@@ -21,7 +21,12 @@ from collect.config.transports import (
 )
 from schemas.errors import Problem
 from schemas.run_config import EffectiveSetting, SettingOrigin
-from schemas.run_profile import DEFAULT_SETTINGS, RunnerSettings, RunProfile
+from schemas.run_profile import (
+    DEFAULT_SETTINGS,
+    ProfileSettings,
+    RunnerSettings,
+    RunProfile,
+)
 from schemas.suite import TRANSPORTS, ModelConfig, Suite
 
 RESERVED = frozenset({"model", "messages", "stream"})
@@ -123,6 +128,9 @@ def _resolve(
         request_options=model.request_options,
         settings=settings,
         is_loopback=loopback,
+        requests_per_minute=model.requests_per_minute,
+        warmup=int(provider == "ollama_openai") if model.warmup is None else model.warmup,
+        exclusive=model.exclusive,
     )
 
 
@@ -157,7 +165,7 @@ def _settings(
     problems, warnings = check_extras(extras, known, place.source, at)
     place.problems += problems
     place.warnings += warnings
-    override = profile.model_overrides.get(model.model_id, RunnerSettings())
+    override = profile.model_overrides.get(model.model_id, ProfileSettings())
     layers: tuple[tuple[SettingOrigin, dict[str, JsonValue]], ...] = (
         ("default", DEFAULT_SETTINGS.model_dump(exclude_unset=True)),
         ("runner_defaults", profile.runner_defaults.model_dump(exclude_unset=True)),

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from collect.config import ResolvedModel
 from collect.providers.base import Provider, ask_keyless
 from collect.providers.chat_completions import ChatCompletions
+from collect.turns import Turns
 
-PROVIDERS: Mapping[str, Callable[[ResolvedModel, str | None], Provider]] = {
+PROVIDERS: Mapping[str, Callable[[ResolvedModel, str | None, Turns], Provider]] = {
     "ollama_openai": ChatCompletions,
     "openai_chat": ChatCompletions,
 }

@@ -29,6 +29,17 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request ready to be sent, as often as need be."""
+
+    request: Request
+    body: dict[str, JsonValue]
+    """What is sent, for the record."""
+    raw: bytes
+    """The same as JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool the model asked for through the API."""
 
@@ -96,11 +107,11 @@ class Reply:
 class Provider(Protocol):
     """One model behind one transport."""
 
-    async def ask(self, request: Request) -> Reply:
-        """Send one request and return what came of it; never raises for the other side."""
+    def prepare(self, request: Request) -> Prepared:
+        """Return a request ready to be sent; nothing is sent yet."""
 
-    def body(self, request: Request) -> dict[str, JsonValue]:
-        """Return the request's body, for the record."""
+    async def ask(self, prepared: Prepared) -> Reply:
+        """Send one request and return what came of it; never raises for the other side."""
 
     async def aclose(self) -> None:
         """Let go of connections."""

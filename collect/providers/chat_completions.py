@@ -7,156 +7,149 @@ when the first request byte is written, so waiting for a connection is not booke
 from __future__ import annotations
 
 import asyncio
-import time
+from collections.abc import Mapping
 from dataclasses import replace
 
-import httpx
 import orjson
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel
 from collect.config.loaded import as_json
-from collect.providers.base import Reply, Request
-from collect.providers.chat_read import (
-    ERROR_TEXT,
-    Watch,
-    read_body,
-    read_stream,
-    refusal,
-    whole_reply,
+from collect.providers.base import Prepared, Reply, Request
+from collect.providers.chat_read import END, ERROR_TEXT, read_answer
+from collect.transport import (
+    Exchange,
+    Target,
+    Transport,
+    WireError,
+    WireTransport,
+    needs_proxy,
 )
-from collect.providers.chat_reply import Malformed
-from collect.providers.sse import EventTooLarge
+from collect.turns import Turns
 from schemas.errors import ConfigError, Problem
 
-COMPLETE = frozenset({None, "empty_response", "output_truncated"})
-"""Outcomes of an exchange that the server finished: it has a duration."""
+MANY_CHUNKS = 2_000
+"""Pieces of an answer above which it is read beside the event loop, which others wait for."""
 
 STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
-
-FAILURES: dict[type[httpx.HTTPError], tuple[str, str]] = {
-    httpx.TimeoutException: ("timeout", "timeout"),
-    httpx.ConnectError: ("connection_error", "connect"),
-    httpx.RemoteProtocolError: ("stream_interrupted", "protocol"),
-    httpx.ReadError: ("stream_interrupted", "read"),
-    httpx.WriteError: ("connection_error", "write"),
-    httpx.CloseError: ("connection_error", "close"),
-    httpx.ProxyError: ("connection_error", "proxy"),
-    httpx.UnsupportedProtocol: ("connection_error", "protocol"),
-    httpx.LocalProtocolError: ("exception", "local_protocol"),
-    httpx.DecodingError: ("invalid_response", "encoding"),
-    httpx.TooManyRedirects: ("invalid_response", "redirect"),
-}
-"""httpx error to (failure_type, error_code); the nearest ancestor counts."""
 
 
 class ChatCompletions:
     """One model behind an OpenAI-compatible server."""
 
-    def __init__(self, model: ResolvedModel, api_key: str | None) -> None:
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+    def __init__(
+        self, model: ResolvedModel, api_key: str | None, turns: Turns | None = None
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            model: whom to ask, and where; its setting `transport` may ask for httpx, and a proxy
+                of the environment is reached through it too.
+            api_key: sent as a bearer token.
+            turns: in which finished answers are handed over.
+
+        Raises:
+            ConfigError: the address or the proxy that the environment names cannot be used.
+        """
+        headers = {
+            "Accept": "*/*",
+            "Accept-Encoding": "identity",
+            "User-Agent": "benchlake",
+            "Content-Type": "application/json",
+        }
         if api_key is not None:
             headers["Authorization"] = f"Bearer {api_key}"
-        limit = model.max_concurrency
         self._model = model
-        self._url = f"{model.base_url}/chat/completions"
         self._streams = True
-        try:
-            self._client = httpx.AsyncClient(
-                headers=headers,
-                timeout=None,  # one wall clock around the whole request, below  # noqa: S113
-                follow_redirects=False,  # a redirect would carry the key to another host
-                trust_env=not model.is_loopback,  # a proxy is no part of this machine
-                limits=httpx.Limits(max_connections=limit, max_keepalive_connections=limit),
-            )
-        except (ImportError, ValueError, httpx.InvalidURL) as exc:
-            what = f"the proxy that the environment names cannot be used: {exc}"
-            raise ConfigError([Problem(None, what)]) from exc
+        self._target = _target(f"{model.base_url}/chat/completions", headers)
+        wanted = model.settings.get("transport")
+        stock = wanted is not None and wanted.value == "httpx"
+        proxied = not model.is_loopback and needs_proxy(self._target.url)
+        self._transport = _stock(model) if stock or proxied else WireTransport(turns)
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._client.aclose()
+        await self._transport.aclose()
 
-    def body(self, request: Request) -> dict[str, JsonValue]:
+    def prepare(self, request: Request) -> Prepared:
         """Return the body as it is sent; settings left out are the server's to choose."""
-        stream = request.stream and self._streams
+        model = self._model
         body: dict[str, JsonValue] = {
-            "model": self._model.model,
+            "model": model.model,
             "messages": [as_json(message) for message in request.messages],
         }
-        sampling = {
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "max_tokens": request.max_tokens,
-            "seed": request.seed,
-            "reasoning_effort": self._model.thinking_level,
-        }
-        body |= {name: value for name, value in sampling.items() if value is not None}
-        body["stream"] = stream
+        settings = (
+            ("temperature", request.temperature),
+            ("top_p", request.top_p),
+            ("max_tokens", request.max_tokens),
+            ("seed", request.seed),
+            ("reasoning_effort", model.thinking_level),
+        )
+        body.update({name: value for name, value in settings if value is not None})
+        body["stream"] = stream = request.stream and self._streams
         if stream:
             body["stream_options"] = {"include_usage": True}
-        return body | dict(self._model.request_options)
+        body.update(model.request_options)
+        return Prepared(request, body, orjson.dumps(body))
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, prepared: Prepared) -> Reply:
         """Send one request; a server that refuses to stream is asked once more without."""
-        body = self.body(request)
-        reply = await self._ask(body, request.timeout_s)
-        if body["stream"] is True and _refuses_stream(reply):
+        if prepared.body["stream"] and not self._streams:
+            prepared = self.prepare(prepared.request)
+        reply = await self._ask(prepared)
+        if prepared.body["stream"] is True and _refuses_stream(reply):
             notes = (STREAM_REFUSED,) if self._streams else ()  # said by the first that finds out
             self._streams = False
-            reply = await self._ask(self.body(request), request.timeout_s)
+            reply = await self._ask(self.prepare(prepared.request))
             return replace(reply, notes=(*reply.notes, *notes))
         return reply
 
-    async def _ask(self, body: dict[str, JsonValue], timeout_s: float) -> Reply:
-        watch = Watch()
+    async def _ask(self, prepared: Prepared) -> Reply:
+        exchange = Exchange(END if prepared.body["stream"] else None)
+        timeout_s = prepared.request.timeout_s
+        failure = None
         try:
             async with asyncio.timeout(timeout_s):
-                reply = await self._exchange(orjson.dumps(body), watch)
+                await self._transport.post(self._target, prepared.raw, exchange)
         except TimeoutError:
             message = f"no complete answer within {timeout_s:g} s"
-            return Reply(accepted=watch.accepted).failed(
-                "timeout", error_code="timeout", error_message=message
-            )
-        except httpx.HTTPError as exc:
-            return _failure(exc, watch)
-        except httpx.InvalidURL as exc:
-            return Reply(accepted=False).failed("config_invalid", error_message=str(exc))
-        if reply.failure_type not in COMPLETE:
-            return reply
-        ended = watch.since_written(watch.ended or time.perf_counter())
-        return replace(reply, e2e_ms=ended, ttft_ms=watch.since_written(watch.first_token))
-
-    async def _exchange(self, body: bytes, watch: Watch) -> Reply:
-        async with self._client.stream(
-            "POST", self._url, content=body, extensions={"trace": watch.trace}
-        ) as response:
-            if not response.is_success:
-                return await refusal(response)
-            try:
-                content_type = response.headers.get("content-type", "").lower()
-                if content_type.startswith("text/event-stream"):
-                    reply = await read_stream(response, watch)
-                else:
-                    reply = whole_reply(orjson.loads(await read_body(response)))
-            except (Malformed, EventTooLarge, orjson.JSONDecodeError) as exc:
-                reply = Reply().failed("invalid_response", error_message=str(exc)[:ERROR_TEXT])
-            return replace(reply, http_status=reply.http_status or response.status_code)
+            failure = Reply(failure_type="timeout", error_code="timeout", error_message=message)
+        except WireError as exc:
+            failure = _failure(exc, exchange)
+        if len(exchange.chunks) > MANY_CHUNKS:
+            return await asyncio.to_thread(read_answer, exchange, failure)
+        return read_answer(exchange, failure)
 
 
-def _failure(exc: httpx.HTTPError, watch: Watch) -> Reply:
-    kind = next((known for known in type(exc).__mro__ if known in FAILURES), None)
-    if kind is None:
-        raise exc
-    failure_type, code = FAILURES[kind]
-    if failure_type == "stream_interrupted" and not watch.accepted:
+def _failure(exc: WireError, exchange: Exchange) -> Reply:
+    failure_type = exc.failure_type
+    if failure_type == "stream_interrupted" and not exchange.accepted:
         failure_type = "connection_error"
-    text = str(exc) or type(exc).__name__
-    return Reply(accepted=watch.accepted).failed(
-        failure_type, error_code=code, error_message=text[:ERROR_TEXT]
+    return Reply(
+        failure_type=failure_type, error_code=exc.code, error_message=str(exc)[:ERROR_TEXT]
     )
 
 
 def _refuses_stream(reply: Reply) -> bool:
     said = (reply.error_message or "").lower()
     return reply.failure_type in {"http_400", "http_422", "http_501"} and "stream" in said
+
+
+def _target(url: str, headers: Mapping[str, str]) -> Target:
+    try:
+        return Target.of(url, headers)
+    except ValueError as exc:
+        raise ConfigError([Problem(None, f"`{url}` cannot be asked: {exc}")]) from exc
+
+
+def _stock(model: ResolvedModel) -> Transport:
+    """Return httpx as it comes; a proxy is no part of this machine."""
+    from collect.transport.stock import StockTransport  # noqa: PLC0415 - rarely needed, slow to load
+
+    try:
+        return StockTransport(
+            max_connections=model.max_concurrency, trust_env=not model.is_loopback
+        )
+    except (ImportError, ValueError) as exc:
+        what = f"the proxy that the environment names cannot be used: {exc}"
+        raise ConfigError([Problem(None, what)]) from exc

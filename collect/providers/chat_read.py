@@ -1,154 +1,155 @@
-"""Reads the HTTP answer of a chat completion: whole, streamed, or refused.
+"""Reads the answer of a chat completion after it arrived: whole, streamed, refused or cut short.
 
-Raises what the connection raises and `Malformed` for what is no answer; the provider turns both
-into failures.
+One plain function over an `Exchange`: nothing waits here, and no task is woken for a token. The
+times come from the stamps that the transport took.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 import time
-from collections.abc import AsyncIterator
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import httpx
 import orjson
 
 from collect.providers.base import Reply
+from collect.providers.chat_delta import DeltaShape
 from collect.providers.chat_reply import ChatAnswer, Malformed, error_of
-from collect.providers.sse import EventReader
+from collect.providers.sse import END_MARKER, events
+from collect.transport import Exchange
 
-MAX_BODY = 32_000_000
-"""Bytes of an answer; more is not an answer."""
+END = re.compile(rb'\ndata: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
+"""What ends a stream: its end marker, or an error event, after which nothing useful comes."""
+
+NO_END = "no_end_marker"
+"""The code of a stream that just stopped."""
 
 ERROR_TEXT = 2_000
 """Characters kept of an error page."""
 
-AFTER_THE_END_S = 0.05
-"""How long a server may take to close a stream whose end marker has arrived."""
+ERROR_BODY = 1_000_000
+"""Bytes of an error page that are looked at."""
 
 
-class Watch:
-    """Stamps of one request, on the monotonic clock, in seconds."""
+def read_answer(exchange: Exchange, failure: Reply | None = None) -> Reply:
+    """Return what an exchange brought, with its times; what arrived before a failure is kept.
 
-    def __init__(self) -> None:
-        self.written: float | None = None
-        self.accepted = False
-        self.first_token: float | None = None
-        self.ended: float | None = None
-
-    async def trace(self, event: str, _info: object) -> None:
-        """Take the moments that the connection reports."""
-        if event.endswith("send_request_headers.started"):
-            self.written = time.perf_counter()
-        elif event.endswith("send_request_body.complete"):
-            self.accepted = True
-
-    def since_written(self, moment: float | None) -> int | None:
-        """Return whole milliseconds from the first request byte to `moment`."""
-        if moment is None or self.written is None:
-            return None
-        return round((moment - self.written) * 1000)
-
-
-def whole_reply(data: Any) -> Reply:
-    """Return an answer that is one object; some servers send an error with status 200."""
-    code, text = error_of(data)
-    if code is not None or text is not None:
-        is_http = code is not None and re.fullmatch(r"[45]\d\d", code)
-        failure_type = f"http_{code}" if is_http else "invalid_response"
-        message = (text or "an error without words")[:ERROR_TEXT]
-        return Reply().failed(failure_type, error_code=code, error_message=message)
-    answer = ChatAnswer()
-    answer.add(data, whole=True)
-    return answer.reply()
-
-
-async def read_body(response: httpx.Response, limit: int = MAX_BODY) -> bytes:
-    """Return the whole body.
-
-    Raises:
-        Malformed: it is larger than `limit` bytes.
+    Args:
+        exchange: what passed over the wire.
+        failure: why the exchange broke off, if it did. A status that refuses, and a stream that
+            was wrong before it broke off, say more and come first.
     """
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > limit:
-            message = f"the answer is larger than {limit:,} bytes"
-            raise Malformed(message)
-    return bytes(body)
+    status = exchange.status
+    if status and not 200 <= status <= 299:
+        return _refusal(exchange)
+    is_stream = exchange.header(b"content-type").lower().startswith("text/event-stream")
+    if failure is None or exchange.complete:  # a time-out in the very moment costs nothing
+        return _read_stream(exchange) if is_stream else _read_whole(exchange)
+    partial = Reply()
+    if is_stream and failure.failure_type != "invalid_response":
+        partial = _read_stream(exchange)
+    if partial.failure_type is None or partial.error_code == NO_END:
+        partial = partial.failed(
+            failure.failure_type or "exception",
+            error_code=failure.error_code,
+            error_message=failure.error_message,
+        )
+    return replace(partial, http_status=status or None, accepted=exchange.accepted)
 
 
-async def read_stream(response: httpx.Response, watch: Watch) -> Reply:
+def _since_written(exchange: Exchange, moment: float | None) -> int | None:
+    """Return whole milliseconds from the first request byte to `moment`."""
+    if moment is None or exchange.written is None:
+        return None
+    return round((moment - exchange.written) * 1000)
+
+
+def _read_whole(exchange: Exchange) -> Reply:
+    """Return an answer that is one object; some servers send an error with status 200."""
+    status = exchange.status
+    try:
+        data = orjson.loads(exchange.body())
+        code, text = error_of(data)
+        if code is None and text is None:
+            answer = ChatAnswer()
+            answer.add(data, whole=True)
+            took = _since_written(exchange, exchange.last_byte)
+            return answer.reply(http_status=status, e2e_ms=took)
+    except (Malformed, orjson.JSONDecodeError) as exc:
+        message = str(exc)[:ERROR_TEXT]
+        return Reply(http_status=status).failed("invalid_response", error_message=message)
+    is_http = code is not None and re.fullmatch(r"[45]\d\d", code)
+    failure_type = f"http_{code}" if is_http else "invalid_response"
+    message = (text or "an error without words")[:ERROR_TEXT]
+    return Reply(http_status=status).failed(failure_type, error_code=code, error_message=message)
+
+
+def _read_stream(exchange: Exchange) -> Reply:
     """Read a stream to its end marker; without one the answer cannot be trusted (A5)."""
-    answer, events, size = ChatAnswer(), EventReader(), 0
-    chunks = response.aiter_bytes()
-    async for chunk in chunks:
-        arrived = time.perf_counter()
-        size += len(chunk)
-        if size > MAX_BODY:
-            message = f"the stream is larger than {MAX_BODY:,} bytes"
-            raise Malformed(message)
-        for event in events.feed(chunk):
-            if event == b"[DONE]":
-                watch.ended = arrived
-                await _drain(chunks)
-                return answer.reply()
-            data = orjson.loads(event)
-            code, text = error_of(data)
-            if text is not None or code is not None:
-                return answer.reply().failed(
-                    "stream_interrupted", error_code=code or "error_event", error_message=text
+    answer, shape, first_token = ChatAnswer(), DeltaShape(), None
+    status = exchange.status
+    try:
+        for event, end in events(exchange.body()):
+            if (text := shape.text_of(event)) is not None:
+                has_content = answer.more(shape.name, text)
+            elif event == END_MARKER:
+                return answer.reply(
+                    http_status=status,
+                    e2e_ms=_since_written(exchange, exchange.last_byte),
+                    ttft_ms=_since_written(exchange, first_token),
                 )
-            if answer.add(data, whole=False) and watch.first_token is None:
-                watch.first_token = arrived
-    if events.rest() == b"[DONE]":
-        return answer.reply()
-    return answer.reply().failed(
+            else:
+                data = orjson.loads(event)
+                if b'"error"' in event and (failure := _error_event(data)):
+                    return answer.reply(http_status=status).failed(**failure)
+                has_content = answer.add(data, whole=False)
+                shape.learn(event, data)
+            if has_content and first_token is None:
+                first_token = exchange.moment_of(end)
+    except (Malformed, orjson.JSONDecodeError) as exc:
+        message = str(exc)[:ERROR_TEXT]
+        return answer.reply(http_status=status).failed("invalid_response", error_message=message)
+    return answer.reply(http_status=status).failed(
         "stream_interrupted",
-        error_code="no_end_marker",
+        error_code=NO_END,
         error_message="the stream ended without its end marker",
     )
 
 
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read what follows the end marker, so that the connection can be used again; it may fail."""
-    with contextlib.suppress(TimeoutError, httpx.HTTPError):
-        async with asyncio.timeout(AFTER_THE_END_S):
-            async for _ in chunks:
-                pass
-
-
-async def refusal(response: httpx.Response) -> Reply:
-    """Turn an HTTP error into a reply, with the server's own words."""
-    try:
-        raw = await read_body(response, limit=1_000_000)
-    except (Malformed, httpx.HTTPError):
-        raw = b""
-    data: Any = None
-    try:
-        data = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        data = None
+def _error_event(data: Any) -> dict[str, Any] | None:
+    """Return the failure that an event of the stream tells of, if it does."""
     code, text = error_of(data)
-    status = response.status_code
+    if code is None and text is None:
+        return None
+    return {
+        "failure_type": "stream_interrupted",
+        "error_code": code or "error_event",
+        "error_message": (text or "an error without words")[:ERROR_TEXT],
+    }
+
+
+def _refusal(exchange: Exchange) -> Reply:
+    """Turn an HTTP error into a reply, with the server's own words."""
+    raw = exchange.body() if exchange.size <= ERROR_BODY else b""
+    try:
+        code, text = error_of(orjson.loads(raw))
+    except orjson.JSONDecodeError:
+        code, text = None, None
+    status = exchange.status
     known = 100 <= status <= 599
     return Reply(
         http_status=status if known else None,
         failure_type=f"http_{status}" if known else "invalid_response",
         error_code=code,
         error_message=(text or raw.decode(errors="replace"))[:ERROR_TEXT] or None,
-        retry_after_s=_retry_after(response.headers.get("retry-after")),
+        retry_after_s=_retry_after(exchange.header(b"retry-after")),
     )
 
 
-def _retry_after(value: str | None) -> float | None:
+def _retry_after(value: str) -> float | None:
     """Return the seconds a server asks us to wait: a number or an HTTP date."""
-    if value is None:
-        return None
     try:
         seconds = float(value)
     except ValueError:

@@ -38,10 +38,10 @@ def _count(data: Any, name: str) -> int | None:
 
 def text_of(content: Any) -> str:
     """Return a message's content as text; a list of parts is joined."""
-    if content is None:
-        return ""
     if isinstance(content, str):
         return content
+    if content is None:
+        return ""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str))
@@ -82,11 +82,12 @@ class ChatAnswer:
         if not isinstance(data, dict):
             message = "not a JSON object"
             raise Malformed(message)
-        self._model = _text(data, "model") or self._model
-        self._provider = _text(data, "provider") or self._provider
-        if data.get("usage") is not None:
-            self._usage = usage_of(data["usage"])
-        choices = data.get("choices")
+        get = data.get
+        self._model = _text(get("model")) or self._model
+        self._provider = _text(get("provider")) or self._provider
+        if (usage := get("usage")) is not None:
+            self._usage = usage_of(usage)
+        choices = get("choices")
         if not isinstance(choices, list) or (whole and not choices):
             message = "no choices"
             raise Malformed(message)
@@ -99,19 +100,31 @@ class ChatAnswer:
         if not isinstance(inner, dict):
             message = "a choice without a message"
             raise Malformed(message)
-        self._finish_reason = _text(choice, "finish_reason") or self._finish_reason
+        self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
         return self._message(inner)
 
     def _message(self, message: dict[str, Any]) -> bool:
-        text = text_of(message.get("content"))
-        reasoning = message.get("reasoning_content") or message.get("reasoning")
+        get = message.get
+        text = text_of(get("content"))
+        if text:
+            self._text.append(text)
+        reasoning = get("reasoning_content") or get("reasoning")
         if isinstance(reasoning, str):
             self._reasoning.append(reasoning)
-        self._text.append(text)
-        calls = message.get("tool_calls")
+        calls = get("tool_calls")
+        if not calls:
+            return bool(text)
         for number, call in enumerate(calls if isinstance(calls, list) else []):
             self._call(call, number)
-        return bool(text) or bool(calls)
+        return True
+
+    def more(self, name: str, text: str) -> bool:
+        """Take one more piece of the field `name`; return whether it brought content."""
+        if name == "content":
+            self._text.append(text)
+            return bool(text)
+        self._reasoning.append(text)
+        return False
 
     def _call(self, call: Any, number: int) -> None:
         function = call.get("function") if isinstance(call, dict) else None
@@ -121,11 +134,17 @@ class ChatAnswer:
         slot = self._calls.setdefault(
             index if isinstance(index, int) else number, {"id": "", "name": "", "arguments": ""}
         )
-        slot["id"] = _text(call, "id") or slot["id"]
-        slot["name"] += _text(function, "name") or ""
-        slot["arguments"] += _text(function, "arguments") or ""
+        slot["id"] = _text(call.get("id")) or slot["id"]
+        slot["name"] += _text(function.get("name")) or ""
+        slot["arguments"] += _text(function.get("arguments")) or ""
 
-    def reply(self) -> Reply:
+    def reply(
+        self,
+        *,
+        http_status: int | None = None,
+        e2e_ms: int | None = None,
+        ttft_ms: int | None = None,
+    ) -> Reply:
         """Return the answer; cut short or without text it is a failure of the model."""
         calls = tuple(
             ToolCall(call["id"], call["name"], call["arguments"])
@@ -140,6 +159,9 @@ class ChatAnswer:
             served_model=self._model,
             served_provider=self._provider,
             usage=self._usage,
+            http_status=http_status,
+            e2e_ms=e2e_ms,
+            ttft_ms=ttft_ms,
         )
         if self._finish_reason == "length":
             message = "the answer was cut off at max_tokens or at the end of the context"
@@ -149,6 +171,5 @@ class ChatAnswer:
         return reply.failed("empty_response", error_message="the answer holds no text")
 
 
-def _text(data: dict[str, Any], name: str) -> str | None:
-    value = data.get(name)
+def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None

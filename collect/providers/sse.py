@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-MAX_BUFFER = 8_000_000
-"""Bytes of one event; a server that sends more without a line end is broken."""
+from collections.abc import Iterator
+
+END_MARKER = b"[DONE]"
+"""The data of the event that ends a stream of a chat completion."""
 
 
-class EventTooLarge(ValueError):
-    """One event is larger than any answer."""
+def events(raw: bytes) -> Iterator[tuple[bytes, int]]:
+    """Yield the data of every event in `raw` and the offset at which the event was complete.
 
-
-class EventReader:
-    """Collects chunks as they arrive, wherever they were cut."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-        self._data: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the data of every event that this chunk completes.
-
-        Raises:
-            EventTooLarge: an event grew beyond `MAX_BUFFER` bytes.
-        """
-        self._buffer += chunk
-        lines: list[bytearray] = []
-        if b"\n" in chunk:
-            *lines, self._buffer = self._buffer.split(b"\n")
-        found = [self._line(bytes(line.removesuffix(b"\r"))) for line in lines]
-        if len(self._buffer) + sum(map(len, self._data)) > MAX_BUFFER:
-            message = f"one event is larger than {MAX_BUFFER:,} bytes"
-            raise EventTooLarge(message)
-        return [event for event in found if event is not None]
-
-    def _line(self, line: bytes) -> bytes | None:
-        if not line:
-            event, self._data = b"\n".join(self._data), []
-            return event or None
+    An event without its closing blank line is torn and left out; only an end marker is taken so,
+    since some servers end there.
+    """
+    data: list[bytes] = []
+    offset = 0
+    for line in raw.split(b"\n"):
+        offset += len(line) + 1
         if line.startswith(b"data:"):
-            self._data.append(line[5:].removeprefix(b" "))
-        return None
+            data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+        elif (not line or line == b"\r") and data:
+            if event := _joined(data):
+                yield event, offset
+            data = []
+    if data and _joined(data) == END_MARKER:
+        yield END_MARKER, len(raw)
 
-    def rest(self) -> bytes | None:
-        """Return an event that lacked its closing blank line when the stream ended."""
-        if self._buffer:
-            self._line(bytes(self._buffer))
-            self._buffer.clear()
-        return self._line(b"")
+
+def _joined(data: list[bytes]) -> bytes:
+    if len(data) == 1:
+        return data[0].removesuffix(b"\r")
+    return b"\n".join([line.removesuffix(b"\r") for line in data])

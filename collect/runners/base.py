@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from collect.config import LoadedCase
+from collect.gate import Place
 from collect.providers.base import Reply
-from schemas.artifact import (
-    FinalOutputEvent,
-    MessageEvent,
-    RunnerEvent,
-    ToolCallEvent,
-    TraceEvent,
-)
 from schemas.case import Role
 from schemas.trial import PlannedTrial
+
+TraceObject = dict[str, JsonValue]
+"""One event of `schemas.artifact.TraceEvent`, as the JSON object it becomes."""
 
 
 def now_ms() -> int:
@@ -26,46 +23,38 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-@dataclass
 class Trace:
-    """The events of a trial in the order they happened."""
+    """The events of a trial in the order they happened, in the shape of `schemas.artifact`.
 
-    events: list[TraceEvent] = field(default_factory=list)
+    Plain objects: a run makes thousands a second, and each is checked when it is read.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[TraceObject] = []
+
+    def _note(self, event_type: str, **fields: JsonValue) -> None:
+        stamp: TraceObject = {
+            "sequence": len(self.events),
+            "at_ms": now_ms(),
+            "event_type": event_type,
+        }
+        self.events.append(stamp | fields)
 
     def message(self, role: Role, content: str, name: str | None = None) -> None:
         """Note a message that was sent or received."""
-        self.events.append(
-            MessageEvent(
-                sequence=len(self.events),
-                at_ms=now_ms(),
-                role=role,
-                content=content,
-                name=name,
-            )
-        )
+        self._note("message", role=role, content=content, name=name)
 
     def tool_call(self, call_id: str, name: str, arguments: str) -> None:
         """Note a tool the model asked for."""
-        event = ToolCallEvent(
-            sequence=len(self.events),
-            at_ms=now_ms(),
-            call_id=call_id,
-            tool_name=name,
-            raw_arguments=arguments,
-        )
-        self.events.append(event)
+        self._note("tool_call", call_id=call_id, tool_name=name, raw_arguments=arguments)
 
     def runner(self, name: str, **detail: JsonValue) -> None:
         """Note what the runner did."""
-        self.events.append(
-            RunnerEvent(sequence=len(self.events), at_ms=now_ms(), name=name, detail=detail)
-        )
+        self._note("runner", name=name, detail=detail)
 
     def final_output(self, content: str) -> None:
         """Note the text the trial is judged by."""
-        self.events.append(
-            FinalOutputEvent(sequence=len(self.events), at_ms=now_ms(), content=content)
-        )
+        self._note("final_output", content=content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +69,24 @@ class Execution:
     ended_at_ms: int
     wall_ms: int
     request: dict[str, JsonValue]
-    trace: tuple[TraceEvent, ...]
+    trace: list[TraceObject]
     clock_late_ms: int | None = None
 
 
 class Runner(Protocol):
     """Executes trials of one model."""
 
-    async def run(self, trial: PlannedTrial, case: LoadedCase) -> Execution:
-        """Execute one trial; whatever the other side does is in what is returned."""
+    async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
+        """Execute one trial; whatever the other side does is in what is returned.
+
+        Args:
+            trial: the planned trial.
+            case: its case.
+            place: held by the trial; given up while it waits before a retry.
+        """
+
+    async def warm_up(self) -> Reply:
+        """Make one request whose answer is not counted, so that the first trial is like others."""
 
     async def aclose(self) -> None:
         """Let go of what the runner holds."""
@@ -99,4 +97,4 @@ def not_asked(trial: PlannedTrial, case: LoadedCase, reply: Reply) -> Execution:
     now = now_ms()
     trace = Trace()
     trace.runner("not_asked", reason=reply.error_message)
-    return Execution(trial, case, reply, 0, now, now, 0, {}, tuple(trace.events))
+    return Execution(trial, case, reply, 0, now, now, 0, {}, trace.events)

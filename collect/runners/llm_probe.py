@@ -9,20 +9,27 @@ from collections.abc import Callable
 from pydantic import JsonValue
 
 from collect.config import LoadedCase, ResolvedModel
+from collect.config.loaded import WireMessage
 from collect.fingerprint import seed_of
+from collect.gate import Place
 from collect.lateness import LoopClock
 from collect.limits import with_retries
 from collect.providers import PROVIDERS, ask_keyless
 from collect.providers.base import Reply, Request
 from collect.runners.base import Execution, Trace, not_asked, now_ms
+from collect.turns import Turns
 from schemas.errors import ConfigError, Problem
 from schemas.trial import PlannedTrial
+
+WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
+WARM_UP_TIMEOUT_S = 600.0
+"""Loading a large model from a slow disk takes minutes."""
 
 
 class LlmProbe:
     """Asks one model; holds its connections for the whole run."""
 
-    def __init__(self, model: ResolvedModel, clock: LoopClock) -> None:
+    def __init__(self, model: ResolvedModel, clock: LoopClock, turns: Turns) -> None:
         key = (os.environ.get(model.api_key_env) or "").strip() if model.api_key_env else ""
         if not (key.isascii() and key.isprintable()) or " " in key:
             what = f"environment variable {model.api_key_env} holds characters that no key has"
@@ -30,28 +37,27 @@ class LlmProbe:
         self._model = model
         self._clock = clock
         self._missing_key = model.key_required and not key
-        self._provider = PROVIDERS[model.provider](model, key or None)
+        self._provider = PROVIDERS[model.provider](model, key or None, turns)
 
     async def aclose(self) -> None:
         """Close the provider's connections."""
         await self._provider.aclose()
 
-    async def run(self, trial: PlannedTrial, case: LoadedCase) -> Execution:
+    async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
         """Send the case's messages and return what came back."""
         if self._missing_key and self._model.api_key_env:
             return not_asked(trial, case, ask_keyless(self._model.api_key_env))
         trace = Trace()
         for message in case.messages:
             trace.message(message["role"], message["content"], message.get("name"))
-        request = self._request(trial, case)
-        body = self._provider.body(request)
+        prepared = self._provider.prepare(self._request(trial, case))
         started_at_ms, began = now_ms(), time.perf_counter()
         reply, attempts = await with_retries(
-            lambda: self._provider.ask(request), self._retries(case), _noting(trace)
+            lambda: self._provider.ask(prepared), place, self._retries(case), _noting(trace)
         )
         ended_at_ms, wall = now_ms(), time.perf_counter() - began
         _finish(trace, reply)
-        body.pop("messages", None)  # they are the trace's first events
+        body = prepared.body
         return Execution(
             trial=trial,
             case=case,
@@ -60,10 +66,20 @@ class LlmProbe:
             started_at_ms=started_at_ms,
             ended_at_ms=max(started_at_ms, ended_at_ms),
             wall_ms=round(wall * 1000),
-            request=body,
-            trace=tuple(trace.events),
+            # the messages are the trace's first events
+            request={name: value for name, value in body.items() if name != "messages"},
+            trace=trace.events,
             clock_late_ms=self._clock.worst_since(began),
         )
+
+    async def warm_up(self) -> Reply:
+        """Ask for one token, so that the server has loaded the model before the first trial."""
+        if self._missing_key and self._model.api_key_env:
+            return ask_keyless(self._model.api_key_env)
+        hello = Request(
+            messages=(WARM_UP_MESSAGE,), timeout_s=WARM_UP_TIMEOUT_S, stream=False, max_tokens=1
+        )
+        return await self._provider.ask(self._provider.prepare(hello))
 
     def _retries(self, case: LoadedCase) -> int:
         retries = self._model.setting("retries", case)

@@ -8,8 +8,10 @@ import pytest
 
 from collect.config.loaded import ResolvedModel
 from collect.providers.base import Request
-from collect.providers.chat_completions import FAILURES, ChatCompletions
+from collect.providers.chat_completions import ChatCompletions
+from collect.transport.stock import FAILURES
 from schemas.failures import classify
+from schemas.run_config import EffectiveSetting
 
 MESSAGES = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."})
 
@@ -40,7 +42,7 @@ def ask(base_url, *, key=None, times=1, stream=True, timeout_s=5.0, settings=(),
         try:
             for _ in range(times):
                 request = Request(MESSAGES, timeout_s, stream, **dict(settings))
-                reply = await provider.ask(request)
+                reply = await provider.ask(provider.prepare(request))
             return reply
         finally:
             await provider.aclose()
@@ -162,10 +164,13 @@ def test_waiting_for_a_connection_is_not_booked_to_the_model(endpoint, answers):
     endpoint.script = script
 
     async def three_at_once():
-        provider = ChatCompletions(model(endpoint.base_url, max_concurrency=1), None)
+        httpx_itself = {"transport": EffectiveSetting(value="httpx", origin="runner_defaults")}
+        only_one = model(endpoint.base_url, max_concurrency=1, settings=httpx_itself)
+        provider = ChatCompletions(only_one, None)
         began = time.perf_counter()
         request = Request(MESSAGES, 5.0, stream=True)
-        replies = await asyncio.gather(*(provider.ask(request) for _ in range(3)))
+        prepared = provider.prepare(request)
+        replies = await asyncio.gather(*(provider.ask(prepared) for _ in range(3)))
         took = time.perf_counter() - began
         await provider.aclose()
         return replies, took
@@ -385,7 +390,8 @@ def test_every_request_in_flight_is_asked_again_when_streaming_is_refused(endpoi
     async def three_at_once():
         provider = ChatCompletions(model(endpoint.base_url, max_concurrency=3), None)
         request = Request(MESSAGES, 5.0, stream=True)
-        replies = await asyncio.gather(*(provider.ask(request) for _ in range(3)))
+        prepared = provider.prepare(request)
+        replies = await asyncio.gather(*(provider.ask(prepared) for _ in range(3)))
         await provider.aclose()
         return replies
 

@@ -92,8 +92,7 @@ def checked(*fields):
 )
 def test_checks_join_the_verdict(project, endpoint, tmp_path, validator, checks, passed):
     """Through a whole run: the conjunction of the validator and all checks (decision A9)."""
-    from collect.pipeline import run
-    from tests.collect.test_run import Made, Quiet
+    from tests.collect.test_run import Made, Quiet, run_in
 
     fields = {"deterministic_checks": checked(*checks)}
     if validator:
@@ -103,7 +102,7 @@ def test_checks_join_the_verdict(project, endpoint, tmp_path, validator, checks,
     project.model(base_url=endpoint.base_url)
     run_dir = tmp_path / "runs" / "r"
 
-    made = Made(run_dir, run(project.load(), run_dir, Quiet()), [])
+    made = Made(run_dir, run_in(run_dir, project.load(), Quiet()), [])
 
     (line,) = made.results()
     assert line["passed"] is passed
@@ -116,8 +115,7 @@ def test_checks_join_the_verdict(project, endpoint, tmp_path, validator, checks,
 
 
 def test_a_trial_the_model_never_saw_is_not_checked(project, endpoint, tmp_path):
-    from collect.pipeline import run
-    from tests.collect.test_run import Made, Quiet
+    from tests.collect.test_run import Made, Quiet, run_in
 
     project.case(deterministic_checks=checked(PASS))
     project.profile(runner_defaults={"retries": 0})
@@ -125,7 +123,7 @@ def test_a_trial_the_model_never_saw_is_not_checked(project, endpoint, tmp_path)
     endpoint.script = lambda wire, request: wire.answer({"error": "x"}, status=503)
     run_dir = tmp_path / "runs" / "r"
 
-    (line,) = Made(run_dir, run(project.load(), run_dir, Quiet()), []).results()
+    (line,) = Made(run_dir, run_in(run_dir, project.load(), Quiet()), []).results()
 
     assert (line["checks"], line["passed"]) == ([], None)
 

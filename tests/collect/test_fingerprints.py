@@ -143,6 +143,9 @@ PLAIN = {
     "ModelConfig.primary_params": (
         put("model", primary_params={"reasoning": {"effort": "low"}}), SETTINGS_ONLY),
     "ModelConfig.max_concurrency": (put("model", max_concurrency=1), NOTHING),
+    "ModelConfig.requests_per_minute": (put("model", requests_per_minute=60), NOTHING),
+    "ModelConfig.warmup": (put("model", warmup=2), NOTHING),
+    "ModelConfig.exclusive": (put("model", exclusive=True), NOTHING),
     "ModelConfig.request_options": (put("model", request_options={"a": 1}), SETTINGS_ONLY),
     "a setting on the model": (put("model", top_p=0.25), SETTINGS_ONLY),
     # every setting

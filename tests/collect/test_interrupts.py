@@ -10,6 +10,8 @@ import time
 import psutil
 import pytest
 
+from tests.kept import Kept, assert_fits_together, collect
+
 RUN = [sys.executable, "-P", "-m", "collect", "run", "--suite", "s", "--run-profile", "p"]
 
 
@@ -62,6 +64,15 @@ def mirrors(run_dir):
     ]
 
 
+def assert_completed(run_dir, n_before):
+    """Go on with the run, from anywhere, and check that nothing is asked twice."""
+    done = collect(run_dir, "run", "--resume", "r", "--runs", run_dir.parent)
+    assert done.returncode == 0, done.stderr
+    kept = assert_fits_together(run_dir)
+    assert len(kept.results()) == len(kept.counted()) == 40 > n_before
+    assert all(row["success"] for row in kept.results())
+
+
 def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run):
     process, run_dir = slow_run
 
@@ -78,6 +89,8 @@ def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run):
     (group,) = json.loads((run_dir / "summary.json").read_text())["models"]
     assert (group["n_planned"], group["n_total"]) == (40, len(results))
     assert mirrors(run_dir) == []
+    assert f"again: collect run --resume r --runs {run_dir.parent}\n" in out
+    assert_completed(run_dir, n_before=len(results))
 
 
 def test_a_second_ctrl_c_ends_at_once(slow_run, endpoint):
@@ -96,6 +109,8 @@ def test_a_second_ctrl_c_ends_at_once(slow_run, endpoint):
     assert "Traceback" not in err
     assert time.monotonic() - began < 10, "the grace of the first Ctrl-C was not waited for"
     assert (run_dir / "summary.json").exists()
+    endpoint.delay = 0
+    assert_completed(run_dir, n_before=len(Kept(run_dir).results()))
 
 
 def test_after_kill_9_the_child_seals_what_was_written_and_goes(slow_run):
@@ -131,7 +146,7 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_no_torn_line(project, endp
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert "results.jsonl cannot be written: File too large" in done.stderr
-    assert f"analyze summarize {run_dir}" in done.stderr
+    assert f"collect run --resume r --runs {tmp_path / 'runs'}` completes it" in done.stderr
     assert (run_dir / "results.jsonl").read_bytes().endswith(b"}\n")
     assert 10 < len(written(run_dir)) < 60
     (group,) = json.loads((run_dir / "summary.json").read_text())["models"]

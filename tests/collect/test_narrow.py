@@ -4,7 +4,8 @@ import pytest
 
 from collect.narrow import narrow, parse_shard
 from collect.plan import make_plan
-from collect.start import start
+from collect.run import Options
+from collect.start import Wish, start
 from schemas.errors import ConfigError
 from schemas.run_config import Narrowed, RunConfig
 
@@ -81,10 +82,8 @@ def test_a_trial_keeps_its_number_and_fingerprint_in_a_shard(inputs):
 
 
 def config_of(project, endpoint, tmp_path, run_id, labels=(), **flags):
-    start(
-        narrow(project.load(), Narrowed(**flags)),
-        tmp_path / "runs", run_id, as_json=True, again="", labels=labels,
-    )  # fmt: skip
+    wish = Wish(tmp_path / "runs", run_id, as_json=True, options=Options(labels=labels))
+    start(narrow(project.load(), Narrowed(**flags)), wish)
     path = tmp_path / "runs" / run_id / "config.json"
     return RunConfig.model_validate_json(path.read_bytes())
 

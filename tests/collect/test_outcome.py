@@ -13,7 +13,7 @@ from collect.tools import tool_use
 from schemas.failures import FAILURES, classify
 from schemas.trial import FingerprintParts, PlannedTrial
 
-HASH = "0" * 64
+HASH, PART = "0" * 64, "0" * 16
 
 
 def execution(reply, is_scorable=True, **fields):
@@ -21,13 +21,13 @@ def execution(reply, is_scorable=True, **fields):
         run_id="r", suite_id="s", model_id="m", case_id="c", repetition=1, trial_no=0,
         runner_type="llm_probe", provider="openai_chat", model="real-m", thinking_level=None,
         prompt_id="P0", prompt_name="name", case_hash=HASH, run_fingerprint=HASH,
-        fingerprint_parts=FingerprintParts(case=HASH, settings=HASH, endpoint=HASH, harness=HASH),
+        fingerprint_parts=FingerprintParts(case=PART, settings=PART, endpoint=PART, harness=PART),
         validator_type="exact", is_scorable=is_scorable, expected_tools=("ls",), tags=("t",),
     )  # fmt: skip
     case = LoadedCase("c", "P0", "name", (), None, ("ls",), ("t",))
     trace = Trace()
     trace.final_output(reply.text)
-    return Execution(trial, case, reply, 1, 10, 20, 9, {}, tuple(trace.events), **fields)
+    return Execution(trial, case, reply, 1, 10, 20, 9, {}, trace.events, **fields)
 
 
 def result(reply, verdict=NO_VERDICT, tools=NO_TOOLS, **fields):
@@ -150,7 +150,7 @@ def test_a_long_answer_is_cut_in_the_line_and_whole_in_the_artifact():
 
     assert len(line.raw_output.encode()) == 65_536
     assert line.raw_output_truncated
-    assert artifact_of(done).trace[-1].content == text
+    assert artifact_of(done)["trace"][-1]["content"] == text
 
 
 @pytest.mark.parametrize("failure_type", [None, "empty_response", "http_500"])

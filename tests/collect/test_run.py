@@ -10,13 +10,18 @@ import pytest
 import zstandard
 
 from collect.execute import GIVE_UP_AFTER
-from collect.pipeline import run
+from collect.log import RunLog
 from collect.providers.chat_completions import ChatCompletions
+from collect.run import NO_OPTIONS, run
 from schemas.artifact import Artifact
 from schemas.errors import ConfigError, RunExists
 from schemas.lake import live_files
 from schemas.result import Result
 from schemas.summary import RunSummary
+
+
+def run_in(run_dir, inputs, screen, options=NO_OPTIONS):
+    return run(inputs, lambda: RunLog.create(run_dir), screen, options)
 
 
 class Quiet:
@@ -25,7 +30,7 @@ class Quiet:
     def __init__(self):
         self.notes = []
 
-    def begin(self, run_dir, planned): ...
+    def begin(self, run_dir, planned, done): ...
 
     def result(self, result): ...
 
@@ -68,7 +73,7 @@ def make(project, endpoint, tmp_path):
             project.suite(models=models)
         screen = Quiet()
         run_dir = tmp_path / "runs" / run_id
-        report = run(project.load(), run_dir, screen)
+        report = run_in(run_dir, project.load(), screen)
         return Made(run_dir, report, screen.notes)
 
     return make_run
@@ -82,8 +87,8 @@ def test_a_run_leaves_every_file_of_the_house(project, make):
 
     names = {path.name for path in made.dir.iterdir() if not path.name.startswith(".")}
     assert names == {
-        "config.json", "inventory.json", "plan.jsonl", "results.jsonl", "artifacts", "run.log",
-        "summary.json", "summary.md",
+        "config.json", "inventory.json", "cases.jsonl.zst", "plan.jsonl", "results.jsonl",
+        "artifacts", "run.log", "summary.json", "summary.md",
         "resources_ollama_openai__r__none_before.txt", "resources_ollama_openai__r__none_after.txt",
     }  # fmt: skip
     assert made.report.exit_code == 0
@@ -262,7 +267,7 @@ def test_an_error_no_retry_mends_stops_that_model_only(project, make, endpoint, 
     endpoint.script = script
     models = [
         {"model_id": name, "provider": "ollama_openai", "base_url": endpoint.base_url,
-         "requested_model": name} for name in ("bad", "good")
+         "requested_model": name, "warmup": 0} for name in ("bad", "good")
     ]  # fmt: skip
 
     made = make(models=models)
@@ -335,7 +340,12 @@ def test_models_on_this_machine_run_one_after_another(project, make, endpoint):
     project.case("b")
     project.profile(execution_policy={"max_concurrency": 4})
     models = [
-        {"model_id": name, "provider": "ollama_openai", "base_url": endpoint.base_url}
+        {
+            "model_id": name,
+            "provider": "ollama_openai",
+            "base_url": endpoint.base_url,
+            "warmup": 0,
+        }
         for name in ("m1", "m2")
     ]
 

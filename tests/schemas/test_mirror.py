@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -122,6 +123,14 @@ def test_a_torn_tail_waits_for_its_end(run_dir, lake):
         ('{"record_type": "sample"}', "record_type 'sample' is unknown"),
         (result_line(1, e2e_ms=1.5), "`e2e_ms`"),
         (result_line(1, model_id=None), "`model_id`"),
+        (result_line(1, success=1), "`success`"),
+        (result_line(1, tool_calls="ls"), "`tool_calls`"),
+        (result_line(1, attempt_count=-1), "`attempt_count`"),
+        (result_line(1, cost_usd=float("nan")), "not a JSON object"),
+        (result_line(1, parsed_output=[float("inf")]), "not a JSON object"),
+        (result_line(1).replace('"e2e_ms": 1,', '"e2e_ms": 1, "e2e_ms": 2,'), "the key 'e2e_ms'"),
+        (result_line(1, parsed_output=1).replace(': 1, "tool', ': {"a":1,"a":1}, "tool'), "'a'"),
+        (result_line(1, raw_output="\ud800"), "not a JSON object"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named_and_the_rest_is_kept(run_dir, lake, line, said):
@@ -139,6 +148,15 @@ def test_fields_of_a_newer_version_are_passed_over(run_dir, lake):
 
     assert mirror_run(run_dir, lake) == []
     assert len(rows(lake)) == 1
+
+
+def test_a_long_integer_in_a_parsed_answer_stays_exact(run_dir, lake):
+    value = {"id": 123456789012345678901234567890, "x": 0.1, "e": 1e-07}
+    write(run_dir, result_line(0, parsed_output=value))
+
+    assert mirror_run(run_dir, lake) == []
+    (row,) = rows(lake, "outputs")
+    assert json.loads(row["parsed_output"]) == value
 
 
 def test_batches_are_sealed_while_the_run_goes_on(run_dir, lake, monkeypatch):
@@ -180,20 +198,129 @@ def test_a_file_that_somebody_deleted_is_made_again_and_nothing_is_doubled(
         assert [row["record_no"] for row in rows(lake, name)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_no_temporary_file_is_ever_read_or_left(run_dir, lake, monkeypatch):
-    write(run_dir, result_line(0))
+@pytest.mark.parametrize("fails_at", range(1, 7))
+def test_a_full_disk_at_any_moment_leaves_nothing_and_nothing_is_doubled_later(
+    run_dir, lake, monkeypatch, fails_at
+):
+    mirror_run(run_dir, lake)  # the plan
+    write(run_dir, result_line(0), event_line("e"))
+    calls = []
 
-    def full_disk(*_, **__):
-        raise OSError(28, "No space left on device")
+    def full_disk(path):
+        calls.append(path)
+        if len(calls) == fails_at:
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("schemas.lake._fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        mirror_run(run_dir, lake)
-    monkeypatch.undo()
+    follower = RunMirror(run_dir, lake)
+    follower.step()
+    with monkeypatch.context() as patch:
+        patch.setattr("schemas.lake._fsync", full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            follower.seal()
 
-    assert list(lake.rglob("*.parquet")) == list(lake.rglob(".tmp-*")) == []
+    left = {path.parent.parent.name for path in lake.rglob("*.parquet")}
+    assert left == {"plans"}
+    assert list(lake.rglob(".tmp-*")) == []
+    write(run_dir, result_line(1))
+    follower.step()
+    follower.seal()
+    follower.close()
+    assert [row["record_no"] for row in rows(lake)] == [1, 3]
+    assert [row["record_no"] for row in rows(lake, "outputs")] == [1, 3]
+    assert len(rows(lake, "events")) == 1
+
+
+def test_what_dead_writers_of_this_run_left_is_removed_and_that_of_others_is_not(run_dir, lake):
+    folder = lake / "results" / "month=2025-11"
+    folder.mkdir(parents=True)
+    names = [".tmp-r-1-0123456789ab", ".tmp-r-1-x-0123456789ab", ".tmp-r-0123456789ab"]
+    for name in names:
+        (folder / name).write_bytes(b"half a file")
+
     mirror_run(run_dir, lake)
+
+    assert sorted(path.name for path in lake.rglob(".tmp-*")) == sorted(names[1:])
+
+
+def test_the_log_is_on_the_disk_before_parquet_covers_it(run_dir, lake, monkeypatch):
+    mirror_run(run_dir, lake)
+    write(run_dir, result_line(0))
+    inode = (run_dir / "results.jsonl").stat().st_ino
+    synced = []
+    real = os.fsync
+
+    def fsync(handle):
+        synced.append(os.fstat(handle).st_ino)
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    mirror_run(run_dir, lake)
+
+    assert synced[0] == inode
     assert len(rows(lake)) == 1
+
+
+def take_back(run_dir, n_bytes):
+    log = run_dir / "results.jsonl"
+    log.write_bytes(log.read_bytes()[:-n_bytes])
+
+
+@pytest.mark.parametrize("n_bytes", [1, 40, 2_000])
+def test_rows_that_a_power_cut_took_from_the_log_go_when_the_run_goes_on(
+    run_dir, lake, monkeypatch, n_bytes
+):
+    monkeypatch.setattr(mirror_module, "BATCH_ROWS", 2)
+    write(run_dir, *(result_line(number) for number in range(6)))
+    mirror_run(run_dir, lake)
+    take_back(run_dir, n_bytes)
+    whole = (run_dir / "results.jsonl").read_bytes().count(b"\n")
+
+    follower = RunMirror(run_dir, lake, log_rules=True)
+    follower.step()
+    follower.seal()
+    follower.close()
+
+    for table in ("results", "outputs"):
+        assert [row["record_no"] for row in rows(lake, table)] == list(range(1, whole + 1))
+
+
+def test_a_log_that_only_became_shorter_takes_no_row_from_the_lake(run_dir, lake):
+    write(run_dir, *(result_line(number) for number in range(3)))
+    mirror_run(run_dir, lake)
+    take_back(run_dir, 50)
+    assert mirror_run(run_dir, lake) == []
+    assert len(rows(lake)) == 3
+
+    (run_dir / "results.jsonl").unlink()
+    assert mirror_run(run_dir, lake) == []
+    assert len(rows(lake)) == 3
+
+
+@pytest.mark.parametrize("log_rules", [True, False])
+def test_other_lines_in_place_of_those_that_were_lost_are_read(run_dir, lake, log_rules):
+    write(run_dir, *(result_line(number) for number in range(3)))
+    mirror_run(run_dir, lake)
+    (run_dir / "results.jsonl").unlink()
+    write(run_dir, *(result_line(number) for number in (0, 4, 5, 6)))
+
+    follower = RunMirror(run_dir, lake, log_rules=log_rules)
+    follower.step()
+    follower.seal()
+    follower.close()
+
+    assert [row["case_id"] for row in rows(lake)] == ["c0", "c4", "c5", "c6"]
+    assert [row["record_no"] for row in rows(lake, "outputs")] == [1, 2, 3, 4]
+
+
+def test_long_answers_are_sealed_by_their_size(run_dir, lake, monkeypatch):
+    monkeypatch.setattr(mirror_module, "BATCH_BYTES", 20_000)
+    write(run_dir, *(result_line(number, raw_output="x" * 9_000) for number in range(5)))
+
+    follower = RunMirror(run_dir, lake)
+    follower.step()
+    follower.close()
+
+    assert len(live_files(lake, "results")) == 2
 
 
 def _hold(run_dir, lake, ready, done):
@@ -214,7 +341,11 @@ def test_one_process_at_a_time_mirrors_a_run(run_dir, lake):
     with pytest.raises(MirrorBusy, match="another process"):
         mirror_run(run_dir, lake)
 
+    with pytest.raises(MirrorBusy):
+        RunMirror(run_dir, lake, wait_s=0.3)
+
     done.set()
+    RunMirror(run_dir, lake, wait_s=30).close()
     other.join()
     assert mirror_run(run_dir, lake) == []
 

@@ -16,7 +16,7 @@ from schemas.base import MOST
 from schemas.errors import UnmappedType
 from schemas.failures import AvailabilityStatus, TrialStatus
 from schemas.lake import TABLES
-from schemas.result import CheckResult, Event, LakeColumns, Result
+from schemas.result import CheckOutcome, CheckResult, Event, LakeColumns, Result
 from schemas.validators import VALIDATOR_TYPES
 
 BIG = st.integers(0, MOST)
@@ -56,7 +56,14 @@ RESULTS = st.builds(
     validator_type=maybe(st.sampled_from(VALIDATOR_TYPES)), checks_passed=BIG, checks_failed=BIG,
     checks_errored=BIG,
     checks=st.lists(
-        st.builds(CheckResult, check_id=TEXT, kind=TEXT, message=maybe(TEXT)), max_size=2
+        st.builds(
+            CheckResult,
+            check_id=TEXT,
+            kind=TEXT,
+            outcome=st.sampled_from(get_args(CheckOutcome)),
+            message=maybe(TEXT),
+        ),
+        max_size=2,
     ).map(tuple),
     expected_tools=st.just(("ls",)), tool_call_source=maybe(st.sampled_from(["api", "text"])),
     tags=st.lists(TEXT, max_size=3).map(tuple), raw_output_truncated=st.booleans(),

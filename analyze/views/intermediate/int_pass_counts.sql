@@ -1,0 +1,27 @@
+-- One row per run, provider, model, thinking level, model_id and outcome of a case over its trials.
+-- n_cases is how many cases came out that way, so that intervals over thousands of cases need a
+-- handful of rows.
+select
+    run_id,
+    provider,
+    model,
+    thinking_level,
+    model_id,
+    n_scorable > 0 as is_scorable,
+    n_scored,
+    n_passed,
+    n_independent,
+    n_independent_passed,
+    count(*) as n_cases,
+from int_case_passes
+group by
+    run_id,
+    provider,
+    model,
+    thinking_level,
+    model_id,
+    n_scorable > 0,
+    n_scored,
+    n_passed,
+    n_independent,
+    n_independent_passed

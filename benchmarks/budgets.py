@@ -1,0 +1,108 @@
+"""Budgets, and a table that judges figures by them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from calibration import Calibration
+
+Scale = Literal["none", "wall", "cpu"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One line of the budget table; smaller is better."""
+
+    row: str
+    what: str
+    unit: str
+    must: float
+    stretch: float | None = None
+    scale: Scale = "none"
+    """Seconds are for a quiet reference machine: which calibration stretches them here."""
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A figure and its verdict."""
+
+    budget: Budget
+    figures: tuple[float, ...]
+    factor: float
+
+    @property
+    def figure(self) -> float | None:
+        """Return the median over rounds; None when it was not measured."""
+        return statistics.median(self.figures) if self.figures else None
+
+    @property
+    def verdict(self) -> str:
+        """Return `stretch`, `ok`, `MISSED` or that it was not measured."""
+        if (figure := self.figure) is None:
+            return "not measured"
+        if figure > self.budget.must * self.factor:
+            return "MISSED"
+        stretch = self.budget.stretch
+        return "stretch" if stretch is not None and figure <= stretch * self.factor else "ok"
+
+    def cells(self) -> list[str]:
+        """Return the columns of the plain table."""
+        budget, digits = self.budget, self.budget.digits
+        figure = "-" if self.figure is None else f"{self.figure:.{digits}f}"
+        if len(self.figures) > 1:
+            figure += f" ({min(self.figures):.{digits}f}-{max(self.figures):.{digits}f})"
+        stretch = "-" if budget.stretch is None else f"{budget.stretch:g}"
+        here = f"{budget.must * self.factor:.2f}" if budget.scale != "none" else ""
+        return [
+            budget.row,
+            budget.what,
+            budget.unit,
+            figure,
+            f"{budget.must:g}",
+            stretch,
+            here,
+            self.verdict,
+        ]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the line for other programs."""
+        return {
+            "row": self.budget.row,
+            "what": self.budget.what,
+            "unit": self.budget.unit,
+            "median": self.figure,
+            "rounds": list(self.figures),
+            "must": self.budget.must,
+            "stretch": self.budget.stretch,
+            "must_here": self.budget.must * self.factor,
+            "verdict": self.verdict,
+        }
+
+
+HEADINGS = ["row", "budget", "unit", "median (range)", "must", "stretch", "must here", "verdict"]
+
+
+def judge(budget: Budget, figures: Sequence[float], calibration: Calibration) -> Judged:
+    """Judge the figures of all rounds by their median."""
+    factors = {"none": 1.0, "wall": calibration.wall_factor, "cpu": calibration.cpu_factor}
+    return Judged(budget, tuple(figures), factors[budget.scale])
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return columns of equal width; those that hold numbers are on the right."""
+    widths = [max(len(row[at]) for row in (headings, *rows)) for at in range(len(headings))]
+    right = [
+        all(row[at][:1].isdigit() or row[at] == "-" for row in rows) for at in range(len(widths))
+    ]
+
+    def line(cells: Sequence[str]) -> str:
+        placed = zip(cells, widths, right, strict=True)
+        return "  ".join(
+            cell.rjust(width) if number else cell.ljust(width) for cell, width, number in placed
+        ).rstrip()
+
+    return "\n".join([line(headings), line(["-" * width for width in widths]), *map(line, rows)])

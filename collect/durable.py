@@ -1,0 +1,126 @@
+"""Files that survive a crash: whole or not there, appended or taken back.
+
+What cannot be written ends the run with a sentence; what was finished before stays as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from schemas.errors import CollectError
+
+BUFFER_BYTES = 1 << 20
+"""How much of a streamed file is held in memory."""
+
+
+def unwritable(path: Path, exc: OSError, advice: str) -> CollectError:
+    """Return the error for a file that cannot be written, and what to do about it."""
+    return CollectError(f"{path} cannot be written: {exc.strerror}; {advice}")
+
+
+def write_whole(path: Path, chunks: Iterable[bytes], advice: str) -> None:
+    """Write a file that is whole or not there: temporary name, fsync, rename.
+
+    The name itself survives a power cut once the folder is synced (`sync_folder`).
+
+    Args:
+        path: the file; one that is there is replaced.
+        chunks: its content; never more than a buffer of it is held.
+        advice: what the user can do when the disk is full.
+
+    Raises:
+        CollectError: the file cannot be written.
+    """
+    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
+    try:
+        with temporary.open("xb", buffering=BUFFER_BYTES) as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+    except OSError as exc:
+        raise unwritable(path, exc, advice) from exc
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path, advice: str) -> None:
+    """Make the names in a folder survive a power cut.
+
+    Raises:
+        CollectError: the disk did not take it.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as exc:
+        raise unwritable(folder, exc, advice) from exc
+
+
+class Tail:
+    """A file that only grows, one write an entry; its only writer, so its size is known."""
+
+    def __init__(self, path: Path, advice: str) -> None:
+        self._path = path
+        self._advice = advice
+        try:
+            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as exc:
+            raise unwritable(path, exc, advice) from exc
+        self._size = os.fstat(self._handle).st_size
+        self._synced = -1
+        self._torn = False
+
+    def append(self, entry: bytes) -> int:
+        """Append one entry and return where it begins.
+
+        What a full disk cut off is taken back, so that no entry is ever half there.
+
+        Raises:
+            CollectError: the file cannot be written; everything before is kept.
+        """
+        try:
+            if self._torn:
+                self._take_back()
+            written = os.write(self._handle, entry)
+            while written < len(entry):
+                written += os.write(self._handle, memoryview(entry)[written:])
+        except OSError as exc:
+            self._torn = True
+            with contextlib.suppress(OSError):
+                self._take_back()
+            raise unwritable(self._path, exc, self._advice) from exc
+        begin = self._size
+        self._size = begin + written
+        return begin
+
+    def _take_back(self) -> None:
+        os.ftruncate(self._handle, self._size)
+        self._torn = False
+
+    def sync(self) -> None:
+        """Make what was appended survive a power cut; costs nothing when nothing was.
+
+        Raises:
+            CollectError: the disk did not take it.
+        """
+        size = self._size
+        if size == self._synced:
+            return
+        try:
+            os.fsync(self._handle)
+        except OSError as exc:
+            raise unwritable(self._path, exc, self._advice) from exc
+        self._synced = size
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._handle)

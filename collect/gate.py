@@ -1,0 +1,220 @@
+"""Who may ask a model, and when: its own limit, the run's limit, its pace.
+
+A trial holds a place while it is asked and gives it up while it waits for a retry or for its turn
+in the minute, so that one server's limits never slow another. A model that answers 429 too often
+gets fewer places, and more again once the server keeps up; when it says how long to stay away,
+nobody asks it before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+
+from collect.providers.base import Reply
+
+SHORTEST_ROUND = 8
+"""Answers after which the limit is looked at again, at least; else as many as it allows."""
+
+TOLERATED = 0.05
+"""Share of 429 that is no reason to slow down: the retries mend it. Few answers prove little."""
+
+LONGEST_HOLD_S = 120.0
+"""A server that asks for more is not waited for: its trials fail, and can be resumed."""
+
+GROWTH = 0.1
+"""By how much of itself a limit grows again after a round that kept up."""
+
+
+class Stopped(Exception):
+    """The run was stopped while a trial waited: it was not asked, and is left undone."""
+
+
+class Gate:
+    """Places for one model's trials.
+
+    Args:
+        places: of the whole run, shared by all models.
+        limit: places of this model at most.
+        per_minute: requests that may begin in a minute, evenly spaced; None: any number.
+        on_shrink: told the new limit when 429s make it smaller.
+        on_room: told when a trial gives up its place for a while, so that another may have it.
+    """
+
+    def __init__(
+        self,
+        places: asyncio.Semaphore,
+        limit: int,
+        per_minute: int | None = None,
+        on_shrink: Callable[[int], None] = lambda _: None,
+        on_room: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._places = places
+        self._most = limit
+        self._limit = float(limit)
+        self._taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._spacing_s = 0.0 if per_minute is None else 60.0 / per_minute
+        self._next_at = 0.0
+        self._on_shrink = on_shrink
+        self._on_room = on_room
+        self._sleepers: set[asyncio.Future[None]] = set()
+        self._is_closed = False
+        self._asked = 0
+        self._refused = 0
+
+    @property
+    def limit(self) -> int:
+        """Return how many trials may be asked at once at the moment."""
+        return int(self._limit)
+
+    async def enter(self) -> Place:
+        """Take a place, of the model and of the run."""
+        place = Place(self)
+        await place.take()
+        return place
+
+    async def take(self) -> None:
+        """Wait for a place; what was granted to somebody who is gone is handed on."""
+        if self._taken < self.limit and not self._waiting:
+            self._taken += 1
+        else:
+            granted = asyncio.get_running_loop().create_future()
+            self._waiting.append(granted)
+            try:
+                await granted
+            except asyncio.CancelledError:
+                if granted.done() and not granted.cancelled():
+                    self._give_back()
+                raise
+        try:
+            await self._places.acquire()
+        except asyncio.CancelledError:
+            self._give_back()
+            raise
+
+    def give(self) -> None:
+        """Give a place back."""
+        self._places.release()
+        self._give_back()
+
+    def _give_back(self) -> None:
+        self._taken -= 1
+        self._grant()
+
+    def _grant(self) -> None:
+        while self._waiting and self._taken < self.limit:
+            granted = self._waiting.popleft()
+            if not granted.done():
+                self._taken += 1
+                granted.set_result(None)
+
+    def pace(self) -> float:
+        """Return the seconds until the next request may begin, which is then taken."""
+        now = time.monotonic()
+        at = max(now, self._next_at)
+        if self._spacing_s:
+            self._next_at = at + self._spacing_s
+        return at - now
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait without a place.
+
+        Raises:
+            Stopped: the gate was closed.
+        """
+        if self._is_closed:
+            raise Stopped
+        self._on_room()
+        loop = asyncio.get_running_loop()
+        awake = loop.create_future()
+        self._sleepers.add(awake)
+        timer = loop.call_later(seconds, _wake, awake)
+        try:
+            await awake
+        finally:
+            timer.cancel()
+            self._sleepers.discard(awake)
+
+    def close(self) -> None:
+        """Let nobody wait any longer: who is not being asked will not be."""
+        self._is_closed = True
+        for awake in self._sleepers:
+            if not awake.done():
+                awake.set_exception(Stopped())
+
+    def learn(self, reply: Reply) -> None:
+        """Take one answer in; a round with too many 429 costs places, another gives some back."""
+        self._asked += 1
+        if reply.failure_type == "http_429":
+            self._refused += 1
+            if reply.retry_after_s and _too_many(self._refused, self._asked):
+                wait = min(reply.retry_after_s, LONGEST_HOLD_S)
+                self._next_at = max(self._next_at, time.monotonic() + wait)
+        if self._asked < max(SHORTEST_ROUND, self.limit):
+            return
+        too_many, share = _too_many(self._refused, self._asked), self._refused / self._asked
+        self._asked = self._refused = 0
+        if too_many:
+            before = self.limit
+            self._limit = max(1.0, self._limit * max(0.5, 1 - share))
+            if self.limit < before:
+                self._on_shrink(self.limit)
+        elif self._limit < self._most:
+            self._limit = min(float(self._most), self._limit + max(1.0, GROWTH * self._limit))
+            self._grant()
+
+
+class Place:
+    """One trial's place at a gate."""
+
+    __slots__ = ("_gate", "_held")
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._held = False
+
+    async def take(self) -> None:
+        """Wait until there is room; again does nothing."""
+        if not self._held:
+            await self._gate.take()
+            self._held = True
+
+    def leave(self) -> None:
+        """Give the place back; again does nothing."""
+        if self._held:
+            self._held = False
+            self._gate.give()
+
+    async def before_request(self) -> None:
+        """Keep to the model's pace; somebody else may have the place meanwhile."""
+        if (wait := self._gate.pace()) > 0:
+            await self.back_off(wait)
+
+    def learn(self, reply: Reply) -> None:
+        """Tell the gate how a request went."""
+        self._gate.learn(reply)
+
+    async def back_off(self, seconds: float) -> None:
+        """Wait before a request; somebody else may have the place meanwhile.
+
+        Raises:
+            Stopped: the run was stopped meanwhile.
+        """
+        self.leave()
+        await self._gate.sleep(seconds)
+        await self.take()
+
+
+def _too_many(refused: int, asked: int) -> bool:
+    """Return whether 429s are more than the tolerated share and two standard deviations of it."""
+    tolerated = TOLERATED * asked
+    return refused > max(2.0, tolerated + 2 * math.sqrt(tolerated))
+
+
+def _wake(awake: asyncio.Future[None]) -> None:
+    if not awake.done():
+        awake.set_result(None)

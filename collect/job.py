@@ -1,0 +1,84 @@
+"""What a run is executed from: the same for a new run and for one that goes on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from collect.config import LoadedCase, ResolvedModel, RunInputs
+from collect.plan import planned_size
+from collect.plan_file import trial_of
+from collect.plan_size import PlanSize, size_of
+from collect.stored import CASES_FILE, models_of, read_cases, verify_stored
+from schemas.prices import Price
+from schemas.run_config import load_run_config
+from schemas.run_profile import ExecutionPolicy
+from schemas.thresholds import Thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run's models, cases and rules; its trials are in plan.jsonl."""
+
+    run_id: str
+    models: tuple[ResolvedModel, ...]
+    cases: Mapping[str, LoadedCase]
+    policy: ExecutionPolicy
+    size: PlanSize
+    thresholds: Thresholds
+    warnings: tuple[str, ...] = ()
+    max_cost_usd: float | None = None
+    reuse: bool = False
+    """Answers of earlier runs are taken over before anything is asked."""
+
+
+def job_of(
+    inputs: RunInputs, run_id: str, max_cost_usd: float | None, *, reuse: bool = False
+) -> Job:
+    """Return a new run's job."""
+    return Job(
+        run_id=run_id,
+        models=inputs.models,
+        cases={case.case_id: case for case in inputs.cases},
+        policy=inputs.profile.execution_policy,
+        size=planned_size(inputs),
+        thresholds=inputs.project.thresholds,
+        warnings=inputs.warnings,
+        max_cost_usd=max_cost_usd,
+        reuse=reuse,
+    )
+
+
+def stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None = None) -> Job:
+    """Return the job of a run as its folder has it, to be gone on with.
+
+    Args:
+        run_dir: the run's folder.
+        max_cost_usd: what the whole run may cost, its earlier part included.
+        assumed: the price of models that have none.
+
+    Raises:
+        NotResumable: the folder does not hold what the run was made from.
+    """
+    config = load_run_config(run_dir / "config.json")
+    cases = read_cases(run_dir / CASES_FILE)
+    models = tuple(
+        model if model.price else replace(model, price=assumed) for model in models_of(config)
+    )
+    suite, profile = config.suite_path, config.run_profile_path
+    again = shlex.join(["collect", "run", "--suite", suite, "--run-profile", profile, "--reuse"])
+    verify_stored(run_dir, models, cases, again)
+    with (run_dir / "plan.jsonl").open("rb") as plan:
+        size = size_of(map(trial_of, plan))
+    return Job(
+        run_id=config.run_id,
+        models=models,
+        cases=cases,
+        policy=config.execution_policy,
+        size=size,
+        thresholds=config.thresholds,
+        max_cost_usd=max_cost_usd,
+        reuse=config.reuse,
+    )

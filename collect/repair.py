@@ -1,0 +1,156 @@
+"""Puts right what kill -9 or a power cut left in a run's folder, before the run goes on.
+
+Cut is only what no reader ever took for something: bytes after the last newline of results.jsonl,
+and bytes of an artifact file that no result points at. A line that ended in a newline is never
+touched, however broken, since the lake may have counted it already; readers skip it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import orjson
+
+from collect.frames import PADDING_MAGIC, REFERENCE, whole_frame
+
+STALE_S = 600.0
+"""A temporary file this old belongs to nobody any more."""
+
+BLOCK_BYTES = 1 << 16
+LONGEST_PADDING = 2**32 - 1
+NAMED = 3
+"""Broken lines that are named by number; of more, only how many there are."""
+
+
+def repair(run_dir: Path) -> list[str]:
+    """Make a run's folder fit for more lines, and return what was done, in sentences.
+
+    The caller holds the run's lock. Done twice, the second time does nothing.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    log = run_dir / "results.jsonl"
+    notes = _cut_tail(log)
+    offsets, broken = _read_log(log)
+    if broken:
+        places = ", ".join(str(number) for number in broken[:NAMED])
+        more = f" and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
+        notes.append(f"{log.name}: line {places}{more} cannot be read; kept, and skipped by all")
+    found = {f"artifacts/{path.name}" for path in (run_dir / "artifacts").glob("*.jsonl.zst")}
+    for name in sorted(found | offsets.keys()):
+        notes += _repair_artifacts(run_dir / name, name, sorted(offsets.get(name, ())))
+    return notes + _remove_stale(run_dir)
+
+
+def _cut_tail(path: Path) -> list[str]:
+    """End a log at a newline: a line that only lacks its own gets it, any other rest is cut."""
+    with path.open("ab+") as file:
+        size = file.seek(0, os.SEEK_END)
+        end = _after_last_newline(path, size)
+        if end == size:
+            return []
+        file.seek(end)
+        rest = file.read()
+        if _parsed(rest) is not None:
+            file.write(b"\n")
+            return _durable(file.fileno(), f"{path.name}: its last line lacked the newline")
+        file.truncate(end)
+        said = f"{path.name}: a torn last line was cut off ({size - end:,} bytes)"
+        return _durable(file.fileno(), said)
+
+
+def _durable(handle: int, note: str) -> list[str]:
+    os.fsync(handle)
+    return [note]
+
+
+def _after_last_newline(path: Path, size: int) -> int:
+    with path.open("rb") as file:
+        for start in range((size - 1) // BLOCK_BYTES * BLOCK_BYTES, -1, -BLOCK_BYTES):
+            file.seek(start)
+            if (found := file.read(BLOCK_BYTES).rfind(b"\n")) >= 0:
+                return start + found + 1
+    return 0
+
+
+def _parsed(line: bytes) -> dict[str, object] | None:
+    """Return a line's JSON object, or None when it is none."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _read_log(path: Path) -> tuple[dict[str, list[int]], list[int]]:
+    """Return where results say their traces begin, by file, and the numbers of broken lines."""
+    offsets: dict[str, list[int]] = {}
+    broken = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if (row := _parsed(line)) is None:
+                broken.append(number)
+                continue
+            place = row.get("artifact_path")
+            if isinstance(place, str) and (match := REFERENCE.fullmatch(place)):
+                offsets.setdefault(match[1], []).append(int(match[2]))
+    return offsets, broken
+
+
+def _repair_artifacts(path: Path, name: str, offsets: list[int]) -> list[str]:
+    """Cut what follows the last whole trace that a result points at.
+
+    Where results point at traces that a power cut took, the place is filled with a frame that
+    readers skip: no later trace may come to lie where an older result looks for its own.
+    """
+    with path.open("ab+") as file:
+        size = file.seek(0, os.SEEK_END)
+        keep = 0
+        for offset in reversed(offsets):
+            frame = whole_frame(file, offset) if offset < size else None
+            if frame is not None:
+                keep = offset + len(frame)
+                break
+        lost = [offset for offset in offsets if offset >= keep]
+        padding = _padding(lost[-1] + 1 - keep) if lost else []
+        end = keep + sum(len(head) + length for head, length in padding)
+        file.seek(keep)
+        if size == end and all(file.read(len(head)) == head for head, _ in padding[:1]):
+            return []
+        file.truncate(keep)
+        for head, length in padding:
+            file.write(head)
+            file.flush()
+            file.truncate(file.seek(0, os.SEEK_END) + length)
+        os.fsync(file.fileno())
+    if lost:
+        return [f"{name}: {len(lost):,} traces are lost; their results are kept"]
+    return [f"{name}: {size - keep:,} bytes of traces without a result were cut off"]
+
+
+def _padding(at_least: int) -> list[tuple[bytes, int]]:
+    """Return skippable frames, as head and number of zeros, that take up so many bytes or more."""
+    frames = []
+    while at_least > 0:
+        length = max(0, min(at_least - 8, LONGEST_PADDING))
+        frames.append((PADDING_MAGIC + length.to_bytes(4, "little"), length))
+        at_least -= 8 + length
+    return frames
+
+
+def _remove_stale(run_dir: Path) -> list[str]:
+    stale = list(_stale(run_dir.glob(".tmp-*")))
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return [f"{len(stale)} half-written files were removed"] if stale else []
+
+
+def _stale(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield temporary files that are old: the child of a dead collector may still write one."""
+    for path in paths:
+        if path.is_file() and time.time() - path.stat().st_mtime > STALE_S:
+            yield path

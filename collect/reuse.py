@@ -1,0 +1,170 @@
+"""Answers of earlier runs for `--reuse`: the newest success of the same fingerprint (decision F2).
+
+The fingerprint holds everything that can change an answer, the harness' major version included,
+and the case's hash what decides its verdict; so the whole line is taken over, with its trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+from pydantic import ValidationError
+
+from collect.frames import REFERENCE, whole_frame
+from schemas.result import Result
+from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
+
+FINGERPRINT = b'"run_fingerprint":"'
+DIGITS = 64
+SUCCESS = b'"status":"success"'
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One answer that need not be asked for again."""
+
+    run_fingerprint: str
+    result: Result
+    """As it stands in the run it was found in."""
+    frame: bytes | None
+    """Its trace, compressed; None when the file is gone or torn."""
+
+
+def find_reusable(runs_dir: Path, run_id: str, wanted: Iterable[str]) -> Iterator[Found]:
+    """Yield for each wanted fingerprint the newest success, as far as there is one.
+
+    Args:
+        runs_dir: where runs are kept.
+        run_id: the new run, which is not looked into.
+        wanted: run_fingerprints of the current version.
+    """
+    missing = {fingerprint.encode() for fingerprint in wanted}
+    for run_dir in newest_first(runs_dir):
+        if not missing:
+            return
+        if run_dir.name == run_id:
+            continue
+        for found in _in_run(run_dir, missing):
+            missing.discard(found.run_fingerprint.encode())
+            yield found
+
+
+def newest_first(runs_dir: Path) -> list[Path]:
+    """Return the folders of runs that have results, by when they started."""
+    started = []
+    for log in runs_dir.glob("*/results.jsonl"):
+        try:
+            config = orjson.loads((log.parent / "config.json").read_bytes())
+            started.append((int(config["started_at_ms"]), log.parent.name, log.parent))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # no run of ours, or one that never began
+    return [run_dir for *_, run_dir in sorted(started, reverse=True)]
+
+
+def _in_run(run_dir: Path, wanted: set[bytes]) -> Iterator[Found]:
+    """Yield the last success of each wanted fingerprint in one run, in the order of its lines."""
+    with ExitStack() as open_files:
+        try:
+            log = open_files.enter_context((run_dir / "results.jsonl").open("rb"))
+        except OSError:
+            return
+        traces = _Traces(run_dir, open_files)
+        for place in sorted(_places(log, wanted).values()):
+            log.seek(place)
+            if (result := _result(log.readline(), wanted)) is not None:
+                yield Found(result.run_fingerprint or "", result, traces.frame(result))
+
+
+def _places(log: BinaryIO, wanted: set[bytes]) -> dict[bytes, int]:
+    """Return where the last line of each wanted fingerprint begins that looks like a success.
+
+    Only bytes are looked at: the last match is the line's own field, since text of a model lies
+    before it, and what JSON escapes cannot look like a field.
+    """
+    places = {}
+    begin = 0
+    for line in log:
+        at = line.rfind(FINGERPRINT)
+        if at >= 0:
+            at += len(FINGERPRINT)
+            fingerprint = line[at : at + DIGITS]
+            if fingerprint in wanted and line.find(SUCCESS, at) >= 0:
+                places[fingerprint] = begin
+        begin += len(line)
+    return places
+
+
+def _result(line: bytes, wanted: set[bytes]) -> Result | None:
+    """Return a line's result, when it is whole, a success, and really of that fingerprint."""
+    try:
+        result = Result.model_validate_json(line, strict=True, extra="ignore")
+    except ValidationError:
+        return None
+    same = (result.run_fingerprint or "").encode() in wanted
+    fits = same and result.fingerprint_version == FINGERPRINT_VERSION
+    return result if fits and result.success and result.status == "success" else None
+
+
+class _Traces:
+    """The artifact files of one run, each opened once."""
+
+    def __init__(self, run_dir: Path, open_files: ExitStack) -> None:
+        self._run_dir = run_dir
+        self._open_files = open_files
+        self._files: dict[str, BinaryIO | None] = {}
+
+    def frame(self, result: Result) -> bytes | None:
+        match = REFERENCE.fullmatch(result.artifact_path or "")
+        if match is None:
+            return None
+        name = match[1]
+        if name not in self._files:
+            self._files[name] = self._open(name)
+        file = self._files[name]
+        return None if file is None else whole_frame(file, int(match[2]))
+
+    def _open(self, name: str) -> BinaryIO | None:
+        try:
+            return self._open_files.enter_context((self._run_dir / name).open("rb"))
+        except OSError:
+            return None
+
+
+def reused_result(result: Result, trial: PlannedTrial, artifact_path: str | None) -> Result:
+    """Return the line of a new run for an answer of an earlier one.
+
+    Everything measured and judged is kept; who and what was asked is the new plan's.
+
+    Args:
+        result: from `find_reusable`.
+        trial: the trial that need not be asked.
+        artifact_path: where its trace lies in the new run.
+    """
+    return result.model_copy(
+        update={
+            "run_id": trial.run_id,
+            "provider": trial.provider,
+            "model": trial.model,
+            "thinking_level": trial.thinking_level,
+            "prompt_id": trial.prompt_id,
+            "prompt_name": trial.prompt_name,
+            "suite_id": trial.suite_id,
+            "case_id": trial.case_id,
+            "model_id": trial.model_id,
+            "repetition": trial.repetition,
+            "case_hash": trial.case_hash,
+            "run_fingerprint": trial.run_fingerprint,
+            "fingerprint_version": trial.fingerprint_version,
+            "runner_type": trial.runner_type,
+            "validator_type": trial.validator_type,
+            "expected_tools": trial.expected_tools,
+            "tags": trial.tags,
+            "artifact_path": artifact_path,
+            "reused_from_run_id": result.reused_from_run_id or result.run_id,
+        }
+    )

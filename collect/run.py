@@ -1,0 +1,135 @@
+"""One run, from nothing or from where it was cut off, to its report: what `run` and `demo` call."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from collect.config import RunInputs
+from collect.finished import FinishedTrials
+from collect.inventory import take_inventory
+from collect.job import Job, job_of
+from collect.log import RunLog, resume_command
+from collect.pipeline import Run
+from collect.plan import plan_trials
+from collect.progress import RunReport, Screen
+from collect.run_record import run_config_of, tags_of
+from collect.signals import Interrupts
+from collect.takeover import take_over
+from schemas.errors import Interrupted
+
+GARBAGE_EVERY = 50_000
+"""New objects between two looks for cycles, which hold up the loop: a trial leaves hardly any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line adds to a run."""
+
+    labels: tuple[str, ...] = ()
+    max_cost_usd: float | None = None
+    reuse: bool = False
+    """Take answers of earlier runs where nothing that matters has changed (decision F2)."""
+
+
+NO_OPTIONS = Options()
+
+
+def run(
+    inputs: RunInputs,
+    open_log: Callable[[], RunLog],
+    screen: Screen,
+    options: Options = NO_OPTIONS,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> RunReport:
+    """Make one new run and return its report.
+
+    Args:
+        inputs: what it is made of.
+        open_log: makes its folder, once nothing stands in the way.
+        screen: is told how it goes.
+        options: what the command line adds.
+        meanwhile: done while the last files are sealed.
+
+    Raises:
+        RunExists: the folder is there already.
+        Interrupted: Ctrl-C before the first request.
+    """
+
+    async def whole(interrupts: Interrupts) -> RunReport:
+        inventory = await take_inventory("")
+        log = open_log()
+        job = job_of(inputs, log.run_dir.name, options.max_cost_usd, reuse=options.reuse)
+        config = run_config_of(
+            inputs,
+            job.run_id,
+            tags_of(job.models),
+            job.size.n_planned,
+            options.labels,
+            reuse=options.reuse,
+        )
+        inventory = inventory.model_copy(update={"run_id": job.run_id})
+        log.begin(config, inventory, inputs.cases, plan_trials(inputs, job.run_id))
+        return await _executed(job, log, screen, interrupts, meanwhile)
+
+    return _on_loop(whole)
+
+
+def resume(
+    job: Job, log: RunLog, screen: Screen, meanwhile: Callable[[], object] = lambda: None
+) -> RunReport:
+    """Complete a run and return the report of all of it."""
+
+    async def rest(interrupts: Interrupts) -> RunReport:
+        return await _executed(job, log, screen, interrupts, meanwhile)
+
+    return _on_loop(rest)
+
+
+async def _executed(
+    job: Job, log: RunLog, screen: Screen, interrupts: Interrupts, meanwhile: Callable[[], object]
+) -> RunReport:
+    results = log.run_dir / "results.jsonl"
+    try:
+        finished = FinishedTrials(results)
+        if job.reuse:
+            taken = await asyncio.to_thread(take_over, log, finished.is_final)
+            of_all = f"of {job.size.n_planned:,} trials"
+            screen.note(f"{taken:,} {of_all} are taken from earlier runs")
+            finished = FinishedTrials(results)
+        return await Run(job, log, screen, finished, meanwhile)(interrupts)
+    except asyncio.CancelledError as exc:  # from here on there is something to go on with
+        raise Interrupted(resume_command(log.run_dir)) from exc
+
+
+def _on_loop(work: Callable[[Interrupts], Awaitable[RunReport]]) -> RunReport:
+    """Run on the quickest loop there is, with Ctrl-C in our hands."""
+
+    async def listening() -> RunReport:
+        with Interrupts() as interrupts:
+            try:
+                return await work(interrupts)
+            except asyncio.CancelledError as exc:
+                raise Interrupted from exc
+
+    before = gc.get_threshold()
+    gc.freeze()  # modules and configuration stay: no look for cycles passes through them
+    gc.set_threshold(GARBAGE_EVERY, *before[1:])
+    gc.enable()
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(listening())
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if sys.platform == "win32":
+        return None
+    import uvloop  # noqa: PLC0415 - there is none on Windows
+
+    return uvloop.new_event_loop

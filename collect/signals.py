@@ -1,0 +1,50 @@
+"""Ctrl-C and SIGTERM: once to finish what is in flight, twice to end at once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """Counts interrupts while it is entered and says them on.
+
+    Before `watch` is called there is nothing to finish, and the first interrupt cancels the task
+    that entered.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: Callable[[], None] | None = None
+        self._again: Callable[[], None] | None = None
+
+    def __enter__(self) -> Interrupts:
+        """Begin to listen."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def interrupt() -> None:
+            self.count += 1
+            if self._first is None or self._again is None:
+                if task is not None:
+                    task.cancel()
+            elif self.count == 1:
+                self._first()
+            else:
+                self._again()
+
+        for number in SIGNALS:
+            loop.add_signal_handler(number, interrupt)
+        return self
+
+    def watch(self, first: Callable[[], None], again: Callable[[], None]) -> None:
+        """From now on call `first` for the first interrupt, and `again` for each further one."""
+        self._first, self._again = first, again
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the signals as they were."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,80 @@
+"""How an exchange can fail, whoever carries it, and what a trial that ends so is called.
+
+* WireError
+  + ConnectError        nobody there, no such host, no TLS
+  + ConnectTimeout      nobody answered the door
+  + WriteError          cut while the request was sent
+  + ReadError           cut while the answer was read
+  + ProtocolError       closed too early, or not HTTP
+  + BodyError           a body that cannot be decoded
+    - BodyTooLarge      or is larger than any answer
+    - UnknownEncoding   or is encoded in a way we do not read
+"""
+
+from __future__ import annotations
+
+MAX_BODY = 32_000_000
+"""Bytes of an answer, decoded; more is not an answer."""
+
+
+class WireError(Exception):
+    """An exchange failed; it keeps what had arrived.
+
+    Args:
+        text: what happened, for people.
+        failure_type: of `schemas.failures`, where it is not that of the class.
+        code: finer than that.
+    """
+
+    failure_type = "connection_error"
+    code = "connect"
+
+    def __init__(self, text: str, failure_type: str | None = None, code: str | None = None) -> None:
+        super().__init__(text)
+        self.failure_type = failure_type or self.failure_type
+        self.code = code or self.code
+
+
+class ConnectError(WireError):
+    """There is nobody at that address."""
+
+
+class ConnectTimeout(WireError):
+    """There is nobody who answers."""
+
+    failure_type, code = "timeout", "timeout"
+
+
+class WriteError(WireError):
+    """The connection was cut while the request was sent."""
+
+    code = "write"
+
+
+class ReadError(WireError):
+    """The connection was cut while the answer was read."""
+
+    failure_type, code = "stream_interrupted", "read"
+
+
+class ProtocolError(WireError):
+    """The server closed too early, or does not speak HTTP."""
+
+    failure_type, code = "stream_interrupted", "protocol"
+
+
+class BodyError(WireError):
+    """The body is not what its content encoding says."""
+
+    failure_type, code = "invalid_response", "encoding"
+
+
+class BodyTooLarge(BodyError):
+    """The answer is larger than any answer."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the answer is larger than {MAX_BODY:,} bytes")
+
+
+class UnknownEncoding(BodyError):
+    """The body is encoded although it was asked for as it is, and in a way we do not read."""

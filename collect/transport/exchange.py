@@ -1,0 +1,167 @@
+"""What passed over the wire for one request, and when; also what had passed before a failure.
+
+Stamps are seconds of `time.perf_counter`, taken when bytes pass and not when a task wakes up: a
+busy event loop must not be booked to the model.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Protocol
+
+from collect.transport.errors import MAX_BODY, BodyError, BodyTooLarge, UnknownEncoding
+
+MAX_HEAD = 65_536
+"""Bytes of a header block, or of trailers."""
+
+OVERLAP = 64
+"""Bytes of earlier chunks in which an end marker may begin."""
+
+BOTH_FORMATS = zlib.MAX_WBITS | 32
+"""Tells zlib to take gzip or zlib, whichever the header says."""
+
+
+class Decoder(Protocol):
+    """What undoes a content encoding."""
+
+    @property
+    def unconsumed_tail(self) -> bytes:
+        """Return the input that did not fit."""
+
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes:
+        """Return at most `max_length` bytes."""
+
+
+class Exchange:
+    """One request and its answer, as far as they came."""
+
+    __slots__ = (
+        "_decoder",
+        "_end",
+        "_is_deflate",
+        "_tail",
+        "accepted",
+        "chunks",
+        "complete",
+        "first_byte",
+        "headers",
+        "last_byte",
+        "size",
+        "status",
+        "written",
+    )
+
+    def __init__(self, end: re.Pattern[bytes] | None = None) -> None:
+        """Start an exchange.
+
+        Args:
+            end: what marks the end of the body where the body itself says so, in at most
+                `OVERLAP` bytes; it begins with the line break before its line, and the first
+                line has one as well.
+        """
+        self.written: float | None = None
+        """Just before the first byte of the request went to the kernel."""
+        self.accepted = False
+        """The kernel has taken the whole request."""
+        self.status = 0
+        """The HTTP status, 0 before it arrived."""
+        self.headers: dict[bytes, bytes] = {}
+        """By lower-case name."""
+        self.chunks: list[tuple[float, bytes]] = []
+        """The decoded body in pieces as they arrived, each with its stamp."""
+        self.size = 0
+        """Bytes of the decoded body."""
+        self.first_byte: float | None = None
+        """The first byte of the body."""
+        self.last_byte: float | None = None
+        """The last byte of the answer, or of its end marker."""
+        self.complete = False
+        """The answer arrived as a whole."""
+        self._end = end
+        self._tail = b"\n"
+        self._decoder: Decoder | None = None
+        self._is_deflate = False
+
+    def header(self, name: bytes) -> str:
+        """Return a header by its lower-case name, or an empty text."""
+        return self.headers.get(name, b"").decode("latin-1")
+
+    def body(self) -> bytes:
+        """Return the body as far as it arrived."""
+        chunks = self.chunks
+        return chunks[0][1] if len(chunks) == 1 else b"".join([data for _, data in chunks])
+
+    def moment_of(self, size: int) -> float | None:
+        """Return when the first `size` bytes of the body had arrived."""
+        for moment, data in self.chunks:
+            size -= len(data)
+            if size <= 0:
+                return moment
+        return self.last_byte
+
+    def begin(self, status: int, headers: dict[bytes, bytes]) -> None:
+        """Take the head of the answer.
+
+        Raises:
+            BodyTooLarge: the body is announced with more than `MAX_BODY` bytes.
+            UnknownEncoding: the body comes in a content encoding that we do not read.
+        """
+        self.status, self.headers = status, headers
+        if int(headers.get(b"content-length", 0)) > MAX_BODY:
+            raise BodyTooLarge
+        encoding = self.header(b"content-encoding").strip().lower()
+        if encoding in {"", "identity"}:
+            return
+        if encoding not in {"gzip", "x-gzip", "deflate"}:
+            message = f"the answer is encoded as `{encoding[:40]}`, which was not asked for"
+            raise UnknownEncoding(message)
+        self._is_deflate = encoding == "deflate"
+        self._decoder = zlib.decompressobj(BOTH_FORMATS)
+
+    def add(self, moment: float, data: bytes) -> bool:
+        """Take a piece of the body in; return whether it brought the end marker.
+
+        Raises:
+            BodyTooLarge: the body grew beyond `MAX_BODY` bytes.
+            BodyError: the body is not what its content encoding says.
+        """
+        if self.first_byte is None:
+            self.first_byte = moment
+        if self._decoder is not None:
+            data = self._decoded(self._decoder, data)
+            if not data:
+                return False
+        self.size += len(data)
+        if self.size > MAX_BODY:
+            raise BodyTooLarge
+        self.chunks.append((moment, data))
+        if self._end is None:
+            return False
+        window = self._tail + data
+        if self._end.search(window):
+            self.last_byte = moment
+            return True
+        self._tail = window[-OVERLAP:]
+        return False
+
+    def finish(self, moment: float) -> None:
+        """Note that the answer arrived as a whole; an end marker's own moment stays."""
+        self.complete = True
+        if self.last_byte is None:
+            self.last_byte = moment
+
+    def _decoded(self, decoder: Decoder, data: bytes) -> bytes:
+        if self._is_deflate:  # some servers leave the zlib header out
+            self._is_deflate = False
+            if data[0] & 0x0F != zlib.DEFLATED:
+                self._decoder = decoder = zlib.decompressobj(-zlib.MAX_WBITS)
+        room = MAX_BODY - self.size
+        try:
+            plain = decoder.decompress(data, room + 1)
+        except zlib.error as exc:
+            message = f"the answer is not what its content encoding says: {exc}"
+            raise BodyError(message) from exc
+        if decoder.unconsumed_tail:
+            raise BodyTooLarge
+        return plain

@@ -1,0 +1,75 @@
+"""Holds the lake against a run's log: what stays, what is removed because it will be read again.
+
+A batch is sealed text first, results last; a crash in between, or somebody who deletes a file,
+leaves parts of batches behind, and a plain glob would count their rows twice. A power cut may take
+back the end of a log, and other lines follow what is left of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from schemas.lake import Coverage, covered_until, live_files, read_lake_file, unbroken
+
+BATCH_TABLES = ("outputs", "events", "results")
+"""The tables of one batch, in the order of sealing: results say that it is complete."""
+
+TAIL_BYTES = 4_096
+"""How much of the log before its end identifies a stretch: a whole line or more, with times."""
+
+
+def put_right(lake: Path, run_id: str, log: Path, *, log_rules: bool) -> Coverage:
+    """Remove the files of a run that do not fit, and return how far the others cover its log.
+
+    Args:
+        lake: the lake; the caller holds the run's lock.
+        run_id: the run.
+        log: its results.jsonl.
+        log_rules: the log is being written, so rows that it does not hold (any more) go. Else a
+            lake that is ahead of its log is left alone, since it may be all that is left.
+    """
+    files = {
+        table: [read_lake_file(path) for path in live_files(lake, table, run_id)]
+        for table in BATCH_TABLES
+    }
+    texts = {file.coverage for file in files["outputs"]}
+    stay = unbroken(file for file in files["results"] if file.n_rows == 0 or file.coverage in texts)
+    if log_rules or covered_until(stay).end <= _size(log):
+        stay = unbroken(file for file in stay if _holds(log, file.coverage))
+    covered, kept = {file.coverage for file in stay}, {file.path for file in stay}
+    for file in files["results"]:
+        if file.path not in kept:
+            file.path.unlink()
+    for file in (*files["outputs"], *files["events"]):
+        if file.coverage not in covered:
+            file.path.unlink()
+    return covered_until(stay)
+
+
+def tail_before(log: Path, end: int) -> str:
+    """Return a hash of the bytes before a place of the log, which tells it from another log."""
+    return _hash(_before(log, end))
+
+
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
+def _holds(log: Path, coverage: Coverage) -> bool:
+    """Return whether the log holds the end of a stretch as it was when it was sealed."""
+    if coverage.end > _size(log):
+        return False
+    last = _before(log, coverage.end)
+    return last.endswith(b"\n") and coverage.tail in {"", _hash(last)}
+
+
+def _before(log: Path, end: int) -> bytes:
+    start = max(0, end - TAIL_BYTES)
+    with log.open("rb") as file:
+        file.seek(start)
+        return file.read(end - start)
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,87 @@
+"""Which transport carries a request: ours, or httpx for proxies of the environment."""
+
+import asyncio
+
+import pytest
+
+from collect.config.loaded import ResolvedModel
+from collect.providers.base import Request
+from collect.providers.chat_completions import ChatCompletions
+from schemas.errors import ConfigError
+
+NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch):
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+def ask(base_url, is_loopback):
+    async def go():
+        model = ResolvedModel(
+            model_id="m",
+            label=None,
+            provider="openai_chat",
+            model="m",
+            thinking_level=None,
+            base_url=base_url,
+            api_key_env=None,
+            key_required=False,
+            max_concurrency=1,
+            request_options={},
+            settings={},
+            is_loopback=is_loopback,
+        )
+        provider = ChatCompletions(model, None)
+        try:
+            prepared = provider.prepare(Request(({"role": "user", "content": "hi"},), 5.0, True))
+            return await provider.ask(prepared)
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
+def test_a_proxy_of_the_environment_carries_requests_to_other_hosts(endpoint, monkeypatch, name):
+    monkeypatch.setenv(name, f"http://127.0.0.1:{endpoint.port}")
+
+    reply = ask("http://models.invalid/v1", is_loopback=False)
+
+    assert (reply.failure_type, reply.text) == (None, "Hello there.")
+    (request,) = endpoint.requests
+    assert request.line == "POST http://models.invalid/v1/chat/completions HTTP/1.1"
+    assert 0 <= reply.ttft_ms <= reply.e2e_ms
+
+
+def test_a_host_that_no_proxy_names_is_asked_itself(endpoint, monkeypatch):
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{endpoint.port}")
+    monkeypatch.setenv("no_proxy", "models.invalid")
+
+    reply = ask("http://models.invalid/v1", is_loopback=False)
+
+    assert (reply.failure_type, endpoint.requests) == ("connection_error", [])
+
+
+def test_a_proxy_that_is_gone_is_a_connection_error(free_port, monkeypatch):
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port}")
+
+    reply = ask("http://models.invalid/v1", is_loopback=False)
+
+    assert (reply.failure_type, reply.accepted) == ("connection_error", False)
+
+
+def test_a_proxy_that_is_none_is_refused_before_the_first_request(monkeypatch):
+    monkeypatch.setenv("http_proxy", "gopher://127.0.0.1:1")
+
+    with pytest.raises(ConfigError, match="proxy"):
+        ask("http://models.invalid/v1", is_loopback=False)
+
+
+@pytest.mark.parametrize("base_url", ["ftp://models.invalid/v1", "models.invalid/v1"])
+def test_an_address_that_cannot_be_asked_is_refused(base_url):
+    with pytest.raises(ConfigError, match="cannot be asked"):
+        ask(base_url, is_loopback=False)
