@@ -52,7 +52,8 @@ class Budget:
             promised = self._spent + self._reserved
             # Without any bound, one trial alone shows what they cost.
             is_blind = most is None and not self._dearest and self._in_flight > 0
-            if not is_blind and self._spent < self._cap and promised + wanted <= self._cap:
+            is_spent = wanted > 0 and self._spent >= self._cap
+            if not is_blind and not is_spent and promised + wanted <= self._cap:
                 self._reserved += wanted
                 self._in_flight += 1
                 await place.take()

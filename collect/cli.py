@@ -60,7 +60,7 @@ LabelOption = Annotated[
 
 MaxCostOption = Annotated[
     float | None,
-    typer.Option("--max-cost", metavar="USD", min=0.0, help="Begin no trial that may exceed it."),
+    typer.Option("--max-cost", metavar="USD", min=0, max=1e6, help="Begin no trial beyond it."),
 ]
 AssumePriceOption = Annotated[
     str | None,

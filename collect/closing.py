@@ -29,12 +29,12 @@ def show(report: RunReport, again: str, detectable: str, limits: Thresholds) -> 
     """
     run_dir = Path(report.run_dir)
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
-    groups = _groups(run_dir / "summary.json")
+    groups = _groups(run_dir / "summary.json") if report.is_summed_up else []
     if groups:
         console.print(_table(groups))
     for line in (*distrust(groups, limits), *_advice(report, again), detectable):
         console.print(Text(line))
-    for name in WRITTEN:
+    for name in WRITTEN if report.is_summed_up else WRITTEN[:1]:
         if (run_dir / name).exists():
             console.print(Text(f"{run_dir / name}"), soft_wrap=True)
 
@@ -123,7 +123,9 @@ def _advice(report: RunReport, again: str) -> list[str]:
     if report.success < report.present:
         statuses = ", ".join(f"{name} {count}" for name, count in sorted(report.by_status.items()))
         lines.append(f"by status: {statuses}; the reasons are in `error_message` of results.jsonl")
-    if report.exit_code:
+    if report.present < report.planned or report.n_open:
         lines.append(f"again: {again}")
+    elif report.exit_code and report.success < report.present:
+        lines.append("no retry mends what failed; a new run with --reuse asks only that again")
     lines.append(f"the numbers once more, or as JSON: analyze summarize {report.run_dir} --json")
     return lines

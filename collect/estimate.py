@@ -146,6 +146,8 @@ def most_of_trial(model: ResolvedModel, case: LoadedCase) -> int | None:
     """Return the most that one trial may cost, in nano-dollars; None when nothing bounds it."""
     if model.price is None:
         return None
+    if model.price.is_free:
+        return 0
     characters = sum(len(message["content"]) for message in case.messages)
     tokens = _tokens(model, case, characters, {})
     return model.price.cost_nano_usd(tokens.sent, None, tokens.high)

@@ -24,6 +24,9 @@ from schemas.trial import PlannedTrial
 GIVE_UP_AFTER = 3
 """Unreachable trials in a row after which an endpoint is given up (decision E7)."""
 
+MAX_COST = "max_cost: the next trial could take the run above --max-cost"
+"""The stop reason of a run whose money is spent."""
+
 WORKERS_PER_PLACE = 2
 """A trial that waits before its retry leaves its place to another, up to this many in all."""
 
@@ -186,7 +189,7 @@ class Executor:
         if work.unreachable >= GIVE_UP_AFTER:
             return not_asked(trial, case, _given_up(work.model))
         if (reserved := await self.budget.reserve(trial, case, place)) is None:
-            self.stop("max_cost: the next trial could take the run above --max-cost")
+            self.stop(MAX_COST)
             return None
         try:
             if self._is_stopped(work.model):  # while the trial waited for its money
@@ -204,7 +207,11 @@ class Executor:
 
     def _learn(self, work: ModelWork, execution: Execution) -> None:
         """Count how often the endpoint could not be reached in a row."""
-        unreachable = execution.reply.failure_type == "connection_error"
+        if work.unreachable >= GIVE_UP_AFTER:  # given up for good, whatever comes late
+            return
+        reply = execution.reply
+        silent = reply.failure_type == "timeout" and not reply.accepted
+        unreachable = reply.failure_type == "connection_error" or silent
         work.unreachable = work.unreachable + 1 if unreachable else 0
         if work.unreachable == GIVE_UP_AFTER:
             self.stopped_models[work.model.model_id] = (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from collect.progress import RunReport
-from schemas.failures import FailureClass, classify
+from schemas.failures import FailureClass, classify, is_open
 
 
 class Latest(NamedTuple):
@@ -106,6 +106,7 @@ class FinishedTrials:
                     continue
                 outside += latest.failed_outside
                 report.present += 1
+                report.n_open += not latest.is_final
                 report.ok += latest.is_ok
                 report.success += latest.is_success
                 report.passed += latest.is_passed
@@ -136,7 +137,7 @@ def _latest(
         is_ok=availability == "ok",
         is_success=success is True,
         is_passed=passed is True,
-        is_final=success is True or (failure is not None and not failure.retryable),
+        is_final=success is True or not is_open(str(failure_type)),
         failed_outside=success is not True
         and (failure is None or not failure.counts_against_model),
     )

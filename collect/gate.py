@@ -59,6 +59,7 @@ class Gate:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._spacing_s = 0.0 if per_minute is None else 60.0 / per_minute
         self._next_at = 0.0
+        self._held_until = 0.0
         self._on_shrink = on_shrink
         self._on_room = on_room
         self._sleepers: set[asyncio.Future[None]] = set()
@@ -115,10 +116,15 @@ class Gate:
     def pace(self) -> float:
         """Return the seconds until the next request may begin, which is then taken."""
         now = time.monotonic()
-        at = max(now, self._next_at)
+        at = max(now, self._next_at, self._held_until)
         if self._spacing_s:
             self._next_at = at + self._spacing_s
         return at - now
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether the server has asked us to stay away."""
+        return time.monotonic() < self._held_until
 
     async def sleep(self, seconds: float) -> None:
         """Wait without a place.
@@ -126,8 +132,7 @@ class Gate:
         Raises:
             Stopped: the gate was closed.
         """
-        if self._is_closed:
-            raise Stopped
+        self.check_open()
         self._on_room()
         loop = asyncio.get_running_loop()
         awake = loop.create_future()
@@ -138,6 +143,15 @@ class Gate:
         finally:
             timer.cancel()
             self._sleepers.discard(awake)
+
+    def check_open(self) -> None:
+        """Go on only while the run does.
+
+        Raises:
+            Stopped: the gate was closed.
+        """
+        if self._is_closed:
+            raise Stopped
 
     def close(self) -> None:
         """Let nobody wait any longer: who is not being asked will not be."""
@@ -153,7 +167,7 @@ class Gate:
             self._refused += 1
             if reply.retry_after_s and _too_many(self._refused, self._asked):
                 wait = min(reply.retry_after_s, LONGEST_HOLD_S)
-                self._next_at = max(self._next_at, time.monotonic() + wait)
+                self._held_until = max(self._held_until, time.monotonic() + wait)
         if self._asked < max(SHORTEST_ROUND, self.limit):
             return
         too_many, share = _too_many(self._refused, self._asked), self._refused / self._asked
@@ -191,8 +205,10 @@ class Place:
 
     async def before_request(self) -> None:
         """Keep to the model's pace; somebody else may have the place meanwhile."""
-        if (wait := self._gate.pace()) > 0:
+        while (wait := self._gate.pace()) > 0:
             await self.back_off(wait)
+            if not self._gate.is_held:  # its moment has come, unless a 429 came first
+                return
 
     def learn(self, reply: Reply) -> None:
         """Tell the gate how a request went."""
@@ -207,6 +223,7 @@ class Place:
         self.leave()
         await self._gate.sleep(seconds)
         await self.take()
+        self._gate.check_open()
 
 
 def _too_many(refused: int, asked: int) -> bool:

@@ -12,6 +12,7 @@ from collect.plan import planned_size
 from collect.plan_file import trial_of
 from collect.plan_size import PlanSize, size_of
 from collect.stored import CASES_FILE, models_of, read_cases, verify_stored
+from schemas.errors import NotResumable
 from schemas.prices import Price
 from schemas.run_config import load_run_config
 from schemas.run_profile import ExecutionPolicy
@@ -56,14 +57,28 @@ def stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None 
 
     Args:
         run_dir: the run's folder.
-        max_cost_usd: what the whole run may cost, its earlier part included.
+        max_cost_usd: what the whole run may cost, its earlier part included; None: as before.
         assumed: the price of models that have none.
 
     Raises:
         NotResumable: the folder does not hold what the run was made from.
     """
+    try:
+        return _stored_job(run_dir, max_cost_usd, assumed)
+    except (OSError, ValueError) as exc:  # pydantic's are ValueErrors
+        why = f"config.json or plan.jsonl is missing or damaged ({type(exc).__name__})"
+        raise NotResumable(
+            run_dir, f"{why}; a new run with --reuse takes over its answers"
+        ) from exc
+
+
+def _stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None) -> Job:
     config = load_run_config(run_dir / "config.json")
     cases = read_cases(run_dir / CASES_FILE)
+    for case in cases.values():
+        if case.checks and case.folder is not None and not case.folder.is_dir():
+            why = f"the folder of case `{case.case_id}` is not at {case.folder}"
+            raise NotResumable(run_dir, f"{why}; move the run back, or start one with --reuse")
     models = tuple(
         model if model.price else replace(model, price=assumed) for model in models_of(config)
     )
@@ -79,6 +94,6 @@ def stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None 
         policy=config.execution_policy,
         size=size,
         thresholds=config.thresholds,
-        max_cost_usd=max_cost_usd,
+        max_cost_usd=config.max_cost_usd if max_cost_usd is None else max_cost_usd,
         reuse=config.reuse,
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
+from collect.progress import RunReport
 from collect.tally import Tally, first_words
 from schemas.errors import printable
 from schemas.result import Result
@@ -34,11 +34,11 @@ class TerminalScreen:
         )
         self._task = self._progress.add_task("", total=None, line="starting")
 
-    def begin(self, run_dir: Path, planned: int, done: int) -> None:
+    def begin(self, report: RunReport) -> None:
         """Show the run's folder and an empty bar."""
-        self._tally = Tally(planned, done)
-        self._console.print(Text(first_words(run_dir, planned, done)))
-        self._progress.update(self._task, total=planned)
+        self._tally = Tally(report.planned, report.present, report.passed)
+        self._console.print(Text(first_words(report)))
+        self._progress.update(self._task, total=report.planned)
         self._progress.start()
 
     def result(self, result: Result) -> None:

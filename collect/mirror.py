@@ -61,15 +61,22 @@ class Follower:
                 else:
                     pause = POLL_S
                     self._warm_up()
-            mirror = self._take_over()
-            mirror.step()
-            mirror.seal()
-            for problem in mirror.problems:
-                _say(problem)
+            self._seal()
+            self._seal()  # once more from what the lake really holds: somebody may have deleted it
             write_files(self._run_dir, summarize_run(self._run_dir, self._lake, threads=1))
         finally:
             if self._mirror is not None:
                 self._mirror.close()
+
+    def _seal(self) -> None:
+        """Seal all that there is, and let go of the state of what is in the lake."""
+        mirror = self._take_over()
+        mirror.step()
+        mirror.seal()
+        for problem in mirror.problems:
+            _say(problem)
+        mirror.close()
+        self._mirror = None
 
     def _take_over(self) -> RunMirror:
         if self._mirror is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -44,8 +45,9 @@ def bounded(parsed: JsonValue) -> JsonValue:
     return parsed if len(orjson.dumps(parsed)) <= 2 * RAW_OUTPUT_LIMIT else None
 
 
+@lru_cache(maxsize=1024)
 def _clean(text: str | None) -> str | None:
-    """Return a short text from outside, without secrets."""
+    """Return a short text from outside, without secrets; the same ones come again and again."""
     return None if text is None else cut(redact(text), SHORT_TEXT)[0]
 
 

@@ -15,12 +15,12 @@ from collect.budget import Budget
 from collect.checks import LONG_OUTPUT, judge
 from collect.child import MirrorChild
 from collect.config import ResolvedModel
-from collect.execute import GRACE_S, Executor, Hooks
+from collect.execute import GRACE_S, MAX_COST, Executor, Hooks
 from collect.finished import FinishedTrials
 from collect.frames import artifact_frame
 from collect.job import Job
 from collect.lateness import LoopClock
-from collect.log import RunLog
+from collect.log import RunLog, resume_command
 from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
 from collect.plan_file import trials_of
 from collect.progress import RunReport, Screen
@@ -98,7 +98,7 @@ class Run:
         began = time.perf_counter()
         notes: list[str] = []
         child = await MirrorChild.start(self._log.run_dir, on_note=notes.append)
-        self._screen.begin(self._log.run_dir, self.report.planned, self.report.present)
+        self._screen.begin(self.report)
         for warning in (*(f"warning: {one}" for one in self._job.warnings), *self._log.repaired):
             self._screen.note(warning)
         for repaired in self._log.repaired:
@@ -119,6 +119,7 @@ class Run:
         for note in notes:
             self._screen.note(note)
         self._mirror_failed = trouble is not None
+        self.report.is_summed_up = trouble is None
         if trouble is not None:
             self._screen.note(f"{trouble}; `analyze summarize {self._log.run_dir}` tries again")
         self._failed_outside |= bool(self._finished.count_into(self.report, final=False))
@@ -140,6 +141,8 @@ class Run:
         if self._executor.stop_reason is not None:
             self._event("run_stopped", None, self._executor.stop_reason)
             self._screen.note(f"the run was stopped: {self._executor.stop_reason}")
+            if self._executor.stop_reason == MAX_COST:
+                self._screen.note(f"`{resume_command(self._log.run_dir)} --max-cost USD` raises it")
 
     def _trials_of(self, model_id: str) -> Iterator[PlannedTrial]:
         return trials_of(self._log.run_dir / "plan.jsonl", model_id, self._finished.is_final)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from schemas.errors import EXIT_OK
+from schemas.failures import is_open
 from schemas.result import Result
 
 
 class Screen(Protocol):
     """Who is told how the run goes."""
 
-    def begin(self, run_dir: Path, planned: int, done: int) -> None:
-        """The folder exists, the plan is written, so many trials are finished already."""
+    def begin(self, report: RunReport) -> None:
+        """The folder exists, the plan is written; what is finished already is in the report."""
 
     def result(self, result: Result) -> None:
         """One trial is finished and written."""
@@ -40,6 +40,10 @@ class RunReport:
     by_status: dict[str, int] = field(default_factory=dict)
     wall_ms: int = 0
     cost_usd: float | None = None
+    n_open: int = 0
+    """Failed trials that are asked again when the run goes on."""
+    is_summed_up: bool = True
+    """summary.json is of this run as it is now."""
     exit_code: int = EXIT_OK
 
     def count(self, result: Result) -> None:
@@ -48,6 +52,7 @@ class RunReport:
         self.ok += result.availability_status == "ok"
         self.success += result.success
         self.passed += result.passed is True
+        self.n_open += not result.success and is_open(result.failure_type)
         self.by_status[result.status] = self.by_status.get(result.status, 0) + 1
         if result.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + result.cost_usd

@@ -35,8 +35,8 @@ def _secret_values() -> tuple[str, ...]:
     """Return the values of variables that look like secrets, longest first."""
     values = {
         value
-        for name, value in os.environ.items()
-        if SECRET_NAME.search(name) and len(value) >= SHORTEST_VALUE
+        for name, found in os.environ.items()
+        if SECRET_NAME.search(name) and len(value := found.strip()) >= SHORTEST_VALUE
     }
     return tuple(sorted(values, key=len, reverse=True))
 
@@ -81,13 +81,13 @@ def redact(text: str) -> str:
 
 
 def redact_json(value: JsonValue) -> JsonValue:
-    """Return a JSON value with every text in it redacted; names and numbers stay."""
+    """Return a JSON value with every text in it redacted, names too; numbers stay."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list):
         return [redact_json(item) for item in value]
     if isinstance(value, dict):
-        return {name: redact_json(item) for name, item in value.items()}
+        return {redact(name): redact_json(item) for name, item in value.items()}
     return value
 
 

@@ -57,6 +57,7 @@ def _cut_tail(path: Path) -> list[str]:
         rest = file.read()
         if _parsed(rest) is not None:
             file.write(b"\n")
+            file.flush()
             return _durable(file.fileno(), f"{path.name}: its last line lacked the newline")
         file.truncate(end)
         said = f"{path.name}: a torn last line was cut off ({size - end:,} bytes)"

@@ -70,6 +70,7 @@ def run(
             job.size.n_planned,
             options.labels,
             reuse=options.reuse,
+            max_cost_usd=options.max_cost_usd,
         )
         inventory = inventory.model_copy(update={"run_id": job.run_id})
         log.begin(config, inventory, inputs.cases, plan_trials(inputs, job.run_id))

@@ -27,6 +27,7 @@ def run_config_of(
     labels: Sequence[str],
     *,
     reuse: bool = False,
+    max_cost_usd: float | None = None,
 ) -> RunConfig:
     """Return what the run was asked to do, every setting with the layer that set it."""
     return RunConfig(
@@ -56,6 +57,7 @@ def run_config_of(
         run_group=_group(inputs),
         labels=tuple(labels),
         reuse=reuse,
+        max_cost_usd=max_cost_usd,
         thresholds=inputs.project.thresholds,
     )
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 
-from collect.progress import Screen
+from collect.progress import RunReport, Screen
 from collect.tally import Tally, first_words
 from schemas.errors import printable
 from schemas.result import Result
@@ -25,10 +24,10 @@ class PlainScreen:
         self._tally = Tally(0)
         self._said_at = 0.0
 
-    def begin(self, run_dir: Path, planned: int, done: int) -> None:
+    def begin(self, report: RunReport) -> None:
         """Say where the run is written."""
-        self._tally = Tally(planned, done)
-        self._say(first_words(run_dir, planned, done))
+        self._tally = Tally(report.planned, report.present, report.passed)
+        self._say(first_words(report))
 
     def result(self, result: Result) -> None:
         """Say how far the run is, not too often."""

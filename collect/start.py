@@ -17,7 +17,8 @@ from collect.config import RunInputs, load_inputs, refuse_unbuilt
 from collect.detectable import detectable_text
 from collect.hosts import refuse_foreign_hosts
 from collect.job import stored_job
-from collect.log import RunLog, resume_command
+from collect.keys import refuse_unusable_keys
+from collect.log import RunLog, is_begun, resume_command
 from collect.narrow import narrow, parse_shard
 from collect.plan import planned_size
 from collect.plan_size import PlanSize
@@ -103,6 +104,7 @@ def start(inputs: RunInputs, wish: Wish) -> int:
         raise ConfigError([problem])
     if run_id is not None and in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
         raise RunInLake(runs_dir, run_id)
+    refuse_unusable_keys(inputs.models)
     now = datetime.now(tz=UTC)
     inputs = with_prices(inputs, now.date(), _assumed(wish))
     if wish.options.max_cost_usd is not None:
@@ -137,6 +139,7 @@ def go_on(run: str, wish: Wish) -> int:
     try:
         job = stored_job(run_dir, wish.options.max_cost_usd, _assumed(wish))
         refuse_foreign_hosts(job.models, wish.allowed_hosts)
+        refuse_unusable_keys(job.models)
         if job.max_cost_usd is not None:
             refuse_unpriced(job.models)
     except BaseException:
@@ -154,7 +157,8 @@ def latest(runs_dir: Path) -> str:
         NotResumable: there is none.
     """
     for run_dir in newest_first(runs_dir):
-        return run_dir.name
+        if is_begun(run_dir):
+            return run_dir.name
     raise NotResumable(runs_dir / "latest", "there are no runs; make one with `collect run`")
 
 

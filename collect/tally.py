@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from pathlib import Path
 
+from collect.progress import RunReport
 from schemas.errors import printable
 from schemas.result import Result
 
@@ -13,11 +13,11 @@ from schemas.result import Result
 class Tally:
     """Counts of a run so far, and one line that says them."""
 
-    def __init__(self, planned: int, done: int = 0) -> None:
+    def __init__(self, planned: int, done: int = 0, passed: int = 0) -> None:
         self.planned = planned
         self.done = done
         self._before = done
-        self.passed = 0
+        self.passed = passed
         self.tokens = 0
         self.failures: Counter[str] = Counter()
         self._began = time.monotonic()
@@ -41,9 +41,10 @@ class Tally:
         return " · ".join(parts)
 
 
-def first_words(run_dir: Path, planned: int, done: int) -> str:
+def first_words(report: RunReport) -> str:
     """Return what is said when a run begins or goes on."""
-    return f"run {run_dir}: {planned} trials" + (f", {done} of them finished" if done else "")
+    done = f", {report.present} of them finished" if report.present else ""
+    return f"run {report.run_dir}: {report.planned} trials{done}"
 
 
 def _duration(seconds: float) -> str:

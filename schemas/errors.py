@@ -110,7 +110,10 @@ class RunExists(CollectError):
     exit_code = EXIT_USAGE
 
     def __init__(self, run_dir: Path) -> None:
-        super().__init__(f"{run_dir} exists already; choose another --run-id or leave it out")
+        super().__init__(
+            f"{run_dir} exists already; choose another --run-id or leave it out; "
+            f"--resume {run_dir.name} completes a run that was cut short"
+        )
 
 
 class RunInLake(CollectError):

@@ -101,3 +101,17 @@ def classify(failure_type: str, *, accepted: bool = True) -> FailureClass:
     if failure_type == "timeout" and not accepted:
         return UNACCEPTED_TIMEOUT
     return FAILURES[failure_type]
+
+
+def is_open(failure_type: str | None) -> bool:
+    """Return whether a trial that failed so is asked again when its run goes on (decision F2).
+
+    Also one that nobody was asked for want of a key, and one of a kind that only a later version
+    knows.
+    """
+    if failure_type == "api_key_missing":
+        return True
+    try:
+        return classify(str(failure_type)).retryable
+    except KeyError:
+        return True

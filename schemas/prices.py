@@ -36,6 +36,11 @@ class Price(Record):
         default=None, description="For input tokens read from the provider's cache, where known."
     )
 
+    @property
+    def is_free(self) -> bool:
+        """Return whether no number of tokens costs anything."""
+        return not (self.input_usd_per_million or self.output_usd_per_million)
+
     def cost_nano_usd(
         self, input_tokens: int | None, cached_input_tokens: int | None, output_tokens: int | None
     ) -> int | None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug
+from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug, Usd
 from schemas.errors import UnknownVersion
 from schemas.prices import Price
 from schemas.run_profile import ExecutionPolicy
@@ -84,6 +84,9 @@ class RunConfig(Record):
         default=None, description="The same for all shards of one plan; null without shards."
     )
     labels: tuple[str, ...] = ()
+    max_cost_usd: Usd | None = Field(
+        default=None, description="What the run may cost; a resumed one too, unless told otherwise."
+    )
     reuse: bool = Field(default=False, description="Answers of earlier runs are taken over.")
     thresholds: Thresholds = Field(
         default_factory=Thresholds, description="In force: the packaged ones or benchlake.yaml's."

@@ -17,6 +17,7 @@ from collect.config import ResolvedModel
 from collect.config.loaded import as_json
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.chat_read import END, ERROR_TEXT, read_answer
+from collect.redact import redact
 from collect.transport import (
     Exchange,
     Target,
@@ -126,7 +127,7 @@ def _failure(exc: WireError, exchange: Exchange) -> Reply:
     if failure_type == "stream_interrupted" and not exchange.accepted:
         failure_type = "connection_error"
     return Reply(
-        failure_type=failure_type, error_code=exc.code, error_message=str(exc)[:ERROR_TEXT]
+        failure_type=failure_type, error_code=exc.code, error_message=redact(str(exc))[:ERROR_TEXT]
     )
 
 

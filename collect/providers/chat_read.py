@@ -18,6 +18,7 @@ from collect.providers.base import Reply
 from collect.providers.chat_delta import DeltaShape
 from collect.providers.chat_reply import ChatAnswer, Malformed, error_of
 from collect.providers.sse import END_MARKER, events
+from collect.redact import redact
 from collect.transport import Exchange
 
 END = re.compile(rb'\ndata: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
@@ -27,7 +28,7 @@ NO_END = "no_end_marker"
 """The code of a stream that just stopped."""
 
 ERROR_TEXT = 2_000
-"""Characters kept of an error page."""
+"""Characters kept of an error page; cut after keys were taken out, never through one."""
 
 ERROR_BODY = 1_000_000
 """Bytes of an error page that are looked at."""
@@ -78,11 +79,11 @@ def _read_whole(exchange: Exchange) -> Reply:
             took = _since_written(exchange, exchange.last_byte)
             return answer.reply(http_status=status, e2e_ms=took)
     except (Malformed, orjson.JSONDecodeError) as exc:
-        message = str(exc)[:ERROR_TEXT]
+        message = redact(str(exc))[:ERROR_TEXT]
         return Reply(http_status=status).failed("invalid_response", error_message=message)
     is_http = code is not None and re.fullmatch(r"[45]\d\d", code)
     failure_type = f"http_{code}" if is_http else "invalid_response"
-    message = (text or "an error without words")[:ERROR_TEXT]
+    message = redact(text or "an error without words")[:ERROR_TEXT]
     return Reply(http_status=status).failed(failure_type, error_code=code, error_message=message)
 
 
@@ -109,7 +110,7 @@ def _read_stream(exchange: Exchange) -> Reply:
             if has_content and first_token is None:
                 first_token = exchange.moment_of(end)
     except (Malformed, orjson.JSONDecodeError) as exc:
-        message = str(exc)[:ERROR_TEXT]
+        message = redact(str(exc))[:ERROR_TEXT]
         return answer.reply(http_status=status).failed("invalid_response", error_message=message)
     return answer.reply(http_status=status).failed(
         "stream_interrupted",
@@ -126,7 +127,7 @@ def _error_event(data: Any) -> dict[str, Any] | None:
     return {
         "failure_type": "stream_interrupted",
         "error_code": code or "error_event",
-        "error_message": (text or "an error without words")[:ERROR_TEXT],
+        "error_message": redact(text or "an error without words")[:ERROR_TEXT],
     }
 
 
@@ -143,7 +144,7 @@ def _refusal(exchange: Exchange) -> Reply:
         http_status=status if known else None,
         failure_type=f"http_{status}" if known else "invalid_response",
         error_code=code,
-        error_message=(text or raw.decode(errors="replace"))[:ERROR_TEXT] or None,
+        error_message=redact(text or raw.decode(errors="replace"))[:ERROR_TEXT] or None,
         retry_after_s=_retry_after(exchange.header(b"retry-after")),
     )
 

@@ -11,6 +11,9 @@ from typing import Any
 from collect.providers.base import Reply, ToolCall, Usage
 from schemas.base import MOST
 
+MOST_USD = 1e6
+"""More is no cost of an answer."""
+
 
 class Malformed(ValueError):
     """The answer is not what the protocol says."""
@@ -159,6 +162,7 @@ class ChatAnswer:
             served_model=self._model,
             served_provider=self._provider,
             usage=self._usage,
+            cost_usd=_cost(self._usage.raw),
             http_status=http_status,
             e2e_ms=e2e_ms,
             ttft_ms=ttft_ms,
@@ -169,6 +173,14 @@ class ChatAnswer:
         if reply.text.strip() or calls:
             return reply
         return reply.failed("empty_response", error_message="the answer holds no text")
+
+
+def _cost(usage: Any) -> float | None:
+    """Return what the server says the answer did cost, in US dollars."""
+    cost = usage.get("cost") if isinstance(usage, dict) else None
+    if isinstance(cost, bool) or not isinstance(cost, int | float):
+        return None
+    return float(cost) if 0 <= cost <= MOST_USD else None
 
 
 def _text(value: Any) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 
@@ -12,13 +11,13 @@ from collect.config import LoadedCase, ResolvedModel
 from collect.config.loaded import WireMessage
 from collect.fingerprint import seed_of
 from collect.gate import Place
+from collect.keys import key_of
 from collect.lateness import LoopClock
 from collect.limits import with_retries
 from collect.providers import PROVIDERS, ask_keyless
 from collect.providers.base import Reply, Request
 from collect.runners.base import Execution, Trace, not_asked, now_ms
 from collect.turns import Turns
-from schemas.errors import ConfigError, Problem
 from schemas.trial import PlannedTrial
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
@@ -30,10 +29,7 @@ class LlmProbe:
     """Asks one model; holds its connections for the whole run."""
 
     def __init__(self, model: ResolvedModel, clock: LoopClock, turns: Turns) -> None:
-        key = (os.environ.get(model.api_key_env) or "").strip() if model.api_key_env else ""
-        if not (key.isascii() and key.isprintable()) or " " in key:
-            what = f"environment variable {model.api_key_env} holds characters that no key has"
-            raise ConfigError([Problem(None, what)])
+        key = key_of(model)
         self._model = model
         self._clock = clock
         self._missing_key = model.key_required and not key

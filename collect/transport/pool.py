@@ -58,7 +58,11 @@ class WireTransport:
         connection = self._take(target.origin)
         if connection is None:
             connection = await self._connect(target.origin)
-            await self._turns.mine()
+            try:
+                await self._turns.mine()
+            except asyncio.CancelledError:
+                connection.abort()
+                raise
             if not connection.is_usable:
                 message = f"{target.url}: the server closed the connection before it was asked"
                 raise ConnectError(message)

@@ -347,3 +347,23 @@ def test_reused_answers_are_reused_from_where_they_were_made(work, endpoint):
     rows = kept(work, "three").results()
     assert {row["reused_from_run_id"] for row in rows} == {"one"}
     assert not processes_of(work.root)
+
+
+def test_a_resumed_run_keeps_its_limit_on_cost_until_told_otherwise(work, endpoint, answers):
+    """Each of six answers costs 0.10, and the run may cost 0.25."""
+    set_profile(work, max_tokens=100)
+    said = {"usage": {"prompt_tokens": 0, "completion_tokens": 100}}
+    endpoint.script = lambda wire, request: wire.stream(
+        answers.sse(answers.chunk("ok", "stop") | said)
+    )
+    limited = run(work, "--run-id", "r", "--max-cost", "0.25", "--assume-price", "0/1000")
+    assert "--max-cost USD` raises it" in limited.stderr
+    assert sum(asked(endpoint).values()) == 2
+
+    again = resume(work, "r", "--json")
+
+    assert (again.returncode, sum(asked(endpoint).values())) == (1, 0)
+
+    more = resume(work, "r", "--max-cost", "1", "--json")
+
+    assert (more.returncode, json.loads(more.stdout)["present"]) == (0, 6)
