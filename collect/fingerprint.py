@@ -121,4 +121,6 @@ def fingerprint(parts: Mapping[str, str | None]) -> str:
 
 def kept_parts(parts: Mapping[str, str | None]) -> FingerprintParts:
     """Return what a plan keeps of the hashes."""
-    return FingerprintParts(**{name: part and part[:PART_DIGITS] for name, part in parts.items()})
+    return FingerprintParts(
+        **{name: part[:PART_DIGITS] for name, part in parts.items() if part is not None}
+    )

@@ -145,7 +145,8 @@ class Run:
                 self._screen.note(f"`{resume_command(self._log.run_dir)} --max-cost USD` raises it")
 
     def _trials_of(self, model_id: str) -> Iterator[PlannedTrial]:
-        return trials_of(self._log.run_dir / "plan.jsonl", model_id, self._finished.is_final)
+        is_final = self._finished.is_final if len(self._finished) else None
+        return trials_of(self._log.run_dir / "plan.jsonl", model_id, is_final)
 
     async def _record(self, execution: Execution) -> None:
         """Judge one finished trial and write it down, trace first."""

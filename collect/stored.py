@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,11 @@ NAMED = 3
 
 _PAIRS = ("attachments", "hooks")
 _TUPLES = ("messages", "turns", "expected_tool_calls", "tags")
-_FIELDS = {field.name: field.default for field in fields(LoadedCase) if field.name != "unbuilt"}
+_FIELDS = {
+    field.name: field.default if field.default_factory is MISSING else field.default_factory()
+    for field in fields(LoadedCase)
+    if field.name != "unbuilt"
+}
 """Name and default; what has its default is left out. What needs the unbuilt never runs."""
 
 

@@ -27,6 +27,19 @@ class OpenRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, defer_build=True)
 
 
+_SETS: dict[frozenset[str], set[str]] = {}
+
+
+def slim(record: BaseModel) -> None:
+    """Let a record share the set of its given fields with others: 216 bytes of each of thousands.
+
+    For records that are kept for long and never changed, as frozen ones are.
+    """
+    given = record.model_fields_set
+    shared = _SETS.setdefault(frozenset(given), given)
+    object.__setattr__(record, "__pydantic_fields_set__", shared)
+
+
 def _exactly_one(value: object) -> object:
     """Let the integer 1 through; `true`, `1.0` and `"1"` are other things."""
     if type(value) is not int or value != 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import orjson
 from pydantic import Field, StringConstraints
 
 from schemas.base import Count, Positive, Record, Sha256, Slug
@@ -71,5 +70,5 @@ class PlannedTrial(Record):
 
 def plan_line(trial: PlannedTrial) -> bytes:
     """Return a trial's line of plan.jsonl; fields that have their default are left out."""
-    kept = trial.model_dump(exclude_defaults=True)
-    return orjson.dumps({"record_type": trial.record_type} | kept) + b"\n"
+    kept = trial.model_dump_json(exclude_defaults=True).encode()
+    return b'{"record_type":"trial",' + kept[1:] + b"\n"

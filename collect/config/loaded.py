@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import NotRequired, TypedDict, cast
 
 from pydantic import JsonValue
@@ -19,6 +20,8 @@ from schemas.suite import Transport
 from schemas.validators import ToolInvocation, Validator
 
 NO_CONTEXT = CaseContext()
+NO_SETTINGS: Mapping[str, JsonValue] = MappingProxyType({})
+"""One for all: a suite may have 20,000 cases without settings of their own."""
 
 
 class WireMessage(TypedDict):
@@ -46,7 +49,7 @@ class LoadedCase:
     expected_tool_calls: tuple[str, ...]
     tags: tuple[str, ...]
     runner_type: RunnerType = "llm_probe"
-    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    settings: Mapping[str, JsonValue] = field(default_factory=lambda: NO_SETTINGS)
     attachments: tuple[tuple[str, int], ...] = ()
     """(sha256, bytes) of each attached file."""
     turns: tuple[WireMessage, ...] = ()

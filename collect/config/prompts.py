@@ -15,7 +15,7 @@ from collect.config.nodes import MAX_PROBLEMS
 from collect.config.pieces import json_lines, json_objects
 from collect.config.problems import problems_of
 from collect.config.source import Source, read_bytes
-from schemas.base import slugify
+from schemas.base import slim, slugify
 from schemas.case import Prompt
 from schemas.errors import ConfigError, Problem
 
@@ -63,7 +63,10 @@ def load_prompt_list(path: Path, *, prefixed: bool) -> tuple[list[LoadedCase], s
     cases: dict[str, LoadedCase] = {}
     problems = []
     for number, prompt in enumerate(_parse(path, raw)):
-        case_id = prefix + slugify(prompt.id)
+        if prompt.validator is not None:
+            slim(prompt.validator)
+        slug = slugify(prompt.id)
+        case_id = prefix + slug if prefix or slug != prompt.id else prompt.id  # one text for both
         if case_id in cases:
             other = cases[case_id].prompt_id
             what = f"id becomes case_id `{case_id}`, as `{other}` does"

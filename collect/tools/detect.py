@@ -33,6 +33,9 @@ Kind = Literal["prose", "session", "script", "other"]
 
 SESSION_TAGS = frozenset({"", "console", "terminal", "shell-session", "shellsession"})
 SCRIPT_TAGS = frozenset({"bash", "sh", "shell", "zsh", "fish", "ksh"})
+MARKS = re.compile(r"[`~\"'$#<\[]")
+"""Every pattern and every fence begins with one of these."""
+
 NO_COMMENT = re.compile(r"^[ \t]*+[^\s#]", re.MULTILINE)
 
 PATTERNS: Mapping[Kind, tuple[re.Pattern[str], ...]] = MappingProxyType(
@@ -66,6 +69,8 @@ def tool_use(text: str, api_tool_calls: Iterable[str], expected: Iterable[str]) 
 
 def detect_tools(text: str) -> tuple[str, ...]:
     """Return the distinct names in lower case, in the order in which they first appear."""
+    if MARKS.search(text) is None:  # nothing that a pattern could begin with
+        return ()
     found = sorted(
         (match.start(match.lastindex), match[match.lastindex].rstrip("."))
         for kind, start, end in _parts(text)
