@@ -105,11 +105,11 @@ def run(
     early; 2 usage or configuration; 130 interrupted.
     """
     from collect.run import Options
-    from collect.start import Wish, go_on, narrowed_inputs, start
+    from collect.start import Wish, go_on, narrowed_inputs, refuse_beside_resume, start
 
     options = Options(labels=tuple(label or ()), max_cost_usd=max_cost, reuse=reuse)
     if resume is not None:
-        _refuse_beside_resume(
+        refuse_beside_resume(
             {
                 "--suite": suite,
                 "--run-profile": run_profile,
@@ -144,16 +144,6 @@ def run(
     )
     wish = Wish(runs, run_id, as_json=json, options=options, assume_price=assume_price)
     raise typer.Exit(start(inputs, wish))
-
-
-def _refuse_beside_resume(flags: dict[str, object]) -> None:
-    """A run goes on as it was planned; flags that would change it are errors, not ignored."""
-    given = [flag for flag, value in flags.items() if value]
-    if given:
-        what = (
-            f"{', '.join(given)} cannot be given with --resume: the run goes on as it was planned"
-        )
-        raise typer.BadParameter(what)
 
 
 @app.command()

@@ -30,9 +30,6 @@ MAX_COST = "max_cost: the next trial could take the run above --max-cost"
 WORKERS_PER_PLACE = 2
 """A trial that waits before its retry leaves its place to another, up to this many in all."""
 
-GRACE_S = 10.0
-"""How long trials in flight may take to finish after the first interrupt."""
-
 
 @dataclass
 class ModelWork:

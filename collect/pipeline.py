@@ -15,7 +15,7 @@ from collect.budget import Budget
 from collect.checks import LONG_OUTPUT, judge
 from collect.child import MirrorChild
 from collect.config import ResolvedModel
-from collect.execute import GRACE_S, MAX_COST, Executor, Hooks
+from collect.execute import MAX_COST, Executor, Hooks
 from collect.finished import FinishedTrials
 from collect.frames import artifact_frame
 from collect.job import Job
@@ -28,7 +28,7 @@ from collect.redact import redact_json
 from collect.run_record import tags_of
 from collect.runners.base import Execution, now_ms
 from collect.runners.llm_probe import LlmProbe
-from collect.signals import Interrupts
+from collect.signals import GRACE_S, Interrupts
 from collect.tools.detect import tool_use
 from collect.turns import Turns
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError

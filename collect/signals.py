@@ -8,6 +8,9 @@ from collections.abc import Callable
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+GRACE_S = 10.0
+"""How long trials in flight may take to finish after the first interrupt."""
+
 
 class Interrupts:
     """Counts interrupts while it is entered and says them on.

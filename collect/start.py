@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -65,6 +65,18 @@ def narrowed_inputs(
     inputs = narrow(inputs, wanted)
     refuse_unbuilt(inputs)
     return inputs
+
+
+def refuse_beside_resume(flags: Mapping[str, object]) -> None:
+    """A run goes on as it was planned; flags that would change it are errors, not ignored.
+
+    Raises:
+        ConfigError: naming every flag that is given.
+    """
+    given = [flag for flag, value in flags.items() if value]
+    if given:
+        what = "cannot be given with --resume: the run goes on as it was planned"
+        raise ConfigError([Problem(None, f"{', '.join(given)} {what}")])
 
 
 def in_lake(runs_dir: Path, run_id: str) -> bool:

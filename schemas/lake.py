@@ -136,10 +136,6 @@ class LakeWriter:
         """Begin the next batch: the files of one batch share a sequence number."""
         self._seq += 1
 
-    def seal(self, table: str, rows: list[dict[str, Any]], coverage: Coverage) -> None:
-        """Write rows as one sealed file of a table."""
-        self.seal_batch({table: table_of(table, rows)}, coverage)
-
     def seal_batch(self, tables: Mapping[str, pa.Table], coverage: Coverage) -> None:
         """Seal the tables of one batch in their order, one file each: all of them or none.
 

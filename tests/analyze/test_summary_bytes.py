@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze.summarize import summarize_run, summary_json, write_summary
-from schemas.lake import Coverage, LakeWriter, live_files, month_of
+from schemas.lake import Coverage, LakeWriter, live_files, month_of, table_of
 from schemas.mirror import mirror_run
 from schemas.summary import GroupSummary, RunSummary
 
@@ -49,7 +49,9 @@ def relaid(run, lake, files, seed):
         random.Random(seed).shuffle(rows)
         for n in range(files):
             writer.next_sequence()
-            writer.seal(table, rows[n::files], Coverage(n, n + 1, n, n + 1))
+            writer.seal_batch(
+                {table: table_of(table, rows[n::files])}, Coverage(n, n + 1, n, n + 1)
+            )
     return lake
 
 
