@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel, RunInputs
+from collect.config.loaded import SAME_IN_CONFIG
 from collect.fingerprint import digest
 from collect.plan import plan_trials
 from collect.redact import redact_json
@@ -64,23 +65,10 @@ def run_config_of(
 
 def _model(model: ResolvedModel, tags: Mapping[str, str]) -> RunModel:
     return RunModel(
-        model_id=model.model_id,
-        label=model.label,
-        provider=model.provider,
-        model=model.model,
-        thinking_level=model.thinking_level,
-        base_url=model.base_url,
-        api_key_env=model.api_key_env,
-        key_required=model.key_required,
-        max_concurrency=model.max_concurrency,
-        requests_per_minute=model.requests_per_minute,
-        warmup=model.warmup,
-        exclusive=model.exclusive,
-        model_build=model.model_build,
-        price=model.price,
+        **{name: getattr(model, name) for name in SAME_IN_CONFIG},
         request_options={name: redact_json(value) for name, value in model.request_options.items()},
-        resource_tag=tags[model.model_id],
         settings=dict(model.settings),
+        resource_tag=tags[model.model_id],
     )
 
 

@@ -18,6 +18,7 @@ import zstandard
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from collect.config import LoadedCase, ResolvedModel
+from collect.config.loaded import SAME_IN_CONFIG
 from collect.config.transports import host_of, is_loopback
 from collect.durable import write_whole
 from collect.fingerprint import case_hash, model_parts, settings_part, tools_part
@@ -140,23 +141,10 @@ def models_of(config: RunConfig) -> tuple[ResolvedModel, ...]:
     """Return the models of a run as its config.json has them."""
     return tuple(
         ResolvedModel(
-            model_id=model.model_id,
-            label=model.label,
-            provider=model.provider,
-            model=model.model,
-            thinking_level=model.thinking_level,
-            base_url=model.base_url,
-            api_key_env=model.api_key_env,
-            key_required=model.key_required,
-            max_concurrency=model.max_concurrency,
+            **{name: getattr(model, name) for name in SAME_IN_CONFIG},
             request_options=model.request_options,
             settings=model.settings,
             is_loopback=is_loopback(host_of(model.base_url)),
-            requests_per_minute=model.requests_per_minute,
-            warmup=model.warmup,
-            exclusive=model.exclusive,
-            price=model.price,
-            model_build=model.model_build,
         )
         for model in config.models
     )

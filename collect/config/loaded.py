@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import NotRequired, TypedDict, cast
@@ -112,3 +112,11 @@ class ResolvedModel:
         if name in case.settings:
             return case.settings[name]
         return self.settings[name].value if name in self.settings else None
+
+
+SAME_IN_CONFIG = tuple(
+    field.name
+    for field in fields(ResolvedModel)
+    if field.name not in {"request_options", "settings", "is_loopback"}
+)
+"""Fields of a model that config.json holds as they are; the others are redacted or worked out."""

@@ -6,32 +6,13 @@ import time
 import httpx
 import pytest
 
-from collect.config.loaded import ResolvedModel
 from collect.providers.base import Request
 from collect.providers.chat_completions import ChatCompletions
 from collect.transport.stock import FAILURES
 from schemas.failures import classify
-from schemas.run_config import EffectiveSetting
+from tests.wire_model import HTTPX, model
 
 MESSAGES = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."})
-
-
-def model(base_url, **fields):
-    facts = {
-        "model_id": "m",
-        "label": None,
-        "provider": "openai_chat",
-        "model": "real-m",
-        "thinking_level": None,
-        "base_url": base_url,
-        "api_key_env": None,
-        "key_required": False,
-        "max_concurrency": 2,
-        "request_options": {},
-        "settings": {},
-        "is_loopback": True,
-    }
-    return ResolvedModel(**facts | fields)
 
 
 def ask(base_url, *, key=None, times=1, stream=True, timeout_s=5.0, settings=(), **fields):
@@ -164,8 +145,7 @@ def test_waiting_for_a_connection_is_not_booked_to_the_model(endpoint, answers):
     endpoint.script = script
 
     async def three_at_once():
-        httpx_itself = {"transport": EffectiveSetting(value="httpx", origin="runner_defaults")}
-        only_one = model(endpoint.base_url, max_concurrency=1, settings=httpx_itself)
+        only_one = model(endpoint.base_url, max_concurrency=1, settings=HTTPX)
         provider = ChatCompletions(only_one, None)
         began = time.perf_counter()
         request = Request(MESSAGES, 5.0, stream=True)

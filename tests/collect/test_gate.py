@@ -79,10 +79,12 @@ def test_while_a_trial_waits_before_a_retry_another_model_has_its_place():
         waiting = asyncio.create_task(place.back_off(30))
         await settle()
         (await asyncio.wait_for(quick.enter(), 5)).leave()
+        assert not waiting.done(), "it waited all the time"
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         place.leave()
         (await asyncio.wait_for(slow.enter(), 5)).leave()
+        assert not places.locked(), "every place was given back"
 
     asyncio.run(run())
 

@@ -5,7 +5,6 @@ import collections
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from collect import child as child_module
 from collect.child import MirrorChild
 from schemas.lake import lake_of, live_files, read_lake_file
 from schemas.mirror import RunMirror, mirror_run
+from tests.disk import mounted_disk
 from tests.schemas.test_mirror import plan_line, result_line
 
 N_PLANNED = 400
@@ -39,17 +39,8 @@ CONFIG = {
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A disk of 3 MB of its own, where this process may mount one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = shutil.which("mount") and not subprocess.call(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    if not mounted:
-        pytest.skip("mounting a small disk is not allowed here")
-    yield folder
-    subprocess.check_call(["umount", folder])
+    with mounted_disk(tmp_path / "disk") as disk:
+        yield disk.folder
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import socket
+import time
 
 import pytest
 
@@ -171,6 +172,23 @@ def test_an_endpoint_that_swallows_everything_is_given_up(project, tmp_path):
     codes = [one["error_code"] for one in made.results()]
     assert codes.count("endpoint_given_up") == 5
     assert len(codes) == 8
+
+
+def test_requests_of_a_suites_model_begin_evenly_spaced(project, endpoint, answers, tmp_path):
+    for name in "abcde":
+        project.case(name)
+    project.profile(execution_policy={"max_concurrency": 5})
+    project.model(base_url=endpoint.base_url, requests_per_minute=300)
+    asked = []
+
+    def script(wire, request):
+        asked.append(time.monotonic())
+        wire.stream(answers.stream_of("ok"))
+
+    endpoint.script = script
+
+    assert made_run(project, tmp_path).report.success == 5
+    assert max(asked) - min(asked) >= 4 * 0.2 - 0.1, "at once without the limit"
 
 
 def test_while_a_server_wants_to_be_left_alone_no_trial_of_its_model_is_asked():

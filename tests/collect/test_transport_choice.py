@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
-from collect.config.loaded import ResolvedModel
 from collect.providers.base import Request
 from collect.providers.chat_completions import ChatCompletions
+from collect.transport import WireTransport
 from schemas.errors import ConfigError
+from tests.collect.test_run import Quiet, run_in
+from tests.wire_model import model
 
 NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -21,21 +23,7 @@ def no_proxies(monkeypatch):
 
 def ask(base_url, is_loopback):
     async def go():
-        model = ResolvedModel(
-            model_id="m",
-            label=None,
-            provider="openai_chat",
-            model="m",
-            thinking_level=None,
-            base_url=base_url,
-            api_key_env=None,
-            key_required=False,
-            max_concurrency=1,
-            request_options={},
-            settings={},
-            is_loopback=is_loopback,
-        )
-        provider = ChatCompletions(model, None)
+        provider = ChatCompletions(model(base_url, is_loopback=is_loopback), None)
         try:
             prepared = provider.prepare(Request(({"role": "user", "content": "hi"},), 5.0, True))
             return await provider.ask(prepared)
@@ -85,3 +73,21 @@ def test_a_proxy_that_is_none_is_refused_before_the_first_request(monkeypatch):
 def test_an_address_that_cannot_be_asked_is_refused(base_url):
     with pytest.raises(ConfigError, match="cannot be asked"):
         ask(base_url, is_loopback=False)
+
+
+@pytest.mark.parametrize(("transport", "failures"), [("builtin", 1), ("httpx", 0)])
+def test_the_run_profile_chooses_the_transport(
+    project, endpoint, tmp_path, monkeypatch, transport, failures
+):
+    async def broken(*_):
+        message = "not this one"
+        raise ZeroDivisionError(message)
+
+    monkeypatch.setattr(WireTransport, "post", broken)
+    project.case()
+    project.model(base_url=endpoint.base_url)
+    project.profile(runner_defaults={"transport": transport})
+
+    report = run_in(tmp_path / "runs" / "r", project.load(), Quiet())
+
+    assert report.present - report.success == failures

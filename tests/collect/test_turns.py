@@ -61,9 +61,11 @@ def test_those_who_gave_up_hold_up_nobody(loop_factory):
 @LOOPS
 def test_after_a_rest_turns_go_on(loop_factory):
     async def run():
-        turns = Turns()
+        turns, taken = Turns(), 0
         for _ in range(3):
             await turns.mine()
+            taken += 1
             await asyncio.sleep(0.01)
+        return taken
 
-    on(loop_factory, run())
+    assert on(loop_factory, run()) == 3

@@ -6,43 +6,22 @@ import json
 
 import pytest
 
-from collect.config.loaded import ResolvedModel
 from collect.providers.base import Request
 from collect.providers.chat_completions import ChatCompletions
 from schemas.failures import classify
-from schemas.run_config import EffectiveSetting
 from tests.endpoint import chunk, sse, stream_of, whole
+from tests.wire_model import HTTPX, model
 
 TEXT = "All of it."
 PARTIAL = sse(chunk("par"), chunk("tial"), end=False)
 TOO_LARGE = "the answer is larger than 32,000,000 bytes"
 
 
-HTTPX = {"transport": EffectiveSetting(value="httpx", origin="runner_defaults")}
-
-
-def model(base_url, settings=None):
-    return ResolvedModel(
-        model_id="m",
-        label=None,
-        provider="openai_chat",
-        model="m",
-        thinking_level=None,
-        base_url=base_url,
-        api_key_env=None,
-        key_required=False,
-        max_concurrency=2,
-        request_options={},
-        settings=settings or {},
-        is_loopback=True,
-    )
-
-
 def ask(endpoint, *, stream, stock, timeout_s=1.5):
     """Ask twice over one provider: the fault, and whether the next request is harmed by it."""
 
     async def go():
-        provider = ChatCompletions(model(endpoint.base_url, HTTPX if stock else {}), "key")
+        provider = ChatCompletions(model(endpoint.base_url, settings=HTTPX if stock else {}), "key")
         prepared = provider.prepare(
             Request(({"role": "user", "content": "hi"},), timeout_s, stream)
         )

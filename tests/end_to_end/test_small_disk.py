@@ -1,14 +1,13 @@
 """A disk that is really full: a sentence, nothing torn, and with more room the run goes on."""
 
 import random
-import shutil
 import string
-import subprocess
 
 import pyarrow.parquet as pq
 import pytest
 
 from schemas.lake import read_lake_file
+from tests.disk import mounted_disk
 from tests.kept import SEAL_OFTEN, Kept, assert_fits_together, collect, processes_of, wait_for
 
 N_TRIALS = 240
@@ -16,29 +15,11 @@ N_LETTERS = 20_000
 """Of an answer: 240 of them are 5 MB, in results.jsonl alone."""
 
 
-class Disk:
-    """A file system of its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def resize(self, size):
-        subprocess.check_call(["mount", "-o", f"remount,size={size}", self.folder])
-
-
 @pytest.fixture
 def disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = shutil.which("mount") and not subprocess.call(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    if not mounted:
-        pytest.skip("needs leave to mount a tmpfs: a real full disk cannot be made here")
-    yield Disk(folder)
-    wait_for(lambda: not processes_of(folder))
-    subprocess.check_call(["umount", folder])
+    with mounted_disk(tmp_path / "disk") as disk:
+        yield disk
+        wait_for(lambda: not processes_of(disk.folder))
 
 
 @pytest.fixture
