@@ -38,7 +38,8 @@ def test_view_case(view, case, empty_views):
 def _key(row):
     """Order by what identifies a row; a missing part comes first."""
     parts = ("provider", "model", "thinking_level", "model_id", "case_id", "repetition")
-    return [str(row.get(part) or "") for part in (*parts, "failure_type")]
+    counted = ("is_scorable", "n_scored", "n_passed", "n_independent", "n_tool_success")
+    return [str(row.get(part) or "") for part in (*parts, "failure_type", *counted)]
 
 
 def test_every_view_has_cases():
