@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt schemas bench weights clean
+.PHONY: help demo test check fmt schemas bench weights tools clean
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -20,11 +20,23 @@ $(STAMP): pyproject.toml constraints.txt
 weights: $(STAMP)
 	@$(BIN)/python -m collect.local.weights > /dev/null
 
+# The real Claude Code CLI, against which its transport is tested; about 235 MB, from npm.
+CLAUDE := .tools/.claude-2.1.197
+
+$(CLAUDE):
+	@if npm install --silent --no-fund --no-audit --prefix .tools @anthropic-ai/claude-code@2.1.197; then \
+		touch $@; \
+	else \
+		echo "npm could not install the Claude Code CLI: tests against the real command are skipped (CI: fail)"; \
+	fi
+
+tools: $(CLAUDE)
+
 demo: $(STAMP) ## run a real benchmark on a small model on this machine
 	@$(BIN)/collect demo
 
-test: $(STAMP) weights ## run the tests
-	$(BIN)/python -m pytest
+test: $(STAMP) weights tools ## run the tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(STAMP) ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
@@ -46,4 +58,4 @@ bench: $(STAMP) ## measure start-up and the collector against their budgets
 	$(BIN)/python benchmarks/collector.py --quick
 
 clean: ## remove what make made
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

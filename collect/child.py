@@ -7,13 +7,14 @@ one takes over where Parquet ends. Whatever happened, at the end one runs throug
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 import time
 from asyncio.subprocess import Process
 from collections.abc import Callable
 from pathlib import Path
+
+from collect.environment import without_secrets
 
 END_TIMEOUT_S = 180.0
 """Sealing and summing up 100,000 trials takes seconds; past this something is broken."""
@@ -144,7 +145,7 @@ class MirrorChild:
                     stdin=asyncio.subprocess.PIPE,
                     stdout=log,
                     stderr=log,
-                    env=ENVIRONMENT | os.environ,
+                    env=ENVIRONMENT | without_secrets(),
                     start_new_session=True,
                 )
         except OSError as exc:

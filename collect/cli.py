@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from schemas.errors import EXIT_OK, BenchError
+from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError
 
 app = typer.Typer(
     help="Run LLM benchmarks: models x cases x repetitions, recorded as they happen.",
@@ -159,7 +159,7 @@ def plan(
     runs: RunsOption = Path("runs"),
     json: JsonOption = False,
 ) -> None:
-    """Show every trial a run would make, and with which settings. Sends nothing."""
+    """Show every trial a run would make, and with which settings. Sends nothing to a model."""
     from collect.preview import plan_json, plan_text, preview
     from collect.start import narrowed_inputs
 
@@ -220,6 +220,25 @@ def validate(
 
 
 @app.command()
+def doctor(
+    suite: Annotated[
+        str | None, typer.Option("--suite", metavar="ID|PATH", help="Default: every suite here.")
+    ] = None,
+    runs: RunsOption = Path("runs"),
+    allow_host: AllowHostOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Look for what would keep a run from working: keys, endpoints, models, the machine.
+
+    Exit codes: 0 nothing failed; 1 something did; 2 usage or configuration.
+    """
+    from collect.doctor import run_doctor
+
+    again = shlex.join(["collect", *sys.argv[1:]])
+    raise typer.Exit(run_doctor(suite, runs, allow_host or (), as_json=json, again=again))
+
+
+@app.command()
 def schema(
     kind: Annotated[
         str | None, typer.Argument(metavar="KIND", help="Such as case; without it: all names.")
@@ -239,4 +258,11 @@ def main() -> None:
     except BenchError as exc:
         sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
         sys.exit(exc.exit_code)
+    except Exception:  # noqa: BLE001 - a mistake of ours; what it was busy with may hold a key
+        from traceback import format_exc
+
+        from collect.redact import redact
+
+        sys.stderr.write(redact(format_exc()))
+        sys.exit(EXIT_BAD_NEWS)
     sys.exit(EXIT_OK)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
-from collect.config.transports import BUILT, host_of
+from collect.config.transports import TRANSPORT, host_of
 from schemas.prices import NANO, Price, PriceTable
 from schemas.trial import PlannedTrial
 
@@ -137,8 +137,7 @@ def _most(model: ResolvedModel, case: LoadedCase) -> int | None:
 
 def price_of(model: ResolvedModel, prices: PriceTable, on_date: date) -> Price | None:
     """Return a model's price on a day; packaged ones count only at the vendor's own address."""
-    transport = BUILT.get(model.provider)
-    at_vendor = transport is not None and host_of(model.base_url) in transport.own_hosts
+    at_vendor = host_of(model.base_url) in TRANSPORT[model.provider].own_hosts
     return prices.find(model.model, on_date, list_prices=at_vendor)
 
 
@@ -150,7 +149,7 @@ def most_of_trial(model: ResolvedModel, case: LoadedCase) -> int | None:
         return 0
     characters = sum(len(message["content"]) for message in case.messages)
     tokens = _tokens(model, case, characters, {})
-    return model.price.cost_nano_usd(tokens.sent, None, tokens.high)
+    return model.price.most_nano_usd(input=tokens.sent, output=tokens.high)
 
 
 def _summed(model: ResolvedModel, tokens: list[_Tokens], price: Price | None) -> ModelEstimate:
@@ -165,8 +164,8 @@ def _summed(model: ResolvedModel, tokens: list[_Tokens], price: Price | None) ->
         output_tokens_low=low,
         output_tokens_high=high,
         price=price,
-        cost_low_nano_usd=None if price is None else price.cost_nano_usd(sent, None, low),
-        cost_high_nano_usd=None if price is None else price.cost_nano_usd(sent, None, high),
+        cost_low_nano_usd=None if price is None else price.cost_nano_usd(input=sent, output=low),
+        cost_high_nano_usd=None if price is None else price.most_nano_usd(input=sent, output=high),
     )
 
 

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.loaded import NO_CONTEXT, as_json
+from collect.config.routing import ROUTING_OPTIONS
 from schemas.base import Record
 from schemas.case import CaseContext
 from schemas.trial import PART_DIGITS, FingerprintParts
@@ -74,11 +75,20 @@ def seed_of(model: ResolvedModel, case: LoadedCase, repetition: int) -> int | No
 
 def model_parts(model: ResolvedModel) -> tuple[str, str]:
     """Return the endpoint and harness parts, the same for every trial of a model."""
-    parts = urlsplit(model.base_url)
+    parts, options = urlsplit(model.base_url), model.request_options
     where = f"loopback{parts.path}" if model.is_loopback else f"{parts.netloc}{parts.path}"
-    endpoint: JsonValue = {"provider": model.provider, "base_url": where, "model": model.model}
+    endpoint: dict[str, JsonValue] = {
+        "provider": model.provider,
+        "base_url": where,
+        "model": model.model,
+    }
+    if model.routing is not None:
+        endpoint["routing"] = {name: options.get(name) for name in ROUTING_OPTIONS}
     major = version("benchlake").partition(".")[0]
-    return digest(endpoint), digest({"harness": "benchlake", "major": major})
+    harness: dict[str, JsonValue] = {"harness": "benchlake", "major": major}
+    if model.harness_version is not None:
+        harness["cli"] = model.harness_version
+    return digest(endpoint), digest(harness)
 
 
 def settings_part(model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
@@ -88,10 +98,16 @@ def settings_part(model: ResolvedModel, case: LoadedCase, repetition: int) -> st
     in_force |= {
         "seed": seed_of(model, case, repetition),
         "thinking_level": model.thinking_level,
-        "request_options": dict(model.request_options),
+        "request_options": _own_options(model),
         "repetition": repetition,
     }
     return digest(in_force)
+
+
+def _own_options(model: ResolvedModel) -> dict[str, JsonValue]:
+    """Return the options that are not the endpoint's part."""
+    routed = ROUTING_OPTIONS if model.routing is not None else ()
+    return {name: one for name, one in model.request_options.items() if name not in routed}
 
 
 def tools_part(case: LoadedCase) -> str | None:

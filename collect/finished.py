@@ -112,7 +112,7 @@ class FinishedTrials:
                 report.passed += latest.is_passed
                 report.by_status[latest.status] = report.by_status.get(latest.status, 0) + 1
                 if (cost := costs.get(case_id)) is not None:
-                    report.cost_usd = (report.cost_usd or 0.0) + cost
+                    report.add_cost(cost)
         return outside
 
 

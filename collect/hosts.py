@@ -7,7 +7,7 @@ from pathlib import Path
 
 from collect.config import ResolvedModel
 from collect.config.project_file import load_project_file
-from collect.config.transports import BUILT, key_problem
+from collect.config.transports import TRANSPORT, key_problem
 from schemas.errors import ConfigError, Problem
 
 
@@ -26,8 +26,8 @@ def refuse_foreign_hosts(models: Iterable[ResolvedModel], allowed: Iterable[str]
     problems = []
     for model in models:
         named = model.api_key_env
-        own = None if named == BUILT[model.provider].api_key_env else named
-        if what := key_problem(BUILT[model.provider], model.base_url, own, hosts):
+        own = None if named == TRANSPORT[model.provider].api_key_env else named
+        if what := key_problem(TRANSPORT[model.provider], model.base_url, own, hosts):
             problems.append(Problem(None, f"model `{model.model_id}`: {what}"))
     if problems:
         raise ConfigError(problems)

@@ -33,6 +33,8 @@ class Job:
     max_cost_usd: float | None = None
     reuse: bool = False
     """Answers of earlier runs are taken over before anything is asked."""
+    again: str = ""
+    """The command that starts a new run and takes over what is the same; of a stored job."""
 
 
 def job_of(
@@ -96,4 +98,5 @@ def _stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None
         thresholds=config.thresholds,
         max_cost_usd=config.max_cost_usd if max_cost_usd is None else max_cost_usd,
         reuse=config.reuse,
+        again=again,
     )

@@ -37,7 +37,7 @@ async def with_retries(
     retries: int,
     on_retry: Callable[[int, Reply, float], None],
 ) -> tuple[Reply, int]:
-    """Ask until a reply is usable or not worth repeating; return it and how often was asked.
+    """Ask until a reply is usable or not worth repeating; return it and the requests made.
 
     Args:
         ask: makes one request.
@@ -45,14 +45,15 @@ async def with_retries(
         retries: repeats allowed after the first request.
         on_retry: told (attempt, its reply, seconds of the wait) before each wait.
     """
-    attempt = 1
+    attempt, requests = 1, 0
     while True:
         await place.before_request()
         reply = await ask()
+        requests += reply.requests
         place.learn(reply)
         wait = wait_before(attempt, reply) if attempt <= retries else None
         if wait is None:
-            return reply, attempt
+            return reply, requests
         on_retry(attempt, reply, wait)
         await place.back_off(wait)
         attempt += 1

@@ -19,6 +19,7 @@ from collect.tools.detect import ToolUse
 from schemas.base import SCHEMA_VERSION
 from schemas.prices import NANO, Price
 from schemas.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result
+from schemas.suite import Routing
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
 NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
@@ -96,6 +97,7 @@ def result_of(
     *,
     checks: Sequence[CheckResult] = (),
     price: Price | None = None,
+    routing: Routing | None = None,
 ) -> Result:
     """Return the trial's line; verdict and tools of a failed trial are empty (decision A7)."""
     trial, case, reply = execution.trial, execution.case, execution.reply
@@ -164,6 +166,7 @@ def result_of(
         artifact_path=artifact_path,
         reused_from_run_id=None,
         clock_late_ms=execution.clock_late_ms,
+        routing=routing,
     )
 
 

@@ -163,8 +163,17 @@ class Run:
         path = self._log.append_artifact(trial.model_id, frame)
         n_tool_calls = len(reply.tool_calls) or len(tools.tool_calls)
         checks = checks_of(execution, n_tool_calls)
-        price = self._models[trial.model_id].price
-        made = partial(result_of, execution, verdict, tools, path, checks=checks, price=price)
+        model = self._models[trial.model_id]
+        made = partial(
+            result_of,
+            execution,
+            verdict,
+            tools,
+            path,
+            checks=checks,
+            price=model.price,
+            routing=model.routing,
+        )
         result = await off_loop(reply.text, made)
         self._log.append(result)
         self._finished.replace(trial.model_id, trial.case_id, trial.repetition)

@@ -1,7 +1,8 @@
-"""`collect plan`: what a run would do, before anything is sent."""
+"""`collect plan`: what a run would do, before anything is sent to a model."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from collect.builds import look_up, with_builds
 from collect.config import ResolvedModel, RunInputs
 from collect.config.project_file import LoadedProject
 from collect.detectable import detectable_drop, detectable_text
@@ -27,7 +29,7 @@ PREVIEW_RUN_ID = "plan"
 
 @dataclass(frozen=True)
 class Preview:
-    """A plan and all that can be said of it before anything is sent."""
+    """A plan and all that can be said of it before anything is sent to a model."""
 
     inputs: RunInputs
     trials: tuple[PlannedTrial, ...]
@@ -36,7 +38,11 @@ class Preview:
 
 
 def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
-    """Return the plan with its estimates and what is new since the last run of the suite."""
+    """Return the plan with its estimates and what is new since the last run of the suite.
+
+    Servers and CLIs are asked which build of a model they have, as a run asks; no model is.
+    """
+    inputs = with_builds(inputs, asyncio.run(look_up(inputs.models)))
     trials = make_plan(inputs, PREVIEW_RUN_ID)
     news = news_since(earlier_plan(runs_dir, inputs.suite.suite_id), trials)
     if inputs.narrowed != Narrowed():
@@ -119,7 +125,11 @@ def _model_json(model: ResolvedModel) -> dict[str, object]:
         "provider": model.provider,
         "model": model.model,
         "base_url": model.base_url,
+        "model_build": model.model_build,
+        "harness_version": model.harness_version,
         "thinking_level": model.thinking_level,
+        "routing": model.routing,
+        "not_applied": list(model.not_applied),
         "max_concurrency": model.max_concurrency,
         "api_key_env": model.api_key_env,
         "api_key_present": _key_present(model),
@@ -200,12 +210,15 @@ def _news_text(news: News) -> list[str]:
 def _model_text(model: ResolvedModel) -> list[str]:
     key = "no key"
     if model.api_key_env is not None:
-        state = "set" if _key_present(model) else "NOT SET"
+        missing = "NOT SET" if model.key_required else "not set, not needed here"
+        state = "set" if _key_present(model) else missing
         key = f"key from {model.api_key_env} ({state})"
     thinking = "" if model.thinking_level is None else f", thinking {model.thinking_level}"
+    routing = "" if model.routing is None else f", routing {model.routing}"
     head = f"model {model.model_id}: {model.model} by {model.provider} at {model.base_url}, {key}"
     settings = [
         f"  {name:<20} {setting.value!s:<10} from {setting.origin}"
         for name, setting in sorted(model.settings.items())
     ]
-    return [head + thinking, *settings]
+    left = [f"  {name:<20} not applied" for name in model.not_applied]
+    return [head + thinking + routing, *settings, *left]

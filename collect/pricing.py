@@ -77,4 +77,10 @@ def cost_of(execution: Execution, price: Price | None) -> int | None:
     if price is None:
         return None
     usage = reply.usage
-    return price.cost_nano_usd(usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
+    return price.cost_nano_usd(
+        input=usage.input_tokens,
+        output=usage.output_tokens,
+        cached=usage.cached_input_tokens,
+        cache_write=usage.cache_write_tokens,
+        reasoning=usage.reasoning_tokens,
+    )

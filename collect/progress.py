@@ -7,6 +7,7 @@ from typing import Protocol
 
 from schemas.errors import EXIT_OK
 from schemas.failures import is_open
+from schemas.prices import NANO
 from schemas.result import Result
 
 
@@ -40,6 +41,8 @@ class RunReport:
     by_status: dict[str, int] = field(default_factory=dict)
     wall_ms: int = 0
     cost_usd: float | None = None
+    """Of the trials whose cost is known, `n_cost_known` of them; None when none is."""
+    n_cost_known: int = 0
     n_open: int = 0
     """Failed trials that are asked again when the run goes on."""
     is_summed_up: bool = True
@@ -55,4 +58,9 @@ class RunReport:
         self.n_open += not result.success and is_open(result.failure_type)
         self.by_status[result.status] = self.by_status.get(result.status, 0) + 1
         if result.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + result.cost_usd
+            self.add_cost(result.cost_usd)
+
+    def add_cost(self, usd: float) -> None:
+        """Add the cost of one trial; summed in whole nano-dollars, whatever the order."""
+        self.cost_usd = (round((self.cost_usd or 0.0) * NANO) + round(usd * NANO)) / NANO
+        self.n_cost_known += 1

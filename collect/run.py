@@ -8,9 +8,10 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from collect.builds import look_up, with_builds
 from collect.config import RunInputs
 from collect.finished import FinishedTrials
-from collect.inventory import take_inventory
+from collect.inventory import Stocktaking
 from collect.job import Job, job_of
 from collect.log import RunLog, resume_command
 from collect.pipeline import Run
@@ -60,21 +61,25 @@ def run(
     """
 
     async def whole(interrupts: Interrupts) -> RunReport:
-        inventory = await take_inventory("")
-        log = open_log()
-        job = job_of(inputs, log.run_dir.name, options.max_cost_usd, reuse=options.reuse)
-        config = run_config_of(
-            inputs,
-            job.run_id,
-            tags_of(job.models),
-            job.size.n_planned,
-            options.labels,
-            reuse=options.reuse,
-            max_cost_usd=options.max_cost_usd,
-        )
-        inventory = inventory.model_copy(update={"run_id": job.run_id})
-        log.begin(config, inventory, inputs.cases, plan_trials(inputs, job.run_id))
-        return await _executed(job, log, screen, interrupts, meanwhile)
+        async with Stocktaking(inputs) as stock:
+            builds = await look_up(inputs.models)
+            made_of = with_builds(inputs, builds)
+            inventory = await stock.first(builds)
+            log = open_log()
+            job = job_of(made_of, log.run_dir.name, options.max_cost_usd, reuse=options.reuse)
+            config = run_config_of(
+                made_of,
+                job.run_id,
+                tags_of(job.models),
+                job.size.n_planned,
+                options.labels,
+                reuse=options.reuse,
+                max_cost_usd=options.max_cost_usd,
+            )
+            inventory = inventory.model_copy(update={"run_id": job.run_id})
+            log.begin(config, inventory, made_of.cases, plan_trials(made_of, job.run_id))
+            stock.complete_in(log.run_dir)
+            return await _executed(job, log, screen, interrupts, meanwhile)
 
     return _on_loop(whole)
 

@@ -6,7 +6,7 @@ import glob
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -26,9 +26,12 @@ from collect.pricing import parse_assumed, refuse_unpriced, with_prices
 from collect.progress import RunReport
 from collect.reuse import newest_first
 from collect.run import NO_OPTIONS, Options, resume, run
+from collect.runners.base import now_ms
+from collect.same_builds import refuse_foreign_executables, refuse_other_builds
 from collect.screen import open_screen
 from schemas.errors import ConfigError, NotResumable, Problem, RunInLake, nearest
 from schemas.prices import Price
+from schemas.result import Event
 from schemas.run_config import Narrowed
 from schemas.thresholds import Thresholds
 
@@ -140,7 +143,7 @@ def go_on(run: str, wish: Wish) -> int:
         wish: what the command line says.
 
     Raises:
-        NotResumable: there is nothing to go on with.
+        NotResumable: there is nothing to go on with, or a model would be another one.
         RunBusy: another collector works on it.
         ConfigError: a limited cost cannot be known, or a key would go to a host that it is not for.
     """
@@ -152,8 +155,21 @@ def go_on(run: str, wish: Wish) -> int:
         job = stored_job(run_dir, wish.options.max_cost_usd, _assumed(wish))
         refuse_foreign_hosts(job.models, wish.allowed_hosts)
         refuse_unusable_keys(job.models)
+        refuse_foreign_executables(run_dir, job.models, job.again)
         if job.max_cost_usd is not None:
             refuse_unpriced(job.models)
+        unsure = refuse_other_builds(run_dir, job.models, job.again)
+        for model_id, what in unsure.items():
+            log.append(
+                Event(
+                    run_id=job.run_id,
+                    event="build_unknown",
+                    at_ms=now_ms(),
+                    model_id=model_id,
+                    detail=what,
+                )
+            )
+        job = replace(job, warnings=(*job.warnings, *unsure.values()))
     except BaseException:
         log.close()
         raise

@@ -37,9 +37,12 @@ def write_starter(directory: Path) -> list[str]:
     except OSError as exc:
         message = f"{directory} cannot be written: {exc.strerror or exc}"
         raise CollectError(message) from exc
-    cases = len(list((directory / "configs" / "cases").glob("*/*/test.yaml")))
+    made = directory / "configs"
+    cases = len(list((made / "cases").glob("*/*/test.yaml")))
+    suites, profiles = (len(list((made / kind).iterdir())) for kind in ("suites", "run_profiles"))
     return [
-        f"wrote {directory}: {cases} cases, 1 suite, 2 run profiles; start with configs/README.md",
+        f"wrote {directory}: {cases} cases, {suites} suites, {profiles} run profiles; start with "
+        "configs/README.md",
         "next:",
         f"  cd {directory}",
         "  collect plan --suite starter --run-profile demo",

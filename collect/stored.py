@@ -204,7 +204,8 @@ class _Planned:
             return
         endpoint, harness = self._ends[model_id]
         if _part(harness) != was.harness:
-            yield "the major version of benchlake"
+            cli = "" if model.harness_version is None else f", or `{model.executable}`"
+            yield f"the major version of benchlake{cli}"
         if _part(endpoint) != was.endpoint:
             yield f"the endpoint of model `{model_id}`"
         if _part(model.model_build) != was.model_build:

@@ -76,6 +76,8 @@ HTTP_PATTERN = re.compile(r"http_([1-5]\d\d)")
 def _http_class(code: int) -> FailureClass:
     if code in {401, 403}:
         return FailureClass("auth_error", "provider_error", "configuration", retryable=False)
+    if code == 402:  # no credit left: nothing else will be answered either
+        return FailureClass("error", "provider_error", "configuration", retryable=False)
     if code == 404:
         return FailureClass(
             "skipped_unavailable", "provider_error", "configuration", retryable=False
@@ -106,10 +108,10 @@ def classify(failure_type: str, *, accepted: bool = True) -> FailureClass:
 def is_open(failure_type: str | None) -> bool:
     """Return whether a trial that failed so is asked again when its run goes on (decision F2).
 
-    Also one that nobody was asked for want of a key, and one of a kind that only a later version
-    knows.
+    Also one that nobody was asked for want of a key or of credit, and one of a kind that only a
+    later version knows.
     """
-    if failure_type == "api_key_missing":
+    if failure_type in {"api_key_missing", "http_402"}:
         return True
     try:
         return classify(str(failure_type)).retryable

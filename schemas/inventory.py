@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from schemas.base import SCHEMA_VERSION, Positive, Record
+from schemas.base import SCHEMA_VERSION, Count, Positive, Record, Slug
 
 GroupKey = tuple[str, str, str | None]
 """(provider, model, thinking_level)."""
@@ -36,6 +36,39 @@ class OllamaModel(Record):
     size: str
 
 
+class ServedModel(Record):
+    """What the server of one ollama_openai model says of it; null where it does not say."""
+
+    model_id: Slug
+    is_ollama: bool | None = Field(
+        default=None,
+        description="False: OpenAI-compatible, not Ollama; null: not asked, or no answer.",
+    )
+    server_version: str | None = None
+    digest: str | None = Field(default=None, description="sha256, in the fingerprint.")
+    parameter_size: str | None = Field(default=None, description="Such as 3.2B.")
+    quantization: str | None = Field(default=None, description="Such as Q4_K_M.")
+    context_length: int | None = Field(default=None, description="Tokens the model was made for.")
+    num_ctx: int | None = Field(
+        default=None, description="Tokens its own parameters ask for; null: the server's default."
+    )
+    loaded_context_length: int | None = Field(
+        default=None, description="Tokens it is in memory with; null when it was not loaded."
+    )
+
+
+class ConfigCommit(Record):
+    """The state of the git repository that the suite lies in, for the files that were read."""
+
+    commit: str | None = Field(description="Null before the first commit.")
+    branch: str | None = Field(description="Null when none is checked out.")
+    is_dirty: bool = Field(description="Some of these files differ from the commit.")
+    changed: tuple[str, ...] = Field(
+        default=(), description="Which, from the repository's root; at most 20."
+    )
+    n_outside: Count = Field(default=0, description="Files that were read from elsewhere.")
+
+
 class Inventory(Record):
     """inventory.json."""
 
@@ -49,6 +82,17 @@ class Inventory(Record):
     ollama_store_du: str | CommandError
     claude_version: str | CommandError
     keys_present: tuple[str, ...] = Field(description="Names of key variables that are set.")
+    ollama_ps: str | CommandError | None = Field(
+        default=None, description="What `ollama ps` prints: models in memory before the run."
+    )
+    versions: dict[str, str | CommandError] = Field(
+        default_factory=dict,
+        description="Of ollama, claude, openclaw, node, git, docker, podman, and docker_server.",
+    )
+    served_models: tuple[ServedModel, ...] = ()
+    config_commit: ConfigCommit | CommandError | None = Field(
+        default=None, description="Null: the configs are not in a git repository."
+    )
 
 
 class DiskRoot(Record):

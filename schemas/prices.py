@@ -35,39 +35,85 @@ class Price(Record):
     cached_input_usd_per_million: PerMillion | None = Field(
         default=None, description="For input tokens read from the provider's cache, where known."
     )
+    cache_write_usd_per_million: PerMillion | None = Field(
+        default=None,
+        description="For input tokens written to the provider's cache, where known; without a fee "
+        "for it, the price of input tokens.",
+    )
+    reasoning_usd_per_million: PerMillion | None = Field(
+        default=None,
+        description="For output tokens spent on reasoning; the price of output tokens unless "
+        "given.",
+    )
 
     @property
     def is_free(self) -> bool:
         """Return whether no number of tokens costs anything."""
-        return not (self.input_usd_per_million or self.output_usd_per_million)
+        return not (self._dearest_input or self._dearest_output)
+
+    @property
+    def _dearest_input(self) -> float:
+        """Of the known prices of an input token."""
+        special = (self.cached_input_usd_per_million, self.cache_write_usd_per_million)
+        return max(self.input_usd_per_million, *(rate or 0.0 for rate in special))
+
+    @property
+    def _dearest_output(self) -> float:
+        return max(self.output_usd_per_million, self.reasoning_usd_per_million or 0.0)
 
     def cost_nano_usd(
-        self, input_tokens: int | None, cached_input_tokens: int | None, output_tokens: int | None
+        self,
+        *,
+        input: int | None,
+        output: int | None,
+        cached: int | None = None,
+        cache_write: int | None = None,
+        reasoning: int | None = None,
     ) -> int | None:
         """Return a cost in nano-dollars, half a nano-dollar rounded up, or None when unknown.
 
+        The parts may be None, which counts as none of them: servers without a cache and models
+        without reasoning say nothing about either.
+
         Args:
-            input_tokens: all of them, cached ones included.
-            cached_input_tokens: those among them read from a cache; None counts as none, which is
-                what servers without a cache report.
-            output_tokens: generated tokens, reasoning included.
+            input: all tokens that were sent, cached and written ones included.
+            output: all tokens that came back, reasoning included.
+            cached: those of the input that were read from a cache.
+            cache_write: those of the input that were written to a cache.
+            reasoning: those of the output that were spent on reasoning; without a price of their
+                own they cost what output costs.
 
         Returns:
-            None without token counts, with more cached than input tokens, and for cached tokens
-            whose price is not known.
+            None without `input` or `output`, with parts larger than their whole, and for cached
+            or written tokens whose price is not known: some vendors charge more than the input
+            price for writing, and others do not.
         """
-        cached = cached_input_tokens or 0
-        if input_tokens is None or output_tokens is None or cached > input_tokens:
+        read, written, thought = cached or 0, cache_write or 0, reasoning or 0
+        if input is None or output is None or read + written > input or thought > output:
             return None
-        cached_price = self.cached_input_usd_per_million
-        if cached and cached_price is None:
+        read_rate, write_rate = self.cached_input_usd_per_million, self.cache_write_usd_per_million
+        if (read and read_rate is None) or (written and write_rate is None):
             return None
-        pico = (
-            (input_tokens - cached) * _micro(self.input_usd_per_million)
-            + cached * _micro(cached_price or 0.0)
-            + output_tokens * _micro(self.output_usd_per_million)
+        own = self.reasoning_usd_per_million
+        return _nano(
+            (input - read - written, self.input_usd_per_million),
+            (read, read_rate or 0.0),
+            (written, write_rate or 0.0),
+            (output - thought, self.output_usd_per_million),
+            (thought, self.output_usd_per_million if own is None else own),
         )
-        return (pico + 500) // 1000
+
+    def most_nano_usd(self, *, input: int | None, output: int | None) -> int | None:
+        """Return the most that tokens may cost whatever their parts; None for unknown counts."""
+        if input is None or output is None:
+            return None
+        return _nano((input, self._dearest_input), (output, self._dearest_output))
+
+
+def _nano(*parts: tuple[int, float]) -> int:
+    """Return what tokens cost at their prices, summed up before it is rounded."""
+    pico = sum(tokens * _micro(usd_per_million) for tokens, usd_per_million in parts)
+    return (pico + 500) // 1000
 
 
 def _micro(usd: float) -> int:

@@ -18,6 +18,7 @@ from schemas.agent import Agent
 from schemas.artifact import Artifact
 from schemas.case import Case, Prompt
 from schemas.doc_tables import with_tables
+from schemas.doctor import DoctorReport
 from schemas.evaluation_profile import EvaluationProfile
 from schemas.inventory import Inventory
 from schemas.project import ProjectFile
@@ -33,6 +34,7 @@ PUBLISHED: dict[str, Any] = {
     "artifact": Artifact,
     "case": Case,
     "config": RunConfig,
+    "doctor": DoctorReport,
     "evaluation_profile": EvaluationProfile,
     "event": Event,
     "inventory": Inventory,

@@ -25,6 +25,7 @@ from schemas.base import (
 )
 from schemas.case import RunnerType
 from schemas.failures import AvailabilityStatus, TrialStatus
+from schemas.suite import Routing
 from schemas.validators import ValidatorType
 
 RAW_OUTPUT_LIMIT = 65_536
@@ -114,6 +115,9 @@ class Result(Record):
     reused_from_run_id: str | None = Field(description="Run the answer was taken from.")
     clock_late_ms: Annotated[int, Field(ge=0), Unit("ms")] | None = Field(
         description="How late the collector's own loop was meanwhile, at worst."
+    )
+    routing: Routing | None = Field(
+        default=None, description="Whether a router could choose who serves; null: no router."
     )
 
 

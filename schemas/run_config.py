@@ -11,7 +11,7 @@ from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, S
 from schemas.errors import UnknownVersion
 from schemas.prices import Price
 from schemas.run_profile import ExecutionPolicy
-from schemas.suite import Transport
+from schemas.suite import Routing, Transport
 from schemas.thresholds import Thresholds
 
 SettingOrigin = Literal["default", "runner_defaults", "model_overrides", "suite_model", "case"]
@@ -42,6 +42,16 @@ class RunModel(Record):
     model_build: Sha256 | None = Field(default=None, description="Of the weights, where known.")
     price: Price | None = Field(
         default=None, description="What a cost is computed from where the server names none."
+    )
+    executable: str | None = Field(default=None, description="The command of a CLI.")
+    harness_version: str | None = Field(
+        default=None, description="Of the CLI that asks, as it says itself."
+    )
+    routing: Routing | None = Field(
+        default=None, description="Whether one upstream alone may serve; null: no router."
+    )
+    not_applied: tuple[str, ...] = Field(
+        default=(), description="Settings of runner_defaults that the transport cannot send."
     )
     request_options: dict[str, JsonValue]
     resource_tag: str = Field(description="In the names of the resource snapshots.")

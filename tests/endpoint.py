@@ -90,19 +90,26 @@ class Wire:
 
 
 class Endpoint:
-    """Listens on loopback; `script(wire, request)` decides what happens."""
+    """Listens on loopback; `script(wire, request)` decides what happens.
+
+    Whether it is an Ollama, which every run asks before its plan, is apart: `look` and `looks`.
+    """
 
     def __init__(self):
         self.requests = []
+        self.looks = []
+        self.look = lambda wire, request: wire.answer({"error": "no such path"}, status=404)
         self.script = lambda wire, request: wire.stream(stream_of("Hello there."))
         endpoint = self
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self):
                 while (request := endpoint._read(self.rfile)) is not None:
-                    endpoint.requests.append(request)
+                    is_look = request.line.startswith("GET /api/tags ")
+                    (endpoint.looks if is_look else endpoint.requests).append(request)
+                    script = endpoint.look if is_look else endpoint.script
                     try:
-                        endpoint.script(Wire(self.connection), request)
+                        script(Wire(self.connection), request)
                     except OSError:
                         return
                     if self.connection.fileno() < 0:

@@ -18,6 +18,7 @@ from schemas.artifact import Artifact
 from schemas.lake import TABLES, lake_of, live_files, read_lake_file, table_of
 from schemas.lines import parse_line
 from schemas.result import Event
+from tests.forks import forks
 
 SEAL_OFTEN = """
 import sys
@@ -122,12 +123,8 @@ def assert_parquet_equals_jsonl(kept):
 
 
 def collect(cwd, *arguments, **environment):
-    """Run `collect ...` to its end."""
-    return subprocess.run(
-        command(*arguments),
-        cwd=cwd, capture_output=True, text=True, check=False, timeout=120,
-        env=os.environ | environment,
-    )  # fmt: skip
+    """Run `collect ...` to its end, in a fork of a process that has imported it."""
+    return forks().run(cwd, [*map(str, arguments)], os.environ | environment)
 
 
 def begin(cwd, *arguments, **environment):

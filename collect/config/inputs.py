@@ -14,6 +14,7 @@ from collect.config.models import resolve_models
 from collect.config.problems import parse
 from collect.config.project import name_problems, resolve
 from collect.config.project_file import LoadedProject, load_project_file
+from collect.config.sendable import unsendable
 from collect.config.source import Source, dotted, read_yaml
 from collect.config.suite_cases import suite_cases
 from schemas.errors import ConfigError, Problem
@@ -115,12 +116,14 @@ def load_inputs(
 
 
 def refuse_unbuilt(inputs: RunInputs) -> None:
-    """Refuse what this version cannot run, by name, before anything is spent.
+    """Refuse what cannot be run, by name, before anything is spent.
 
     Raises:
-        ConfigError: every place of a selected case that needs something not built.
+        ConfigError: every place of a selected case that needs something not built, or that a
+            selected model's transport cannot send.
     """
     problems = [problem for case in inputs.cases for problem in case.unbuilt]
+    problems += unsendable(inputs.models, inputs.cases)
     if problems:
         raise ConfigError(problems)
 

@@ -11,8 +11,7 @@ from pydantic import JsonValue
 from collect.config.messages import Notes
 from collect.config.nodes import KeyPath
 from collect.config.transports import (
-    BUILT,
-    Transport,
+    TRANSPORT,
     distance,
     host_of,
     is_loopback,
@@ -22,29 +21,6 @@ from collect.config.transports import (
 )
 from schemas.evaluation_profile import JudgeConfig
 from schemas.suite import TRANSPORTS
-
-KNOWN: Mapping[str, Transport] = {
-    "openai_responses": Transport(
-        "OPENAI_BASE_URL",
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        frozenset({"api.openai.com"}),
-    ),
-    "openrouter": Transport(
-        "OPENROUTER_BASE_URL",
-        "https://openrouter.ai/api/v1",
-        "OPENROUTER_API_KEY",
-        frozenset({"openrouter.ai"}),
-    ),
-    "claude_code_cli": Transport(
-        "ANTHROPIC_BASE_URL",
-        "https://api.anthropic.com",
-        "ANTHROPIC_API_KEY",
-        frozenset({"api.anthropic.com"}),
-    ),
-    **BUILT,
-}
-"""Every transport a judge may name; those that are not built are refused when a run starts."""
 
 RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"})
 """A judge is a plain API call that we write: these would change what is asked (decision G1)."""
@@ -65,8 +41,6 @@ class ResolvedJudge:
     api_key_env: str | None
     key_required: bool
     request_options: Mapping[str, JsonValue]
-    is_built: bool
-    """Whether this version has the transport."""
 
 
 def resolve_judge(
@@ -87,7 +61,7 @@ def resolve_judge(
             )
             return None
         provider, model = "openrouter", model if "/" in model else f"{provider}/{model}"
-    transport = KNOWN[provider]
+    transport = TRANSPORT[provider]
     base_url = judge.base_url or os.environ.get(transport.base_url_env)
     base_url = (base_url or transport.default_base_url).rstrip("/")
     blame = "base_url" if judge.base_url else "provider"
@@ -109,7 +83,6 @@ def resolve_judge(
         key_required=judge.api_key_env is not None
         or (transport.api_key_env is not None and not loopback),
         request_options=options,
-        is_built=provider in BUILT,
     )
 
 

@@ -16,7 +16,7 @@ from schemas.errors import Problem
 from schemas.prices import Price
 from schemas.rubric import Expectations, Rubric
 from schemas.run_config import EffectiveSetting
-from schemas.suite import Transport
+from schemas.suite import Routing, Transport
 from schemas.validators import ToolInvocation, Validator
 
 NO_CONTEXT = CaseContext()
@@ -101,6 +101,14 @@ class ResolvedModel:
     """What a cost is computed from where the server names none."""
     model_build: str | None = None
     """sha256 of the weights, where it is known."""
+    executable: str | None = None
+    """The command of a CLI, by name or path."""
+    harness_version: str | None = None
+    """Of that CLI; part of what can change an answer."""
+    routing: Routing | None = None
+    """Whether a router may choose who serves; None where there is no router."""
+    not_applied: tuple[str, ...] = ()
+    """Settings of runner_defaults that the transport cannot send; they are not in `settings`."""
 
     @property
     def runs_alone(self) -> bool:

@@ -10,9 +10,11 @@ from pydantic import JsonValue
 from collect.config.cases import settings_of
 from collect.config.loaded import ResolvedModel
 from collect.config.problems import check_extras
+from collect.config.routing import PINNED, routing_of
+from collect.config.sendable import split
 from collect.config.source import Source, dotted
 from collect.config.transports import (
-    BUILT,
+    TRANSPORT,
     host_of,
     is_loopback,
     key_problem,
@@ -27,9 +29,9 @@ from schemas.run_profile import (
     RunnerSettings,
     RunProfile,
 )
-from schemas.suite import TRANSPORTS, ModelConfig, Suite
+from schemas.suite import TRANSPORTS, ModelConfig, Routing, Suite
 
-RESERVED = frozenset({"model", "messages", "stream"})
+RESERVED = frozenset({"model", "messages", "input", "stream"})
 """Parts of a request body that other fields decide and records rely on."""
 
 
@@ -87,17 +89,10 @@ def _resolve(
             allowed=", ".join(TRANSPORTS) + ", or a vendor prefix on OpenRouter",
         )
         return None
-    if provider not in BUILT:
-        via = "" if provider in TRANSPORTS else " (a vendor prefix means OpenRouter)"
-        via = " (no provider means OpenRouter)" if model.provider is None else via
-        place.wrong(
-            f"the transport is not part of this version{via}",
-            "provider",
-            found=f"`{model.provider or 'nothing'}`",
-            allowed=", ".join(BUILT),
-        )
-        return None
-    transport = BUILT[provider]
+    name = _name(model)
+    if provider not in TRANSPORTS:  # a vendor on OpenRouter (decision E10)
+        provider, name = "openrouter", _name(model, vendor=provider)
+    transport = TRANSPORT[provider]
     base_url = model.base_url or os.environ.get(transport.base_url_env)
     base_url = (base_url or transport.default_base_url).rstrip("/")
     blame = "base_url" if model.base_url else "provider"
@@ -110,16 +105,20 @@ def _resolve(
     if taken := sorted(RESERVED & model.request_options.keys()):
         advice = "name the model with `requested_model`, the text in the case"
         place.wrong(f"cannot replace `{taken[0]}`", "request_options", advice=advice)
+    routing = None
+    if provider == "openrouter":
+        routing = _routing(model, name, place)
+    settings, not_applied = _applied(settings, provider, profile, model, place)
+    if model.executable is not None and transport.executable is None:
+        place.wrong(f"`{provider}` runs no command", "executable", found=f"`{model.executable}`")
     loopback = is_loopback(host_of(base_url))
     limit = profile.execution_policy.max_concurrency
     return ResolvedModel(
         model_id=model.model_id,
         label=model.label,
-        provider=provider,  # type: ignore[arg-type]  # a key of BUILT
-        model=(
-            model.requested_model or model.openrouter_model or model.model_name or model.model_id
-        ),
-        thinking_level=_thinking_level(model, place),
+        provider=provider,  # type: ignore[arg-type]  # a key of TRANSPORT
+        model=name,
+        thinking_level=_thinking_level(model, provider, place),
         base_url=base_url,
         api_key_env=model.api_key_env or transport.api_key_env,
         key_required=model.api_key_env is not None
@@ -131,10 +130,62 @@ def _resolve(
         requests_per_minute=model.requests_per_minute,
         warmup=int(provider == "ollama_openai") if model.warmup is None else model.warmup,
         exclusive=model.exclusive,
+        executable=model.executable or transport.executable,
+        routing=routing,
+        not_applied=not_applied,
     )
 
 
-def _thinking_level(model: ModelConfig, place: _Place) -> str | None:
+def _name(model: ModelConfig, vendor: str | None = None) -> str:
+    """Return what the server is asked for; a vendor stands before a name that has none."""
+    name = model.model_name
+    if name is not None and vendor is not None and "/" not in name:
+        name = f"{vendor}/{name}"
+    return model.requested_model or model.openrouter_model or name or model.model_id
+
+
+def _routing(model: ModelConfig, name: str, place: _Place) -> Routing:
+    """Return who may serve a model on OpenRouter, and warn when that is anyone."""
+    here = f"{place.source.path}: model `{model.model_id}`"
+    if model.provider is None:
+        place.warnings.append(f"{here} names no provider: it is asked through OpenRouter")
+    routing = routing_of(name, model.request_options)
+    if routing == "unpinned":
+        place.warnings.append(
+            f"{here}: OpenRouter chooses who serves each request, and a change of upstream looks "
+            f"like a change of the model; {PINNED}"
+        )
+    return routing
+
+
+def _applied(
+    settings: dict[str, EffectiveSetting],
+    provider: str,
+    profile: RunProfile,
+    model: ModelConfig,
+    place: _Place,
+) -> tuple[dict[str, EffectiveSetting], tuple[str, ...]]:
+    """Return the settings in force and the names of those left out (decision E1)."""
+    sent, left = split(provider, settings)
+    dropped = tuple(name for name, one in left.items() if one.origin == "runner_defaults")
+    allowed = ", ".join(sorted(TRANSPORT[provider].applies))
+    for name, one in left.items():
+        what = f"`{provider}` cannot send it"
+        if one.origin == "suite_model":
+            place.wrong(what, name, found=f"`{one.value}`", allowed=allowed)
+        elif one.origin == "model_overrides":
+            where = f"model_overrides.{model.model_id}.{name} of `{profile.run_profile_id}`"
+            place.wrong(f"{what}: {where}", "provider", found=f"`{one.value}`", allowed=allowed)
+    if dropped:
+        names = ", ".join(f"`{name}`" for name in dropped)
+        place.warnings.append(
+            f"{place.source.path}: model `{model.model_id}`: `{provider}` cannot send {names} of "
+            "runner_defaults: not applied"
+        )
+    return sent, dropped
+
+
+def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | None:
     """Return the effort of reasoning, which two fields may name (decision E12)."""
     params = dict(model.primary_params)
     reasoning = params.pop("reasoning", None)
@@ -151,7 +202,14 @@ def _thinking_level(model: ModelConfig, place: _Place) -> str | None:
             f"{place.source.path}: model `{model.model_id}`: primary_params {names} are read by "
             "openclaw only"
         )
-    return model.thinking_level or effort
+    level = model.thinking_level or effort
+    levels = TRANSPORT[provider].thinking_levels
+    if level is not None and levels is not None and level not in levels:
+        blame = "thinking_level" if model.thinking_level else "primary_params"
+        place.wrong(
+            f"`{provider}` cannot ask for it", blame, found=f"`{level}`", allowed=", ".join(levels)
+        )
+    return level
 
 
 def _settings(

@@ -15,8 +15,18 @@ LOOKALIKES = ("ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "resp
 
 KEY_SUFFIXES = ("_API_KEY", "_TOKEN")
 
-STANDARD_KEYS = frozenset({"OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_API_KEY"})
+OAUTH_TOKEN = "CLAUDE_CODE_OAUTH_TOKEN"  # noqa: S105 - a name
+"""What the Claude Code CLI takes instead of a key when it is paid by subscription."""
+
+STANDARD_KEYS = frozenset(
+    {"OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_API_KEY", OAUTH_TOKEN}
+)
 """Keys of known services, which go to their own hosts and nowhere else."""
+
+
+SAMPLING = frozenset({"temperature", "top_p", "seed", "seed_per_repetition"})
+OF_HTTP = frozenset({"stream", "transport"})
+EVERYWHERE = frozenset({"max_tokens", "timeout_seconds", "retries", "max_turns"})
 
 
 @dataclass(frozen=True)
@@ -27,20 +37,62 @@ class Transport:
     default_base_url: str
     api_key_env: str | None
     own_hosts: frozenset[str]
+    applies: frozenset[str]
+    """The settings it can send or act by (decision E1)."""
+    thinking_levels: tuple[str, ...] | None = None
+    """Those it can ask for, least first; None: the server decides."""
+    takes_names: bool = True
+    """Whether a message may carry the name of who says it."""
+    takes_dialogue: bool = True
+    """Whether a conversation may hold earlier answers of an assistant."""
+    executable: str | None = None
+    """The command it runs, where it is one."""
 
 
-BUILT: Mapping[str, Transport] = {
+TRANSPORT: Mapping[str, Transport] = {
     "ollama_openai": Transport(
-        "OLLAMA_OPENAI_BASE", "http://localhost:11434/v1", None, frozenset()
+        "OLLAMA_OPENAI_BASE",
+        "http://localhost:11434/v1",
+        None,
+        frozenset(),
+        EVERYWHERE | OF_HTTP | SAMPLING,
     ),
     "openai_chat": Transport(
         "OPENAI_BASE_URL",
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
         frozenset({"api.openai.com"}),
+        EVERYWHERE | OF_HTTP | SAMPLING,
+    ),
+    "openai_responses": Transport(
+        "OPENAI_BASE_URL",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        frozenset({"api.openai.com"}),
+        EVERYWHERE | OF_HTTP | {"temperature", "top_p"},
+        takes_names=False,
+    ),
+    "openrouter": Transport(
+        "OPENROUTER_BASE_URL",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        frozenset({"openrouter.ai"}),
+        EVERYWHERE | OF_HTTP | SAMPLING,
+        thinking_levels=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+    ),
+    "claude_code_cli": Transport(
+        "ANTHROPIC_BASE_URL",
+        "https://api.anthropic.com",
+        "ANTHROPIC_API_KEY",
+        frozenset({"api.anthropic.com"}),
+        EVERYWHERE,
+        thinking_levels=("low", "medium", "high", "xhigh", "max"),
+        takes_names=False,
+        takes_dialogue=False,
+        executable="claude",
     ),
 }
-"""The transports of this version; the others are refused by name."""
+"""Every transport, by name (decision E10)."""
 
 
 def looks_like_transport(provider: str) -> str | None:
@@ -110,7 +162,10 @@ def key_problem(
     if sends_key and urlsplit(base_url).scheme != "https":
         return f"a key is sent to `{host}` over https only"
     if host in transport.own_hosts:
-        foreign = api_key_env in STANDARD_KEYS and api_key_env != transport.api_key_env
+        own = {transport.api_key_env}
+        if transport.api_key_env == "ANTHROPIC_API_KEY":
+            own.add(OAUTH_TOKEN)
+        foreign = api_key_env in STANDARD_KEYS and api_key_env not in own
         return f"`{host}` must not get the key of another service" if foreign else None
     if api_key_env is None:
         if transport.api_key_env is None:

@@ -13,6 +13,7 @@ from collect.config.findings import Findings, check_agent_name, hosts_of, parsed
 from collect.config.models import resolve_models
 from collect.config.project_file import load_project_file
 from collect.config.prompts import load_prompt_list
+from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from schemas.errors import ConfigError
 from schemas.run_profile import OpenClawRunProfile, RunProfile
@@ -38,12 +39,12 @@ def check_suite(path: Path, found: Findings) -> None:
     openclaw = OpenClawRunProfile(agent_id="any", image="any", timeout_seconds=1)
     profile = RunProfile(schema_version=1, run_profile_id="any", title="any", openclaw=openclaw)
     hosts = frozenset(hosts_of(path))
-    _, problems, warnings = resolve_models(suite, profile, source, hosts)
+    models, problems, warnings = resolve_models(suite, profile, source, hosts)
     for problem in problems:
         found.note(problem)
     found.warnings += warnings
     taken = suite_cases(suite, source, found.cases_of)
-    found.problems += taken.problems
+    found.problems += [*taken.problems, *unsendable(models, taken.cases)]
     found.warnings += taken.warnings
     _, problems = assign_agents(suite, profile, taken.cases, source, source)
     found.problems += problems

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import select
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import tempfile
 import time
 from typing import NoReturn
 
+from collect.environment import without_secrets
 from collect.local import server
 from schemas.errors import LocalModelError
 
@@ -35,7 +35,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=os.environ | {server.KEY_VARIABLE: api_key, "OMP_WAIT_POLICY": "PASSIVE"},
+            env=without_secrets() | {server.KEY_VARIABLE: api_key, "OMP_WAIT_POLICY": "PASSIVE"},
             # Ctrl-C is for the run, which still wants to finish and record what is in flight.
             start_new_session=True,
         )

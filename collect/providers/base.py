@@ -56,12 +56,12 @@ class Usage:
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_input_tokens: int | None = None
+    """Part of the input tokens, read from a cache."""
+    cache_write_tokens: int | None = None
+    """Part of the input tokens, written to a cache; some vendors charge more for these."""
     raw: JsonValue = None
-
-    @property
-    def source(self) -> str | None:
-        """Return `api` when the server reported usage."""
-        return None if self.raw is None else "api"
+    source: str | None = None
+    """Who counted: `api`, `native`, `model_usage` or `usage`; None when nobody did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,8 @@ class Reply:
     failure_type: str | None = None
     error_code: str | None = None
     error_message: str | None = None
+    requests: int = 1
+    """How often the request was written: twice after a connection that was closed in between."""
     accepted: bool = True
     """The server had taken the whole request: decides whose a time-out is."""
     retry_after_s: float | None = None

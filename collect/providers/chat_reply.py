@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from collect.providers.base import Reply, ToolCall, Usage
-from schemas.base import MOST
+from collect.providers.answer import Malformed, count_of, error_of, failure_type_of, kept, said
+from collect.providers.base import Reply, Usage
+from collect.providers.chat_calls import ToolCalls
 
 MOST_USD = 1e6
 """More is no cost of an answer."""
-
-
-class Malformed(ValueError):
-    """The answer is not what the protocol says."""
 
 
 def usage_of(data: Any) -> Usage:
@@ -25,18 +22,24 @@ def usage_of(data: Any) -> Usage:
         return Usage()
     prompt = data.get("prompt_tokens_details")
     completion = data.get("completion_tokens_details")
+    n_in, n_out = count_of(data, "prompt_tokens"), count_of(data, "completion_tokens")
     return Usage(
-        input_tokens=_count(data, "prompt_tokens"),
-        output_tokens=_count(data, "completion_tokens"),
-        cached_input_tokens=_count(prompt, "cached_tokens"),
-        reasoning_tokens=_count(completion, "reasoning_tokens"),
-        raw=data,
+        input_tokens=n_in,
+        output_tokens=n_out,
+        cached_input_tokens=count_of(prompt, "cached_tokens"),
+        reasoning_tokens=count_of(completion, "reasoning_tokens"),
+        cache_write_tokens=count_of(prompt, "cache_write_tokens"),
+        raw=kept(data),
+        source=None if n_in is None and n_out is None else "api",
     )
 
 
-def _count(data: Any, name: str) -> int | None:
-    value = data.get(name) if isinstance(data, dict) else None
-    return value if type(value) is int and 0 <= value <= MOST else None
+def usd_of(data: Any, name: str) -> float | None:
+    """Return a field of an object that is a sum of US dollars, else None."""
+    sum_usd = data.get(name) if isinstance(data, dict) else None
+    if isinstance(sum_usd, bool) or not isinstance(sum_usd, int | float):
+        return None
+    return float(sum_usd) if 0 <= sum_usd <= MOST_USD else None
 
 
 def text_of(content: Any) -> str:
@@ -52,25 +55,14 @@ def text_of(content: Any) -> str:
     raise Malformed(message)
 
 
-def error_of(data: Any) -> tuple[str | None, str | None]:
-    """Return (code, message) of an error object in any of its usual shapes."""
-    error = data.get("error") if isinstance(data, dict) else None
-    if isinstance(error, str):
-        return None, error
-    if not isinstance(error, dict):
-        return None, None
-    code = error.get("code") or error.get("type")
-    message = error.get("message")
-    return (None if code is None else str(code)), (None if message is None else str(message))
-
-
 class ChatAnswer:
     """Collects one answer: from one object, or from the chunks of a stream."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._calls: dict[int, dict[str, str]] = {}
+        self._calls = ToolCalls()
+        self._failure: tuple[str | None, str | None] = (None, None)
         self._finish_reason: str | None = None
         self._model: str | None = None
         self._provider: str | None = None
@@ -88,9 +80,11 @@ class ChatAnswer:
         get = data.get
         self._model = _text(get("model")) or self._model
         self._provider = _text(get("provider")) or self._provider
-        if (usage := get("usage")) is not None:
+        if usage := get("usage"):
             self._usage = usage_of(usage)
         choices = get("choices")
+        if choices is None and not whole and ("choices" in data or usage):
+            return False
         if not isinstance(choices, list) or (whole and not choices):
             message = "no choices"
             raise Malformed(message)
@@ -104,6 +98,8 @@ class ChatAnswer:
             message = "a choice without a message"
             raise Malformed(message)
         self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
+        if choice.get("error") is not None:
+            self._failure = error_of(choice)
         return self._message(inner)
 
     def _message(self, message: dict[str, Any]) -> bool:
@@ -118,7 +114,7 @@ class ChatAnswer:
         if not calls:
             return bool(text)
         for number, call in enumerate(calls if isinstance(calls, list) else []):
-            self._call(call, number)
+            self._calls.add(call, number)
         return True
 
     def more(self, name: str, text: str) -> bool:
@@ -129,31 +125,9 @@ class ChatAnswer:
         self._reasoning.append(text)
         return False
 
-    def _call(self, call: Any, number: int) -> None:
-        function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict):
-            return
-        index = call.get("index")
-        slot = self._calls.setdefault(
-            index if isinstance(index, int) else number, {"id": "", "name": "", "arguments": ""}
-        )
-        slot["id"] = _text(call.get("id")) or slot["id"]
-        slot["name"] += _text(function.get("name")) or ""
-        slot["arguments"] += _text(function.get("arguments")) or ""
-
-    def reply(
-        self,
-        *,
-        http_status: int | None = None,
-        e2e_ms: int | None = None,
-        ttft_ms: int | None = None,
-    ) -> Reply:
+    def reply(self) -> Reply:
         """Return the answer; cut short or without text it is a failure of the model."""
-        calls = tuple(
-            ToolCall(call["id"], call["name"], call["arguments"])
-            for _, call in sorted(self._calls.items())
-            if call["name"]
-        )
+        calls = self._calls.done()
         reply = Reply(
             text="".join(self._text),
             reasoning="".join(self._reasoning),
@@ -162,25 +136,21 @@ class ChatAnswer:
             served_model=self._model,
             served_provider=self._provider,
             usage=self._usage,
-            cost_usd=_cost(self._usage.raw),
-            http_status=http_status,
-            e2e_ms=e2e_ms,
-            ttft_ms=ttft_ms,
+            cost_usd=usd_of(self._usage.raw, "cost"),
         )
+        if self._finish_reason == "error" or self._failure != (None, None):
+            code, words = self._failure
+            return reply.failed(
+                failure_type_of(code, "stream_interrupted"),
+                error_code=code or "finish_reason_error",
+                error_message=said(words, "the provider broke the answer off"),
+            )
         if self._finish_reason == "length":
             message = "the answer was cut off at max_tokens or at the end of the context"
             return reply.failed("output_truncated", error_message=message)
         if reply.text.strip() or calls:
             return reply
         return reply.failed("empty_response", error_message="the answer holds no text")
-
-
-def _cost(usage: Any) -> float | None:
-    """Return what the server says the answer did cost, in US dollars."""
-    cost = usage.get("cost") if isinstance(usage, dict) else None
-    if isinstance(cost, bool) or not isinstance(cost, int | float):
-        return None
-    return float(cost) if 0 <= cost <= MOST_USD else None
 
 
 def _text(value: Any) -> str | None:

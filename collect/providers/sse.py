@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 END_MARKER = b"[DONE]"
@@ -16,6 +17,9 @@ def events(raw: bytes) -> Iterator[tuple[bytes, int]]:
     """
     data: list[bytes] = []
     offset = 0
+    if raw.startswith(BOM_UTF8):
+        offset = len(BOM_UTF8)
+        raw = raw[offset:]
     for line in raw.split(b"\n"):
         offset += len(line) + 1
         if line.startswith(b"data:"):
@@ -25,7 +29,7 @@ def events(raw: bytes) -> Iterator[tuple[bytes, int]]:
                 yield event, offset
             data = []
     if data and _joined(data) == END_MARKER:
-        yield END_MARKER, len(raw)
+        yield END_MARKER, offset - 1
 
 
 def _joined(data: list[bytes]) -> bytes:

@@ -21,6 +21,9 @@ from collect.turns import Turns
 from schemas.trial import PlannedTrial
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
+CONVERSATION = frozenset({"messages", "input"})
+"""What the APIs call the messages."""
+
 WARM_UP_TIMEOUT_S = 600.0
 """Loading a large model from a slow disk takes minutes."""
 
@@ -63,7 +66,7 @@ class LlmProbe:
             ended_at_ms=max(started_at_ms, ended_at_ms),
             wall_ms=round(wall * 1000),
             # the messages are the trace's first events
-            request={name: value for name, value in body.items() if name != "messages"},
+            request={name: value for name, value in body.items() if name not in CONVERSATION},
             trace=trace.events,
             clock_late_ms=self._clock.worst_since(began),
         )

@@ -47,6 +47,7 @@ class Exchange:
         "first_byte",
         "headers",
         "last_byte",
+        "requests",
         "size",
         "status",
         "written",
@@ -64,6 +65,8 @@ class Exchange:
         """Just before the first byte of the request went to the kernel."""
         self.accepted = False
         """The kernel has taken the whole request."""
+        self.requests = 1
+        """How often it was written: twice where nobody read it the first time."""
         self.status = 0
         """The HTTP status, 0 before it arrived."""
         self.headers: dict[bytes, bytes] = {}
@@ -82,6 +85,12 @@ class Exchange:
         self._tail = b"\n"
         self._decoder: Decoder | None = None
         self._is_deflate = False
+
+    def restart(self) -> None:
+        """Forget a request that nobody read, before it is sent once more."""
+        self.written = None
+        self.accepted = False
+        self.requests += 1
 
     def header(self, name: bytes) -> str:
         """Return a header by its lower-case name, or an empty text."""

@@ -12,13 +12,16 @@ import time
 from collections import defaultdict
 
 from collect.transport.connection import Connection
-from collect.transport.errors import ConnectError, ConnectTimeout
+from collect.transport.errors import ConnectError, ConnectTimeout, WireError
 from collect.transport.exchange import Exchange
 from collect.transport.target import Origin, Target
 from collect.turns import Turns
 
 REUSE_S = 4.0
 """How long a connection may lie idle and be used again; many servers close at 5 s."""
+
+STALE_S = 1.0
+"""A connection that breaks off so soon after it was used again had been closed before."""
 
 CONNECT_S = 10.0
 """How long a connection may take, TLS included."""
@@ -51,26 +54,48 @@ class WireTransport:
     async def post(self, target: Target, body: bytes, exchange: Exchange) -> None:
         """Send a request and fill `exchange`; the caller is woken once, at the end.
 
+        A server may close a connection just as it is used again, and never reads what is sent
+        then; llama.cpp does so after every stream. Such a request is sent once more, over a new
+        connection, and its stamps begin there.
+
         Raises:
             WireError: the exchange failed; it keeps what had arrived.
         """
         request = target.request(body)
         connection = self._take(target.origin)
-        if connection is None:
-            connection = await self._connect(target.origin)
+        if connection is not None:
             try:
-                await self._turns.mine()
-            except asyncio.CancelledError:
-                connection.abort()
-                raise
-            if not connection.is_usable:
-                message = f"{target.url}: the server closed the connection before it was asked"
-                raise ConnectError(message)
+                await self._send(connection, request, exchange)
+            except WireError:
+                if exchange.status or not self._is_stale(exchange):
+                    raise
+                exchange.restart()
+            else:
+                return
+        connection = await self._connect(target.origin)
+        try:
+            await self._turns.mine()
+        except asyncio.CancelledError:
+            connection.abort()
+            raise
+        if not connection.is_usable:
+            message = f"{target.url}: the server closed the connection before it was asked"
+            raise ConnectError(message)
+        await self._send(connection, request, exchange)
+
+    @staticmethod
+    async def _send(connection: Connection, request: bytes, exchange: Exchange) -> None:
         try:
             await connection.send(request, exchange)
         except asyncio.CancelledError:
             connection.abandon(exchange)
             raise
+
+    @staticmethod
+    def _is_stale(exchange: Exchange) -> bool:
+        """Return whether the server can hardly have read a request that it did not answer."""
+        written = exchange.written
+        return written is not None and time.perf_counter() - written < STALE_S
 
     async def aclose(self) -> None:
         """Close every connection and wait until they are gone."""

@@ -79,6 +79,15 @@ def test_a_trial_reserves_the_most_it_may_cost(inputs):
     asyncio.run(run())
 
 
+def test_a_trial_reserves_for_the_dearest_tokens_there_may_be(inputs):
+    price = PRICE.model_copy(update={"reasoning_usd_per_million": 2_000.0})
+
+    async def run():
+        assert await Spender(inputs, 1.0, price=price).reserve() == NANO // 50
+
+    asyncio.run(run())
+
+
 def test_what_was_spent_before_counts(inputs):
     async def run():
         assert await Spender(inputs, 0.05, spent_usd=0.041).reserve() is None

@@ -1,40 +1,41 @@
 """The command line as people use it: output, exit codes, and errors that say what to do."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 
 import pytest
+
+from tests import kept
 
 
 @pytest.fixture
 def collect(project):
     """Run `collect ...` in the project's folder and return the finished process."""
-
-    def command(*arguments, cwd=None, **environment):
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "collect", *map(str, arguments)],
-            cwd=cwd or project.root,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ | environment,
-        )
-
-    return command
+    return lambda *arguments, cwd=None, **environment: kept.collect(
+        cwd or project.root, *arguments, **environment
+    )
 
 
-def test_help_names_every_command(collect):
-    done = collect("--help")
+@pytest.fixture
+def started(project):
+    """The same from nothing, as a shell starts it."""
+    return lambda *arguments: subprocess.run(
+        kept.command(*arguments), cwd=project.root, capture_output=True, text=True, check=False
+    )
+
+
+def test_help_names_every_command(started):
+    done = started("--help")
 
     assert done.returncode == 0
-    for name in ("run", "plan", "demo", "init", "validate", "schema"):
+    for name in ("run", "plan", "demo", "init", "validate", "schema", "doctor"):
         assert f"\n  {name} " in done.stdout
 
 
-@pytest.mark.parametrize("name", ["run", "plan", "demo", "init", "validate", "schema"])
+@pytest.mark.parametrize("name", ["run", "plan", "demo", "init", "validate", "schema", "doctor"])
 def test_every_command_has_help(collect, name):
     done = collect(name, "--help")
 
@@ -73,18 +74,18 @@ def test_a_run_never_loads_the_engines(project, endpoint):
     assert done.returncode == 0, done.stderr
 
 
-def test_run_prints_one_json_object(collect, project, endpoint):
+def test_run_prints_one_json_object(started, project, endpoint):
     project.case("good", validator={"type": "exact", "value": "Hello there."})
     project.case("bad", validator={"type": "exact", "value": "x"})
     project.model(base_url=endpoint.base_url)
 
-    done = collect("run", "--suite", "s", "--run-profile", "p", "--json")
+    done = started("run", "--suite", "s", "--run-profile", "p", "--json")
 
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert list(report) == [
         "run_id", "run_dir", "planned", "present", "ok", "success", "passed", "by_status",
-        "wall_ms", "cost_usd", "n_open", "is_summed_up", "exit_code",
+        "wall_ms", "cost_usd", "n_cost_known", "n_open", "is_summed_up", "exit_code",
     ]  # fmt: skip
     assert report["planned"] == report["present"] == report["ok"] == report["success"] == 2
     assert report["passed"] == 1
@@ -136,10 +137,10 @@ def test_the_name_of_a_run_that_only_the_lake_knows_is_refused(collect, project,
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
-def test_mistakes_end_with_2_and_no_traceback(collect, project, command):
+def test_mistakes_end_with_2_and_no_traceback(started, project, command):
     project.case(titel="x")
 
-    done = collect(command, "--suite", "s", "--run-profile", "p")
+    done = started(command, "--suite", "s", "--run-profile", "p")
 
     assert done.returncode == 2
     assert done.stdout == ""
@@ -191,6 +192,19 @@ def test_plan_says_whether_a_key_is_set_and_never_what_it_is(collect, project):
     assert "hunter2" not in is_set.stdout + as_json.stdout
 
 
+def test_plan_says_what_is_not_applied_and_who_chooses_the_upstream(collect, project):
+    project.case()
+    project.profile(runner_defaults={"temperature": 0})
+    project.model(provider="claude_code_cli", base_url="http://127.0.0.1:9")
+    cli = collect("plan", "--suite", "s", "--run-profile", "p")
+    assert "  temperature          not applied" in cli.stdout
+    assert "(not set, not needed here)" in cli.stdout
+
+    project.model(provider="openrouter")
+    routed = collect("plan", "--suite", "s", "--run-profile", "p", "--json")
+    assert json.loads(routed.stdout)["models"][0]["routing"] == "unpinned"
+
+
 def test_allow_host_lets_a_key_go_to_a_named_host(collect, project):
     project.case()
     project.model(provider="openai_chat", base_url="https://h.example/v1", api_key_env="H_API_KEY")
@@ -238,12 +252,13 @@ def test_editors_find_the_schema_of_every_file_of_the_starter_project(collect, t
     files = [*configs.glob("cases/*/*/test.yaml"), *configs.glob("suites/*.yaml"),
              *configs.glob("run_profiles/*.yaml")]  # fmt: skip
     assert len(files) >= 27
+    printed = cache(lambda kind: collect("schema", kind).stdout)
     for path in files:
         hint, _, target = path.read_text().partition("\n")[0].partition("$schema=")
         assert hint == "# yaml-language-server: "
         schema = (path.parent / target).resolve()
         kind = schema.name.removesuffix(".schema.json")
-        assert collect("schema", kind).stdout == schema.read_text()
+        assert printed(kind) == schema.read_text()
         assert kind.rstrip("s") in {"case", "suite", "run_profile"}
 
 

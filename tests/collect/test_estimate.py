@@ -49,6 +49,14 @@ def test_input_goes_by_characters_and_output_up_to_max_tokens(two_cases):
     assert one.cost_text == "about $0.40 to $0.80"
 
 
+def test_the_upper_end_takes_the_dearest_price_that_a_token_may_have(two_cases):
+    special = {"cache_write_usd_per_million": 1250.0, "reasoning_usd_per_million": 3000.0}
+    (one,) = estimates(two_cases, PriceTable((OWN.model_copy(update=special),)))
+
+    assert one.cost_low_nano_usd == 402 * 1_000_000
+    assert one.cost_high_nano_usd == 402 * 1_250_000 + 200 * 3_000_000
+
+
 def test_without_a_limit_the_output_and_the_upper_cost_are_unknown(two_cases):
     two_cases.profile()
     (one,) = estimates(two_cases)

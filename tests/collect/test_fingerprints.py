@@ -1,5 +1,7 @@
 """Changing any single field changes exactly the fingerprint parts it should, and no other."""
 
+from dataclasses import replace
+
 import pytest
 
 from collect.config import load_inputs
@@ -63,6 +65,12 @@ class World:
         )
         first, *_ = make_plan(load_inputs("s", "p", working_dir=p.root), "r")
         return first.fingerprint_parts.model_dump() | {"whole": first.run_fingerprint}
+
+    def on_openrouter(self):
+        self.model = {"model_id": "m", "provider": "openrouter", "requested_model": "v/m"}
+
+    def through_a_cli(self):
+        self.model = {"model_id": "m", "provider": "claude_code_cli"}
 
     def openclaw_case(self):
         self.case["runner"] = {"type": "openclaw"}
@@ -178,6 +186,20 @@ WITH_TOOLS = {
     "RunnerSettings.max_turns": (setting("max_turns", 2), SETTINGS_ONLY),
 }
 
+WITH_ROUTER = {
+    "who serves": (put("model", request_options={"provider": {"only": ["a"]}}), ENDPOINT),
+    "who serves instead": (put("model", request_options={"models": ["v/n"]}), ENDPOINT),
+    "another option": (put("model", request_options={"min_p": 0.1}), SETTINGS_ONLY),
+    "a vendor": (put("model", provider="v"), NOTHING),
+}
+
+WITH_CLI = {
+    "ModelConfig.executable": (put("model", executable="/opt/claude"), NOTHING),
+    "a setting that is not sent": (setting("temperature", 1), NOTHING),
+    "a setting that is sent": (setting("max_tokens", 6), SETTINGS_ONLY),
+    "ModelConfig.thinking_level": (put("model", thinking_level="low"), SETTINGS_ONLY),
+}
+
 WITH_OPENCLAW = {
     "OpenClawRunProfile.image": (put("openclaw", image="i:2"), {"image"}),
     "OpenClawRunProfile.agent_id": (put("openclaw", agent_id="two"), {"agent"}),
@@ -220,6 +242,32 @@ def test_a_field_of_a_case_with_tools(project, field):
     assert differences(project, change, World.tool_case) == with_whole(parts)
 
 
+@pytest.mark.parametrize("field", WITH_ROUTER)
+def test_a_field_of_a_model_behind_a_router(project, field):
+    change, parts = WITH_ROUTER[field]
+    assert differences(project, change, World.on_openrouter) == with_whole(parts)
+
+
+@pytest.mark.parametrize("field", WITH_CLI)
+def test_a_field_of_a_model_behind_a_cli(project, field):
+    change, parts = WITH_CLI[field]
+    assert differences(project, change, World.through_a_cli) == with_whole(parts)
+
+
+def test_another_version_of_a_cli_is_another_harness(project):
+    world = World(project)
+    world.through_a_cli()
+    world.parts()
+    inputs = load_inputs("s", "p", working_dir=project.root)
+
+    def harness(version):
+        model = replace(inputs.models[0], harness_version=version)
+        (first, *_) = make_plan(replace(inputs, models=(model,)), "r")
+        return first.fingerprint_parts.harness
+
+    assert len({harness(None), harness("2.1.197"), harness("2.1.198")}) == 3
+
+
 @pytest.mark.parametrize("field", WITH_OPENCLAW)
 def test_a_field_of_an_openclaw_case(project, field):
     change, parts = WITH_OPENCLAW[field]
@@ -242,7 +290,7 @@ def test_no_field_is_forgotten():
     fields = {f"{model.__name__}.{name}" for model in models for name in model.model_fields}
 
     assert fields - NAMES_ONLY == {
-        name for name in (PLAIN | WITH_TOOLS | WITH_OPENCLAW) if "." in name
+        name for name in (PLAIN | WITH_TOOLS | WITH_OPENCLAW | WITH_CLI) if "." in name
     }
     assert set(FingerprintParts.model_fields) - {"harness", "model_build"} == {
         part for table in (PLAIN, WITH_TOOLS, WITH_OPENCLAW) for _, parts in table.values()

@@ -73,7 +73,7 @@ def assert_completed(run_dir, n_before):
     assert all(row["success"] for row in kept.results())
 
 
-def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run):
+def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run, endpoint):
     process, run_dir = slow_run
 
     os.killpg(process.pid, signal.SIGINT)
@@ -90,6 +90,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run):
     assert (group["n_planned"], group["n_total"]) == (40, len(results))
     assert mirrors(run_dir) == []
     assert f"again: collect run --resume r --runs {run_dir.parent}\n" in out
+    endpoint.delay = 0
     assert_completed(run_dir, n_before=len(results))
 
 
@@ -122,7 +123,7 @@ def test_after_kill_9_the_child_seals_what_was_written_and_goes(slow_run):
 
     assert (run_dir / "summary.json").exists()
     (group,) = json.loads((run_dir / "summary.json").read_text())["models"]
-    assert group["n_total"] == len(written(run_dir))
+    assert group["n_total"] == len(Kept(run_dir).results())
 
 
 def test_a_full_disk_ends_the_run_with_a_sentence_and_no_torn_line(project, endpoint, tmp_path):
@@ -148,13 +149,14 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_no_torn_line(project, endp
     assert "results.jsonl cannot be written: File too large" in done.stderr
     assert f"collect run --resume r --runs {tmp_path / 'runs'}` completes it" in done.stderr
     assert (run_dir / "results.jsonl").read_bytes().endswith(b"}\n")
-    assert 10 < len(written(run_dir)) < 60
+    assert 10 < len(Kept(run_dir).results()) < 60
     (group,) = json.loads((run_dir / "summary.json").read_text())["models"]
-    assert group["n_total"] == len(written(run_dir))
+    assert group["n_total"] == len(Kept(run_dir).results())
 
 
-def test_plain_lines_say_how_far_the_run_is(slow_run):
+def test_plain_lines_say_how_far_the_run_is(slow_run, endpoint):
     process, _ = slow_run
+    endpoint.delay = 0.01
 
     out, err = process.communicate(timeout=60)
 

@@ -29,18 +29,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def weights() -> Path:
-    """The real weights; in CI their absence is a failure, elsewhere a reason to skip."""
-    path = find_weights()
-    if path is None or importlib.util.find_spec("xllamacpp") is None:
-        why = "needs benchlake[local] and `python -m collect.local.weights`"
-        if os.environ.get("CI") == "true":
-            pytest.fail(why)
-        pytest.skip(why)
-    return path
-
-
-@pytest.fixture(scope="module")
 def local(weights: Path) -> Iterator[LocalModel]:
     """One running server for all tests that only talk to it."""
     with LocalModel(model_file=weights) as model:

@@ -48,27 +48,193 @@ def test_a_typing_error_never_becomes_a_vendor_in_a_paid_cloud(project, provider
 @pytest.mark.parametrize(
     "vendor", ["openai", "anthropic", "meta-llama", "qwen", "mistralai", "x-ai"]
 )
-def test_a_vendor_prefix_means_openrouter_which_is_refused_by_name(project, vendor):
+def test_a_vendor_prefix_means_openrouter(project, vendor):
     project.case()
-    project.model(provider=vendor)
+    project.model(provider=vendor, requested_model=None, model_name="name-1")
 
+    resolved = model(project)
     assert looks_like_transport(vendor) is None
-    assert "`models[0].provider`: the transport is not part of this version" in said(project)
+    assert (resolved.provider, resolved.model) == ("openrouter", f"{vendor}/name-1")
+    assert resolved.base_url == "https://openrouter.ai/api/v1"
+    assert (resolved.api_key_env, resolved.key_required) == ("OPENROUTER_API_KEY", True)
 
 
-@pytest.mark.parametrize("provider", ["openai_responses", "openrouter", "claude_code_cli"])
-def test_transports_of_later_versions_are_refused_by_name(project, provider):
+def test_a_vendor_prefix_does_not_stand_before_a_name_that_has_one(project):
+    project.case()
+    project.model(provider="openai", requested_model=None, model_name="azure/gpt-4o")
+
+    assert model(project).model == "azure/gpt-4o"
+
+
+@pytest.mark.parametrize(
+    ("provider", "base_url", "key"),
+    [
+        ("openai_chat", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("openai_responses", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        ("claude_code_cli", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_every_transport_has_its_address_and_its_key(project, provider, base_url, key):
     project.case()
     project.model(provider=provider)
 
-    assert f"found `{provider}`; allowed: ollama_openai, openai_chat" in said(project)
+    resolved = model(project)
+    assert (resolved.base_url, resolved.api_key_env) == (base_url, key)
+    assert resolved.key_required
 
 
-def test_no_provider_means_openrouter_and_says_so(project):
+def test_no_provider_means_openrouter_and_is_said_aloud(project):
     project.case()
-    project.suite(models=[{"model_id": "m"}])
+    project.suite(models=[{"model_id": "m", "model_name": "vendor/x"}])
 
-    assert "(no provider means OpenRouter)" in said(project)
+    loaded = project.load()
+    assert loaded.models[0].provider == "openrouter"
+    assert any("names no provider: it is asked through OpenRouter" in w for w in loaded.warnings)
+
+
+# ---- routing
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "routing"),
+    [
+        ("v/m", {}, "unpinned"),
+        ("v/m", {"provider": {"only": ["together"]}}, "pinned"),
+        ("v/m", {"provider": {"only": ["together", "groq"]}}, "unpinned"),
+        ("v/m", {"provider": {"order": ["together"]}}, "unpinned"),
+        ("v/m", {"provider": {"order": ["together"], "allow_fallbacks": False}}, "pinned"),
+        ("v/m", {"provider": {"order": ["a", "b"], "allow_fallbacks": False}}, "unpinned"),
+        ("v/m", {"provider": {"only": ["a"]}, "models": ["v/other"]}, "unpinned"),
+        ("openrouter/auto", {"provider": {"only": ["a"]}}, "unpinned"),
+        ("v/m", {"provider": "together"}, "unpinned"),
+        ("v/m:nitro", {"provider": {"sort": "price"}}, "unpinned"),
+    ],
+)
+def test_routing_is_pinned_when_one_upstream_alone_may_serve(project, name, options, routing):
+    project.case()
+    project.model(provider="openrouter", requested_model=name, request_options=options)
+
+    loaded = project.load()
+    assert loaded.models[0].routing == routing
+    assert any("OpenRouter chooses who serves" in w for w in loaded.warnings) == (
+        routing == "unpinned"
+    )
+
+
+def test_there_is_no_routing_without_a_router(project):
+    project.case()
+    project.model()
+
+    assert model(project).routing is None
+    assert project.load().warnings == ()
+
+
+# ---- what a transport cannot send
+
+
+def test_a_profile_wide_setting_that_cannot_be_sent_is_left_out_and_said_once(project):
+    project.case()
+    project.model(provider="claude_code_cli")
+    project.profile(runner_defaults={"temperature": 0, "seed": 3, "max_tokens": 9})
+
+    loaded = project.load()
+    resolved = loaded.models[0]
+    assert resolved.not_applied == ("temperature", "seed")
+    assert resolved.settings.keys() == {"max_tokens", "timeout_seconds", "retries", "max_turns"}
+    assert [w for w in loaded.warnings if "not applied" in w] == [
+        f"{project.suite_path}: model `m`: `claude_code_cli` cannot send `temperature`, `seed` of "
+        "runner_defaults: not applied"
+    ]
+
+
+def test_what_a_transport_leaves_out_by_itself_is_not_worth_a_word(project):
+    project.case()
+    project.model(provider="claude_code_cli")
+
+    loaded = project.load()
+    assert loaded.models[0].not_applied == ()
+    assert loaded.warnings == ()
+
+
+@pytest.mark.parametrize("provider", ["openai_responses", "claude_code_cli"])
+def test_a_models_own_setting_that_cannot_be_sent_is_refused(project, provider):
+    project.case()
+    project.model(provider=provider, seed=1)
+
+    assert f"`models[0].seed`: `{provider}` cannot send it; found `1`; allowed: " in said(project)
+
+    project.model(provider=provider)
+    project.profile(model_overrides={"m": {"seed": 2}})
+    assert "cannot send it: model_overrides.m.seed of `p`" in said(project)
+
+
+def test_a_cases_setting_that_a_model_cannot_be_sent_is_refused(project):
+    path = project.case(runner={"type": "llm_probe", "seed": 4})
+    project.model(provider="openai_responses")
+
+    problem = said(project)
+    assert str(path) in problem
+    assert "`runner.seed`: `openai_responses` cannot send it" in problem
+
+    project.model()
+    assert project.load().models
+
+
+def test_a_dialogue_is_not_for_a_cli(project):
+    turns = [
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": "Hello."},
+        {"role": "user", "content": "Bye."},
+    ]
+    project.case(input={"messages": turns})
+    project.model(provider="claude_code_cli")
+    assert "case `one`: `claude_code_cli` takes a system prompt and what the user" in said(project)
+
+    project.model(provider="openai_responses")
+    assert project.load().models
+
+
+@pytest.mark.parametrize("provider", ["openai_responses", "claude_code_cli"])
+def test_a_message_with_a_name_goes_where_names_go(project, provider):
+    project.case(input={"messages": [{"role": "user", "content": "Hi.", "name": "ann"}]})
+    project.model(provider=provider)
+    assert f"case `one`: `{provider}` cannot send the name of a message" in said(project)
+
+    project.model()
+    assert project.load().models
+
+
+@pytest.mark.parametrize(
+    ("provider", "level", "is_right"),
+    [
+        ("claude_code_cli", "max", True),
+        ("claude_code_cli", "minimal", False),
+        ("openrouter", "minimal", True),
+        ("openrouter", "hardest", False),
+        ("ollama_openai", "anything", True),
+        ("openai_responses", "anything", True),
+    ],
+)
+def test_a_thinking_level_that_cannot_be_asked_for_is_refused(project, provider, level, is_right):
+    project.case()
+    project.model(provider=provider, thinking_level=level)
+    if is_right:
+        assert model(project).thinking_level == level
+    else:
+        message = f"`models[0].thinking_level`: `{provider}` cannot ask for it; found `{level}`"
+        assert message in said(project)
+
+
+def test_only_a_cli_runs_a_command(project):
+    project.case()
+    project.model(executable="/opt/x")
+    assert "`models[0].executable`: `ollama_openai` runs no command" in said(project)
+
+    project.model(provider="claude_code_cli", executable="/opt/x")
+    assert model(project).executable == "/opt/x"
+    project.model(provider="claude_code_cli")
+    assert model(project).executable == "claude"
 
 
 @pytest.mark.parametrize(

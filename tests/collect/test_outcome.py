@@ -103,7 +103,7 @@ def test_numbers_and_names_reach_their_fields():
         finish_reason="stop",
         served_model="served",
         served_provider="up",
-        usage=Usage(9, 4, 2, 5, raw={"prompt_tokens": 9}),
+        usage=Usage(9, 4, 2, 5, raw={"prompt_tokens": 9}, source="api"),
         cost_usd=0.25,
         http_status=200,
         e2e_ms=400,

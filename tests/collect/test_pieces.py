@@ -14,9 +14,9 @@ from schemas.errors import ConfigError
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
+    max_leaves=6,
 )
-OBJECTS = st.lists(st.dictionaries(st.text(), JSON))
+OBJECTS = st.lists(st.dictionaries(st.text(), JSON, max_size=4), max_size=4)
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,8 +1,6 @@
 """What a trial costs, and how a price is assumed where nobody knows one."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import date
 
@@ -14,6 +12,7 @@ from collect.runners.base import Execution
 from schemas.errors import ConfigError
 from schemas.prices import Price
 from tests.endpoint import chunk, sse, usage
+from tests.kept import collect
 from tests.run_rows import planned
 
 TODAY = date(2026, 3, 1)
@@ -23,6 +22,11 @@ PRICE = Price(
     input_usd_per_million=1,
     output_usd_per_million=10,
     cached_input_usd_per_million=0.5,
+    cache_write_usd_per_million=2,
+    reasoning_usd_per_million=5,
+)
+PLAIN = Price(
+    model="r", valid_from="2026-01-01", input_usd_per_million=1, output_usd_per_million=10
 )
 
 
@@ -95,6 +99,11 @@ def test_models_without_a_price_are_named_all_together(inputs):
     [
         (1, Reply(usage=Usage(1000, 100, raw={})), 2_000_000),
         (1, Reply(usage=Usage(1000, 100, None, 500, raw={})), 1_750_000),
+        (1, Reply(usage=Usage(1000, 100, cache_write_tokens=500)), 2_500_000),
+        (1, Reply(usage=Usage(1000, 100, reasoning_tokens=50)), 1_750_000),
+        (1, Reply(usage=Usage(1000, 100, 50, 400, 400)), 1_950_000),
+        (1, Reply(usage=Usage(1000, 100, cached_input_tokens=600, cache_write_tokens=600)), None),
+        (1, Reply(usage=Usage(1000, 100, reasoning_tokens=101)), None),
         (3, Reply(usage=Usage(1000, 100, raw={}), cost_usd=0.5), 500_000_000),
         (1, Reply(usage=Usage(1000, 100, raw={}), cost_usd=0.0), 0),
         (1, Reply(usage=Usage(1000, None, raw={})), None),
@@ -110,19 +119,28 @@ def test_the_servers_word_counts_before_the_price(inputs, attempts, reply, nano)
         assert cost_of(execution, None) is None
 
 
+@pytest.mark.parametrize(
+    ("usage", "nano"),
+    [
+        (Usage(1000, 100, 50), 2_000_000),
+        (Usage(1000, 100, 50, 0, 0), 2_000_000),
+        (Usage(1000, 100, cached_input_tokens=1), None),
+        (Usage(1000, 100, cache_write_tokens=1), None),
+    ],
+)
+def test_a_price_without_rates_for_a_cache_prices_what_used_none(inputs, usage, nano):
+    reply = Reply(usage=usage)
+    execution = Execution(planned(), inputs.cases[0], reply, 1, 0, 0, 0, {}, [])
+
+    assert cost_of(execution, PLAIN) == nano
+
+
 def test_no_price_is_no_cost(inputs):
     models = with_prices(replace(inputs, models=inputs.models), TODAY, None).models
     assert models[1].price is None
 
 
-def command(project, *arguments):
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "collect", "run", *arguments],
-        cwd=project.root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
-NEW = ("--suite", "s", "--run-profile", "p", "--json")
+NEW = ("run", "--suite", "s", "--run-profile", "p", "--json")
 
 
 def costing(answers, tokens):
@@ -134,7 +152,7 @@ def test_a_limited_cost_needs_prices_and_sends_nothing_without(project, endpoint
     project.case()
     project.model(base_url=endpoint.base_url)
 
-    done = command(project, *NEW, "--max-cost", "1")
+    done = collect(project.root, *NEW, "--max-cost", "1")
 
     assert done.returncode == 2
     assert "--max-cost: model `m` has no price" in done.stderr
@@ -149,7 +167,7 @@ def test_no_trial_begins_that_may_take_the_run_above_its_limit(project, endpoint
     project.profile(execution_policy={"max_concurrency": 4}, runner_defaults={"max_tokens": 100})
     endpoint.script = costing(answers, tokens=50)
 
-    done = command(project, *NEW, "--max-cost", "0.45", "--assume-price", "0/1000")
+    done = collect(project.root, *NEW, "--max-cost", "0.45", "--assume-price", "0/1000")
 
     report = json.loads(done.stdout)
     assert report["exit_code"] == done.returncode == 1
@@ -157,7 +175,8 @@ def test_no_trial_begins_that_may_take_the_run_above_its_limit(project, endpoint
     assert report["present"] == 8, "0.40 spent; the ninth may cost 0.10"
     assert len(endpoint.requests) == 8
     assert "--max-cost" in done.stderr
-    rows = (project.root / report["run_dir"] / "results.jsonl").read_text().splitlines()
-    last = json.loads(rows[-1])
+    lines = (project.root / report["run_dir"] / "results.jsonl").read_text().splitlines()
+    *rows, last = map(json.loads, lines)
     assert (last["record_type"], last["event"]) == ("event", "run_stopped")
-    assert {json.loads(row).get("cost_source") for row in rows[:8]} == {"computed"}
+    results = [row for row in rows if row["record_type"] == "result"]
+    assert [row["cost_source"] for row in results] == ["computed"] * 8

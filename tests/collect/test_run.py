@@ -55,7 +55,9 @@ class Made:
         return [line for line in self.lines() if line["record_type"] == "result"]
 
     def events(self):
-        return [line for line in self.lines() if line["record_type"] == "event"]
+        """Return what happened, but for the endpoint's only name being no model's here."""
+        events = [line for line in self.lines() if line["record_type"] == "event"]
+        return [event for event in events if "answered by `served-m`" not in event["detail"]]
 
     def summary(self):
         return RunSummary.model_validate_json((self.dir / "summary.json").read_bytes())
@@ -472,3 +474,42 @@ def test_two_names_that_clean_up_alike_keep_snapshots_of_their_own(project, make
     assert len(list(made.dir.glob("resources_*_before.txt"))) == 2
     assert [group.model for group in made.summary().models] == ["a/b", "a:b"]
     assert all(group.resources_before for group in made.summary().models)
+
+
+@pytest.mark.parametrize(
+    ("options", "routing"), [({}, "unpinned"), ({"provider": {"only": ["one"]}}, "pinned")]
+)
+def test_every_row_says_whether_a_router_could_choose(project, make, options, routing):
+    project.case()
+
+    made = make(provider="openrouter", request_options=options)
+
+    (row,) = [line for line in made.lines() if line["record_type"] == "result"]
+    config = json.loads((made.dir / "config.json").read_text())
+    assert (row["routing"], config["models"][0]["routing"]) == (routing, routing)
+    lake = ds.dataset(made.dir.parent / "lake" / "results").to_table()
+    assert lake["routing"].to_pylist() == [routing]
+    assert any("OpenRouter chooses" in note for note in made.notes) == (routing == "unpinned")
+
+
+def test_there_is_no_routing_without_a_router(project, make):
+    project.case()
+
+    (row,) = [line for line in make().lines() if line["record_type"] == "result"]
+
+    assert row["routing"] is None
+
+
+def test_what_a_model_cannot_be_sent_is_in_config_json_and_said_once(project, make, endpoint):
+    project.case("one")
+    project.case("two")
+    project.profile(runner_defaults={"seed": 1, "temperature": 0, "retries": 0})
+
+    made = make(provider="openai_responses")
+
+    (config,) = json.loads((made.dir / "config.json").read_text())["models"]
+    assert config["not_applied"] == ["seed"]
+    assert "seed" not in config["settings"]
+    assert len([note for note in made.notes if "not applied" in note]) == 1
+    assert ["seed" in one.body for one in endpoint.requests] == [False, False]
+    assert [one.body["temperature"] for one in endpoint.requests] == [0, 0]

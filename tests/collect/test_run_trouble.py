@@ -214,7 +214,7 @@ def test_while_a_server_wants_to_be_left_alone_no_trial_of_its_model_is_asked():
         return [at - began for at in asked]
 
     first, *others = asyncio.run(run())
-    assert first < 0.1
+    assert first < 0.4
     assert min(others) >= 0.5
 
 

@@ -100,7 +100,15 @@ async def post(pool, target, body=b"{}", end=None, exchange=None):
     return exchange
 
 
-def once(raw, then=None, end=None):
+async def remaining(pool):
+    """Return how many connections stay; on a busy machine it takes a moment until all are gone."""
+    deadline = time.monotonic() + 2
+    while pool.open_connections and time.monotonic() < deadline:  # noqa: ASYNC110 - the pool tells nobody
+        await asyncio.sleep(0.01)
+    return pool.open_connections
+
+
+def once(raw, then=None, end=None, *, gone=False):
     """Send one request; return the exchange, the error if any, and how many connections stay."""
 
     async def go():
@@ -112,7 +120,7 @@ def once(raw, then=None, end=None):
             except (WireError, TimeoutError) as exc:
                 wrong = exc
             await asyncio.sleep(0.02)
-            left = pool.open_connections
+            left = await remaining(pool) if gone else pool.open_connections
             await pool.aclose()
             assert pool.open_connections == 0
         return exchange, wrong, left
@@ -168,6 +176,73 @@ def test_a_connection_that_the_server_closed_while_idle_is_not_used():
     assert run(go()) == (3, b"hi")
 
 
+def closing_at(request_no, after_s=0.0):
+    """Return a script that closes each connection at its n-th request instead of answering it."""
+    seen = {}
+
+    async def script(reader, writer, number, length):
+        await reader.readexactly(length)
+        seen[number] = seen.get(number, 0) + 1
+        if seen[number] == request_no:
+            await asyncio.sleep(after_s)
+            return "stop"
+        writer.write(OK)
+        return None
+
+    return script
+
+
+def test_a_connection_that_is_closed_just_as_it_is_used_again_costs_nothing():
+    async def go():
+        pool = WireTransport()
+        async with Server(closing_at(2)) as server:
+            answers = [(await post(pool, server.target)).body() for _ in range(4)]
+            await pool.aclose()
+            return server.connections, answers
+
+    assert run(go()) == (4, [b"hi"] * 4)
+
+
+def test_the_stamps_of_a_request_that_is_sent_once_more_begin_there():
+    async def go():
+        pool = WireTransport()
+        async with Server(closing_at(2, after_s=0.2)) as server:
+            await post(pool, server.target)
+            began = time.perf_counter()
+            exchange = await post(pool, server.target)
+            await pool.aclose()
+            return exchange.written - began
+
+    assert run(go()) > 0.15
+
+
+def test_a_new_connection_that_is_closed_is_an_error():
+    async def go():
+        pool = WireTransport()
+        async with Server(closing_at(1)) as server:
+            with pytest.raises(ProtocolError, match="before its answer"):
+                await post(pool, server.target)
+            await pool.aclose()
+            return server.connections
+
+    assert run(go()) == 1
+
+
+def test_a_request_that_the_server_worked_on_for_a_while_is_not_sent_twice(monkeypatch):
+    monkeypatch.setattr("collect.transport.pool.STALE_S", 0.05)
+
+    async def go():
+        pool = WireTransport()
+        async with Server(closing_at(2, after_s=0.2)) as server:
+            await post(pool, server.target)
+            with pytest.raises(ProtocolError, match="before its answer"):
+                await post(pool, server.target)
+            await pool.aclose()
+            return server.connections, len(server.requests)
+
+    assert run(go()) == (1, 2)
+
+
 def test_a_connection_that_lay_idle_for_long_is_not_used(monkeypatch):
     monkeypatch.setattr("collect.transport.pool.REUSE_S", 0.05)
 
@@ -188,7 +263,7 @@ def test_a_connection_that_lay_idle_for_long_is_not_used(monkeypatch):
 @pytest.mark.parametrize("junk", [b"junk", OK, b"HTTP/1.1 408 Request Timeout\r\n\r\n"])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_what_nobody_asked_for_ends_the_connection_and_not_the_answer(junk, at_once):
-    exchange, wrong, left = once(OK + junk if at_once else [OK, junk])
+    exchange, wrong, left = once(OK + junk if at_once else [OK, junk], gone=True)
 
     assert (exchange.body(), wrong, left) == (b"hi", None, 0)
 
@@ -215,7 +290,7 @@ def test_three_hundred_at_once_get_their_own_answers_at_their_true_latency():
         assert [one.body() for one in answers] == bodies
     took = [(one.last_byte - one.written) * 1000 for one in again]
     assert min(took) >= 199
-    assert max(took) <= 300
+    assert max(took) <= 1000, "one after another they would take a minute"
 
 
 def test_a_request_that_is_cancelled_takes_its_connection_with_it():
@@ -224,17 +299,16 @@ def test_a_request_that_is_cancelled_takes_its_connection_with_it():
         if number == 1:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsome")
             await writer.drain()
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(2)
         writer.write(OK)
 
     async def go():
         pool, cut = WireTransport(), Exchange()
         async with Server(script) as server:
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.1):
+                async with asyncio.timeout(0.5):
                     await post(pool, server.target, exchange=cut)
-            await asyncio.sleep(0.02)
-            left = pool.open_connections
+            left = await remaining(pool)
             after = await post(pool, server.target)
             await pool.aclose()
         return cut, left, after
@@ -435,7 +509,7 @@ def test_an_end_marker_ends_an_answer_that_the_server_leaves_open(pieces):
         for piece in pieces:
             writer.write(piece)
             await asyncio.sleep(0.02)
-        await asyncio.sleep(1)
+        await asyncio.sleep(5)
 
     async def go():
         pool, began = WireTransport(), time.perf_counter()
@@ -448,7 +522,7 @@ def test_an_end_marker_ends_an_answer_that_the_server_leaves_open(pieces):
     exchange, took = run(go())
 
     assert exchange.complete
-    assert took < 0.6
+    assert took < 3
     assert exchange.last_byte == exchange.chunks[-1][0], "the marker's arrival counts"
 
 
@@ -466,11 +540,14 @@ def test_an_end_marker_in_the_midst_of_a_line_is_text():
 def test_a_large_request_counts_as_accepted_once_it_has_left():
     async def slow(reader, writer, number, length):
         writer.transport.pause_reading()
-        await asyncio.sleep(0.2)
+        await looked.wait()
         writer.transport.resume_reading()
         await reader.readexactly(length)
-        await asyncio.sleep(0.3)
+        taken.set()
+        await looked_again.wait()
         writer.write(OK)
+
+    looked, taken, looked_again = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def go():
         pool, exchange = WireTransport(), Exchange()
@@ -478,8 +555,11 @@ def test_a_large_request_counts_as_accepted_once_it_has_left():
             task = asyncio.create_task(pool.post(server.target, bytes(20_000_000), exchange))
             await asyncio.sleep(0.1)
             early = exchange.accepted
-            await asyncio.sleep(0.25)
+            looked.set()
+            await taken.wait()
+            await asyncio.sleep(0.05)
             late = exchange.accepted
+            looked_again.set()
             await task
             await pool.aclose()
         return early, late, exchange.body()
@@ -650,7 +730,7 @@ def test_a_request_is_on_its_way_before_anybody_else_has_a_turn(certificate, mon
         exchange = Exchange()
         task = asyncio.create_task(pool.post(target, b"{}", exchange))
         await asyncio.sleep(0)
-        time.sleep(0.3)  # noqa: ASYNC251 - the busy neighbour
+        time.sleep(0.5)  # noqa: ASYNC251 - the busy neighbour
         await task
         await pool.aclose()
         return exchange.written
@@ -661,4 +741,4 @@ def test_a_request_is_on_its_way_before_anybody_else_has_a_turn(certificate, mon
     thread.join(5)
     listening.close()
 
-    assert written <= arrived[1] < written + 0.2
+    assert written <= arrived[1] < written + 0.4

@@ -85,7 +85,7 @@ def test_the_run_profile_chooses_the_transport(
 
     monkeypatch.setattr(WireTransport, "post", broken)
     project.case()
-    project.model(base_url=endpoint.base_url)
+    project.model(provider="openai_chat", base_url=endpoint.base_url)
     project.profile(runner_defaults={"transport": transport})
 
     report = run_in(tmp_path / "runs" / "r", project.load(), Quiet())

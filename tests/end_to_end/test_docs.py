@@ -20,7 +20,7 @@ from schemas.suite import Suite
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMANDS = {
-    "collect": ("run", "plan", "demo", "init", "validate", "schema"),
+    "collect": ("run", "plan", "demo", "init", "validate", "schema", "doctor"),
     "analyze": ("summarize",),
 }
 SAID = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^\n`|]*)?)")

@@ -1,48 +1,79 @@
 """The embedded model through the whole line: real weights, real HTTP, real numbers."""
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
-import pytest
 
+from collect.config import load_inputs
+from collect.demo import _here
 from collect.local.model import LocalModel
-from collect.local.weights import find_weights
+from collect.starter import starter_configs
 from schemas.base import slugify
 from schemas.summary import RunSummary
+from tests.real_claude import real_claude
 
 COLLECT = [sys.executable, "-P", "-m", "collect"]
 
 
-@pytest.fixture(scope="session")
-def weights():
-    """The embedded model; in CI it must be there, elsewhere its absence skips the tests."""
-    path = find_weights()
-    if path is None or importlib.util.find_spec("xllamacpp") is None:
-        reason = "the embedded model is not installed: make weights"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
-    return path
-
-
-def servers():
-    return {
+def servers(folder):
+    """Return the embedded servers that were started from a folder."""
+    return [
         process.pid
-        for process in psutil.process_iter(["cmdline"])
+        for process in psutil.process_iter(["cmdline", "cwd"])
         if any("collect/local/server.py" in part for part in process.info["cmdline"] or [])
+        and process.info["cwd"] == str(folder)
+    ]
+
+
+def with_claude():
+    """Return our environment with the real Claude Code CLI on PATH."""
+    return os.environ | {"PATH": f"{Path(real_claude()).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def assert_three_transports(last):
+    """Check the demo's other run: the same model through every transport that works here.
+
+    The Claude Code CLI tells the model today's date. Should an answer begin with a character of
+    several tokens on some day, llama.cpp leaves the beginning of its message out, which is a
+    failure of the server's that we rightly report.
+    """
+    (first,) = {path.parent for path in last.parents[1].glob("*/summary.md")} - {last.parent}
+    summary = RunSummary.model_validate_json((first / "summary.json").read_bytes())
+    providers = {group.model_id: group.provider for group in summary.models}
+    assert providers == {
+        "via_chat": "ollama_openai",
+        "via_responses": "openai_responses",
+        "via_claude_code": "claude_code_cli",
     }
+    assert {group.n_planned for group in summary.models} == {8}
+    failures = {name for group in summary.models for name in group.failures}
+    assert failures <= {"output_truncated", "invalid_response"}
+    n_ok = {group.model_id: group.n_ok for group in summary.models}
+    assert (n_ok["via_chat"], n_ok["via_responses"]) == (8, 8)
+    assert n_ok["via_claude_code"] >= 6
+    config = json.loads((first / "config.json").read_text())
+    versions = {model["model_id"]: model["harness_version"] for model in config["models"]}
+    assert versions.pop("via_claude_code").startswith("2.")
+    assert set(versions.values()) == {None}
+    return sum(n_ok.values())
 
 
 def test_the_demo_runs_a_benchmark_and_cleans_up(weights, tmp_path):
-    before = servers()
-
     done = subprocess.run(
-        [*COLLECT, "demo"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [*COLLECT, "demo"],
+        cwd=tmp_path,
+        env=with_claude(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
-    assert done.returncode == 0, done.stderr
+    n_ok = assert_three_transports(tmp_path / done.stdout.split()[-1])
+    assert done.returncode == (0 if n_ok == 24 else 1), done.stderr
     last = done.stdout.rstrip().splitlines()[-1]
     assert last.endswith("summary.md")
     run_dir = (tmp_path / last).parent
@@ -59,7 +90,7 @@ def test_the_demo_runs_a_benchmark_and_cleans_up(weights, tmp_path):
     lines = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
     lines = [line for line in lines if line["record_type"] == "result"]
     assert len({line["validator_type"] for line in lines}) == 9, "all nine validators"
-    assert servers() <= before, "the model's server is gone"
+    assert servers(tmp_path) == [], "the model's server is gone"
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     inventory = json.loads((run_dir / "inventory.json").read_text())
@@ -90,17 +121,14 @@ def test_the_key_of_the_server_is_in_no_file_of_a_run(weights, project, tmp_path
 def test_another_gguf_gets_its_own_name(weights, tmp_path):
     other = tmp_path / "My Model v2.gguf"
     other.symlink_to(weights)
+    local = LocalModel(model_file=other, alias=other.stem)
 
-    done = subprocess.run(
-        [*COLLECT, "demo", "--model-file", str(other), "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with starter_configs() as folder:
+        (model,) = _here(load_inputs("starter", "demo", working_dir=folder), local).models
+        others = _here(load_inputs("transports", "once", working_dir=folder), local).models
 
-    report = json.loads(done.stdout)
-    config = json.loads((tmp_path / report["run_dir"] / "config.json").read_text())
-    assert config["models"][0]["model_id"] == slugify("My Model v2") == "my_model_v2"
-    assert config["models"][0]["model"] == "My Model v2"
-    assert report["present"] == 48
+    assert model.model_id == slugify("My Model v2") == "my_model_v2"
+    assert (model.model, model.label) == ("My Model v2", "My Model v2")
+    assert model.model_build == local.model_sha256
+    assert {one.model for one in others} == {"My Model v2"}
+    assert {one.model_id for one in others} <= {"via_chat", "via_responses", "via_claude_code"}

@@ -3,8 +3,9 @@
 import subprocess
 import sys
 from datetime import date
-from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
+from math import floor
 
 import pytest
 from hypothesis import given
@@ -60,45 +61,131 @@ def test_own_prices_come_before_the_packaged_ones():
     assert PriceTable((own,)).find("gpt-4o-mini", TODAY, list_prices=False) is own
 
 
-def test_a_cost_is_that_of_the_price_list():
-    """1,000 fresh and 200 cached input tokens, 300 output tokens."""
-    rates = price(
-        input_usd_per_million=0.15, cached_input_usd_per_million=0.075, output_usd_per_million=0.6
-    )
+RATES = {
+    "input_usd_per_million": 0.15,
+    "cached_input_usd_per_million": 0.075,
+    "cache_write_usd_per_million": 0.1875,
+    "output_usd_per_million": 0.6,
+    "reasoning_usd_per_million": 0.3,
+}
 
-    assert rates.cost_nano_usd(1200, 200, 300) == 150_000 + 15_000 + 180_000
-    assert rates.cost_nano_usd(1200, None, 300) == 180_000 + 180_000
-    assert rates.cost_nano_usd(0, 0, 0) == 0
+
+@pytest.mark.parametrize(
+    ("tokens", "nano"),
+    [
+        ({"input": 1000, "output": 300}, 150_000 + 180_000),
+        ({"input": 1200, "output": 300, "cached": 200}, 150_000 + 15_000 + 180_000),
+        ({"input": 1400, "output": 0, "cached": 200, "cache_write": 200},
+         150_000 + 15_000 + 37_500),
+        ({"input": 0, "output": 300, "reasoning": 100}, 120_000 + 30_000),
+        ({"input": 400, "output": 9, "cached": 200, "cache_write": 200, "reasoning": 9},
+         15_000 + 37_500 + 2_700),
+        ({"input": 0, "output": 0, "cached": 0, "cache_write": 0, "reasoning": 0}, 0),
+    ],
+)  # fmt: skip
+def test_a_cost_is_that_of_the_price_list(tokens, nano):
+    assert price(**RATES).cost_nano_usd(**tokens) == nano
 
 
 def test_half_a_nano_dollar_is_rounded_up():
-    assert price(input_usd_per_million=0.0005).cost_nano_usd(1, None, 0) == 1
-    assert price(input_usd_per_million=0.000499).cost_nano_usd(1, None, 0) == 0
+    assert price(input_usd_per_million=0.0005).cost_nano_usd(input=1, output=0) == 1
+    assert price(input_usd_per_million=0.000499).cost_nano_usd(input=1, output=0) == 0
 
 
-@pytest.mark.parametrize("tokens", [(None, None, 1), (1, None, None), (None, 1, None), (1, 2, 1)])
-def test_counts_that_are_missing_or_contradict_each_other_have_no_cost(tokens):
-    rates = price(cached_input_usd_per_million=0.5)
-
-    assert rates.cost_nano_usd(*tokens) is None
-
-
-def test_cached_tokens_without_a_price_of_their_own_have_no_cost():
-    assert price().cost_nano_usd(10, 4, 1) is None
-    assert price().cost_nano_usd(10, 0, 1) == 14_000
-
-
-@given(
-    st.integers(0, 10**12),
-    st.integers(0, 10**12),
-    st.integers(0, 10**9),
-    st.integers(0, 10**9),
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        {"input": None, "output": 1},
+        {"input": 1, "output": None},
+        {"input": None, "output": 1, "cached": 1},
+        {"input": 1, "output": 1, "cached": 2},
+        {"input": 1, "output": 1, "cache_write": 2},
+        {"input": 3, "output": 1, "cached": 2, "cache_write": 2},
+        {"input": 1, "output": 1, "reasoning": 2},
+    ],
 )
-def test_a_cost_is_exact_for_any_number_of_tokens(sent, received, micro_in, micro_out):
-    rates = price(input_usd_per_million=micro_in / 1e6, output_usd_per_million=micro_out / 1e6)
-    exact = (Decimal(sent) * micro_in + Decimal(received) * micro_out) / 1000
+def test_counts_that_are_missing_or_contradict_each_other_have_no_cost(tokens):
+    assert price(**RATES).cost_nano_usd(**tokens) is None
 
-    assert abs(rates.cost_nano_usd(sent, None, received) - exact) <= Decimal("0.5")
+
+@pytest.mark.parametrize("part", ["cached", "cache_write"])
+def test_tokens_of_a_cache_without_a_price_of_their_own_have_no_cost(part):
+    assert price().cost_nano_usd(input=10, output=1, **{part: 4}) is None
+    assert price().cost_nano_usd(input=10, output=1, **{part: 0}) == 14_000
+
+
+def test_reasoning_without_a_price_of_its_own_costs_what_output_costs():
+    assert price().cost_nano_usd(input=0, output=10, reasoning=4) == 40_000
+    assert price(reasoning_usd_per_million=0).cost_nano_usd(input=0, output=10, reasoning=4) == 24e3
+
+
+def test_a_price_is_free_only_without_any_rate():
+    nothing = {"input_usd_per_million": 0, "output_usd_per_million": 0}
+
+    assert price(**nothing).is_free
+    for name in RATES:
+        assert price(**nothing | {name: 0}).is_free
+        assert not price(**nothing | {name: 0.1}).is_free
+
+
+SPLITS = st.fixed_dictionaries(
+    {name: st.integers(0, 10**10) for name in ("fresh", "cached", "cache_write", "said", "thought")}
+)
+MICROS = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in RATES})
+
+
+def counts_of(split):
+    return {
+        "input": split["fresh"] + split["cached"] + split["cache_write"],
+        "cached": split["cached"],
+        "cache_write": split["cache_write"],
+        "output": split["said"] + split["thought"],
+        "reasoning": split["thought"],
+    }
+
+
+@given(SPLITS, MICROS)
+def test_a_cost_is_the_exact_one_rounded_half_up(split, micros):
+    rates = price(**{name: micro / 1e6 for name, micro in micros.items()})
+    exact = sum(
+        Fraction(tokens * micro, 1000)
+        for tokens, micro in [
+            (split["fresh"], micros["input_usd_per_million"]),
+            (split["cached"], micros["cached_input_usd_per_million"]),
+            (split["cache_write"], micros["cache_write_usd_per_million"]),
+            (split["said"], micros["output_usd_per_million"]),
+            (split["thought"], micros["reasoning_usd_per_million"]),
+        ]
+    )
+    counts = counts_of(split)
+    cost = rates.cost_nano_usd(**counts)
+
+    assert type(cost) is int
+    assert cost == floor(exact + Fraction(1, 2))
+    assert cost <= rates.most_nano_usd(input=counts["input"], output=counts["output"])
+
+
+@given(SPLITS, MICROS, st.sampled_from(["fresh", "cached", "cache_write", "said", "thought"]))
+def test_more_tokens_of_any_kind_never_cost_less(split, micros, kind):
+    rates = price(**{name: micro / 1e6 for name, micro in micros.items()})
+    more = split | {kind: split[kind] + 1}
+
+    assert rates.cost_nano_usd(**counts_of(more)) >= rates.cost_nano_usd(**counts_of(split))
+
+
+@given(st.lists(SPLITS, max_size=8), MICROS, st.randoms())
+def test_a_sum_of_costs_does_not_depend_on_their_order(splits, micros, random):
+    rates = price(**{name: micro / 1e6 for name, micro in micros.items()})
+    costs = [rates.cost_nano_usd(**counts_of(split)) for split in splits]
+    shuffled = random.sample(costs, len(costs))
+
+    assert sum(costs) == sum(shuffled)
+    assert sum(costs[:3]) + sum(costs[3:]) == sum(shuffled)
+
+
+def test_the_most_of_an_unknown_number_of_tokens_is_unknown():
+    assert price().most_nano_usd(input=None, output=1) is None
+    assert price().most_nano_usd(input=1, output=None) is None
 
 
 @pytest.mark.parametrize("rate", [-0.01, float("nan"), float("inf"), 2_000_000])
@@ -115,6 +202,10 @@ def test_the_packaged_list_is_in_order_and_already_valid():
         assert one.valid_from <= TODAY
         assert 0 < one.input_usd_per_million < one.output_usd_per_million
         assert (one.cached_input_usd_per_million or 0) < one.input_usd_per_million
+        has_cache = one.cached_input_usd_per_million is not None
+        assert (one.cache_write_usd_per_million is not None) is has_cache
+        fee = 1.25 if "claude" in one.model else 1
+        assert (one.cache_write_usd_per_million or 0) in (0, one.input_usd_per_million * fee)
     for before, after in pairwise(prices):
         assert before.model != after.model or before.valid_from < after.valid_from
 

@@ -1,0 +1,115 @@
+"""`collect doctor`: what would keep a run from working, found before it is made.
+
+Every check looks at one area; all run at once, and what one finds never keeps another from saying
+what it found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+
+from rich.console import Console
+
+from collect.config.project import find_project
+from collect.doctor.clock import check_clock
+from collect.doctor.commands import check_commands
+from collect.doctor.containers import check_containers
+from collect.doctor.disk import check_disk
+from collect.doctor.endpoints import check_endpoints
+from collect.doctor.finding import cleaned, found
+from collect.doctor.keys import check_keys
+from collect.doctor.models import check_models
+from collect.doctor.packages import check_packages
+from collect.doctor.sandbox import check_sandbox
+from collect.doctor.scene import LookedAt, Scene, suites_to_look_at
+from collect.doctor.shown import show
+from collect.doctor.suites import check_suites
+from collect.doctor.visit import Place, usual_places, visit
+from collect.doctor.waiting import say_waiting
+from schemas.doctor import Area, DoctorCheck, DoctorReport
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK
+
+Check = Callable[[Scene], Awaitable[list[DoctorCheck]]]
+
+CHECKS: tuple[tuple[Area, Check], ...] = (
+    ("suites", check_suites),
+    ("keys", check_keys),
+    ("endpoints", check_endpoints),
+    ("models", check_models),
+    ("commands", check_commands),
+    ("sandbox", check_sandbox),
+    ("containers", check_containers),
+    ("disk", check_disk),
+    ("clock", check_clock),
+    ("packages", check_packages),
+)
+"""In the order of the output; a new one is a file and a line here."""
+
+LIMIT_S = 10.0
+"""Of one check."""
+
+
+def run_doctor(
+    suite: str | None,
+    runs_dir: Path,
+    allowed_hosts: Iterable[str],
+    *,
+    as_json: bool,
+    again: str,
+) -> int:
+    """Look at everything, print what was found, and return the exit code.
+
+    Args:
+        suite: an id or a path; None looks at every suite of the project around.
+        runs_dir: where runs are kept.
+        allowed_hosts: hosts that may get a key of their own, beside those of benchlake.yaml.
+        as_json: print one JSON object instead of text.
+        again: the command that looks once more.
+
+    Raises:
+        ConfigError: the named suite, or benchlake.yaml, does not load.
+    """
+    suites = suites_to_look_at(suite, Path.cwd(), allowed_hosts)
+    has_project = suite is not None or find_project(Path.cwd()) is not None
+    try:
+        scene, report = asyncio.run(_look(suites, runs_dir, has_project=has_project))
+    except KeyboardInterrupt:
+        sys.stderr.write(f"interrupted; {again} looks once more\n")
+        return EXIT_INTERRUPTED
+    if as_json:
+        sys.stdout.write(report.model_dump_json(indent=2) + "\n")
+    else:
+        console = Console(file=sys.stdout, highlight=False)
+        show(report, scene, again, console)
+    return EXIT_OK if report.ok else EXIT_BAD_NEWS
+
+
+async def _look(
+    suites: tuple[LookedAt, ...], runs_dir: Path, *, has_project: bool
+) -> tuple[Scene, DoctorReport]:
+    """Run every check and return what they found, without keys."""
+    models = [model for suite in suites for model in suite.models]
+    places = tuple(dict.fromkeys(map(Place.of, models))) or usual_places()
+    visits = {place: asyncio.create_task(visit(place)) for place in places}
+    scene = Scene(suites, has_project, runs_dir, visits)
+    waiting = asyncio.create_task(say_waiting(len(places)))
+    areas = await asyncio.gather(*(_limited(area, check, scene) for area, check in CHECKS))
+    for task in (waiting, *visits.values()):
+        task.cancel()
+    await asyncio.gather(waiting, *visits.values(), return_exceptions=True)
+    secrets = tuple(secret for place in places for secret in place.secrets)
+    checks = tuple(cleaned(check, secrets) for checks in areas for check in checks)
+    ok = not any(check.state == "fail" for check in checks)
+    return scene, DoctorReport(checks=checks, ok=ok)
+
+
+async def _limited(area: Area, check: Check, scene: Scene) -> list[DoctorCheck]:
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            return await check(scene)
+    except TimeoutError:
+        text = f"not finished within {LIMIT_S:g} s"
+        return [found(area, "–", "warn", text, "run it again when the machine is less busy")]

@@ -1,0 +1,182 @@
+"""Does each address answer, as what, and does it take the key?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from urllib.parse import urljoin
+
+from collect.config.transports import host_of
+from collect.doctor.finding import Details, found, words_of
+from collect.doctor.scene import Scene, and_more, counts
+from collect.doctor.visit import Place, Visit
+from collect.providers.look import Look, Trouble
+from schemas.doctor import DoctorCheck, State
+
+TROUBLES: Mapping[Trouble, tuple[str, str]] = {
+    "refused": (
+        "nobody listens there (connection refused)",
+        "start the server{start}, or name another address with `base_url`",
+    ),
+    "dns": (
+        "no such host",
+        "check the spelling in `base_url`, and the name server of this machine",
+    ),
+    "tls": (
+        "no TLS",
+        "a server without TLS has an address that begins with http://; the certificate of a "
+        "private authority is taken from SSL_CERT_FILE",
+    ),
+    "timeout": ("no answer", "is it behind a VPN or a firewall? curl -v {url}"),
+    "proxy": (
+        "the proxy that the environment names does not help",
+        "check HTTPS_PROXY and NO_PROXY",
+    ),
+    "network": ("cannot be reached", "curl -v {url}"),
+    "protocol": (
+        "does not speak HTTP",
+        "check port and scheme (http or https) in `base_url`",
+    ),
+    "too_large": ("the list of models does not end", "check `base_url`"),
+}
+"""What keeps an answer from coming, and what to do."""
+
+AUTH = frozenset({401, 403})
+
+LOCKED_LISTS = frozenset({"OpenAI", "Anthropic"})
+"""Servers that show their list of models only to those with a key."""
+
+
+async def check_endpoints(scene: Scene) -> list[DoctorCheck]:
+    """Return findings for each address that a model is asked at, in the order of the suites."""
+    visits = await asyncio.gather(*(scene.visit_of(place) for place in scene.visits))
+    if not scene.models():
+        return [_unasked(visit) for visit in visits]
+    return [_endpoint(visit, scene) for visit in visits]
+
+
+def _endpoint(visit: Visit, scene: Scene) -> DoctorCheck:
+    place, look = visit.place, visit.listing
+    users = scene.users(lambda model: Place.of(model) == place)
+    details: Details = {
+        "ms": round(look.ms, 1),
+        "status": look.status,
+        "server": visit.kind,
+        "version": visit.version,
+        "models": list(users),
+    }
+
+    def said(state: State, text: str, advice: str | None = None) -> DoctorCheck:
+        text += "" if state == "ok" else f"; asked by {and_more(users)}"
+        return found("endpoints", place.base_url, state, text, advice, details=details)
+
+    if look.trouble is not None:
+        text, advice = _trouble(place, look, look.trouble, needs_ollama="ollama" in _ways(scene))
+        return said("fail", text, advice)
+    status = look.status or 0
+    if status in AUTH:
+        return said(*_locked(place, look))
+    if 300 <= status <= 399:
+        to = urljoin(look.url, look.headers.get("location", ""))
+        text = f"sends every request elsewhere: HTTP {status} to {to}"
+        return said("fail", text, "no redirect is followed; write the final address as `base_url`")
+    if visit.below_v1:
+        text = f"its API lies below {place.base_url}/v1"
+        return said("fail", text, f"write `base_url: {place.base_url}/v1`")
+    if visit.entries is None:
+        return said(*_no_list(place, look))
+    if visit.about_key is not None and visit.about_key.status in AUTH:
+        text = f"answers, but not with this key: HTTP {visit.about_key.status}"
+        return said("fail", text, f"put the right key into {place.api_key_env}")
+    details["listed"] = len(visit.entries)
+    text = f"{_name(visit)} answers in {look.ms:,.0f} ms, {counts(visit.entries, 'model')}"
+    proof = visit.about_key or (visit.listing if visit.kind in LOCKED_LISTS else None)
+    if place.sends_key and proof is not None and proof.is_good:
+        text += ", takes the key"
+    left = _left(visit)
+    if left is not None:
+        details["usd_left"] = left
+        if left <= 0:
+            advice = "add credit, or raise the limit of the key"
+            return said("warn", f"{text}, which has no credit left", advice)
+        text += f", {left:,.2f} USD left"
+    return said("ok", text)
+
+
+def _unasked(visit: Visit) -> DoctorCheck:
+    """Return a finding on an address that no suite names: nothing is wrong when it is silent."""
+    url = visit.place.base_url
+    if visit.entries is None:
+        advice = (
+            "a suite needs a server only if its models are asked there; `collect demo` brings one"
+        )
+        return found("endpoints", url, "skip", "no Ollama answers there", advice)
+    names = and_more(visit.names) or "no model yet"
+    text = f"{_name(visit)} answers in {visit.listing.ms:,.0f} ms: {names}"
+    return found("endpoints", url, "ok", text, details={"listed": len(visit.entries)})
+
+
+def _ways(scene: Scene) -> set[str]:
+    return {model.provider.partition("_")[0] for _, model in scene.models()}
+
+
+def _left(visit: Visit) -> float | None:
+    """Return how many US dollars a key of OpenRouter may still spend; None: no limit is known."""
+    page = visit.about_key.data if visit.about_key is not None else None
+    about = page.get("data") if isinstance(page, dict) else None
+    left = about.get("limit_remaining") if isinstance(about, dict) else None
+    return float(left) if isinstance(left, int | float) else None
+
+
+def _name(visit: Visit) -> str:
+    if visit.kind is None:
+        return "a server"
+    return f"{visit.kind} {visit.version}" if visit.version else visit.kind
+
+
+def _trouble(place: Place, look: Look, kind: Trouble, *, needs_ollama: bool) -> tuple[str, str]:
+    what, advice = TROUBLES[kind]
+    text = f"{what} within {look.ms / 1000:.0f} s" if kind == "timeout" else what
+    if kind not in {"refused", "timeout"}:
+        text += f": {look.error}"
+    is_ollama = needs_ollama and place.base_url.endswith(("11434", "11434/v1"))
+    start = " with `ollama serve`" if is_ollama else ""
+    return text, advice.format(start=start, url=look.url)
+
+
+def _locked(place: Place, look: Look) -> tuple[State, str, str | None]:
+    """Return what it means that a server wants another key, or a key at all."""
+    words = words_of(look.body, look.headers, place.secrets)
+    if place.sends_key:
+        text = f"answers, but not with this key: HTTP {look.status}, {words}"
+        return "fail", text, f"put the right key into {place.api_key_env}"
+    if place.key:
+        return "ok", f"answers in {look.ms:,.0f} ms; only the CLI may use this token", None
+    if place.api_key_env is None:
+        advice = "name the variable that holds it with `api_key_env`"
+        return "fail", f"answers in {look.ms:,.0f} ms and wants a key: HTTP {look.status}", advice
+    text = f"answers in {look.ms:,.0f} ms and wants a key: HTTP {look.status}"
+    return "fail", text, f"set {place.api_key_env}"
+
+
+def _no_list(place: Place, look: Look) -> tuple[State, str, str | None]:
+    """Return what it means that something answered that is no list of models."""
+    words = words_of(look.body, look.headers, place.secrets)
+    status, url = look.status or 0, look.url
+    if status >= 500:
+        text = f"answers HTTP {status}, {words}"
+        return "fail", text, "wait until the server is up, or look into its log"
+    if status == 429:
+        return "warn", f"answers HTTP 429, {words}", "wait; a run would be slowed down, too"
+    ends = ("/chat/completions", "/responses", "/messages", "/models")
+    tail = next((end for end in ends if place.base_url.endswith(end)), None)
+    if tail is not None:
+        advice = f"write `base_url: {place.base_url.removesuffix(tail)}`"
+        return "fail", f"HTTP {status} at {url}", advice
+    if status == 404 and host_of(place.base_url):
+        text = f"answers, but has no list of models: HTTP 404 at {url}"
+        return "warn", text, "check `base_url`: most end in /v1; some servers have no such list"
+    if 200 <= status <= 299:
+        advice = "check `base_url`: most end in /v1"
+        return "fail", f"answers at {url} with {words}, not with a list of models", advice
+    return "warn", f"answers HTTP {status} at {url}, {words}", "check `base_url`"

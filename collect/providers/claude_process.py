@@ -1,0 +1,177 @@
+"""Runs a command line tool once: own home, own process group, and nothing of either left behind.
+
+What it writes is stamped when the bytes come, not when a task wakes up for them. Whoever reads the
+lines decides how long the command may go on, for only the lines tell a slow start from a slow
+model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+MOST_OUTPUT = 64_000_000
+"""Bytes of standard output; more is no answer."""
+
+LAST_WORDS = 4_096
+"""Bytes kept of standard error, from its end."""
+
+REAP_S = 5.0
+"""How long the pipes of a killed command may stay open."""
+
+OnLine = Callable[[bytes, float], float | None]
+"""Takes a line and when it came (s, `time.perf_counter`); returns how many seconds the command may
+go on from here, or None to leave that as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a command ended."""
+
+    code: int | None
+    """Negative: killed by that signal; None: never started."""
+    stderr: str = ""
+    ended_by_us: bool = False
+    """It had used up its time."""
+    too_much: bool = False
+    """It wrote more than `MOST_OUTPUT`."""
+
+
+@contextmanager
+def temporary_home() -> Iterator[Path]:
+    """Yield a new directory that only this user may enter; it is gone afterwards."""
+    home = Path(tempfile.mkdtemp(prefix="benchlake-"))  # mode 700
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+async def run_command(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    home: Path,
+    stdin: bytes,
+    start_s: float,
+    on_line: OnLine,
+) -> Exit:
+    """Run a command to its end, or to the end of its time, and reap all that it started.
+
+    Args:
+        command: an absolute path and its arguments.
+        environment: all of it; nothing of ours is added.
+        home: its working directory.
+        stdin: what it reads; the pipe is closed after it.
+        start_s: how long it may run, until `on_line` says otherwise.
+        on_line: gets each whole line of standard output.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    loop = asyncio.get_running_loop()
+    pipes = _Pipes(on_line)
+    pipes.go_on(start_s)
+    try:
+        transport, _ = await loop.subprocess_exec(
+            lambda: pipes, *command, env=environment, cwd=home, start_new_session=True
+        )
+        try:
+            _write(transport, stdin)
+            ended_by_us = await pipes.over
+        finally:
+            await _reap(transport, pipes)
+    finally:
+        pipes.no_timer()
+    return Exit(
+        code=transport.get_returncode(),
+        stderr=bytes(pipes.stderr).decode(errors="replace"),
+        ended_by_us=ended_by_us,
+        too_much=pipes.size > MOST_OUTPUT,
+    )
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """Cuts standard output into lines as it comes, and keeps the end of standard error."""
+
+    def __init__(self, on_line: OnLine) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[bool] = self._loop.create_future()
+        """Done once the command ended (False) or has used up its time (True)."""
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+        """Done once it is reaped and all it wrote is read."""
+        self.stderr = bytearray()
+        self.size = 0
+        self._rest = bytearray()
+        self._on_line = on_line
+        self._timer: asyncio.TimerHandle | None = None
+
+    def go_on(self, seconds: float) -> None:
+        """Let the command run for so long from here."""
+        self.no_timer()
+        self._timer = self._loop.call_later(seconds, self._finish, True)
+
+    def no_timer(self) -> None:
+        """Forget how long it may run."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Stamp and hand over whole lines."""
+        now = time.perf_counter()
+        if fd != 1:
+            self.stderr += data
+            del self.stderr[:-LAST_WORDS]
+            return
+        self.size += len(data)
+        if self.size > MOST_OUTPUT:
+            self._finish(True)
+            return
+        self._rest += data
+        if b"\n" in data:
+            *lines, rest = bytes(self._rest).split(b"\n")
+            self._rest = bytearray(rest)
+            for line in lines:
+                if (seconds := self._on_line(line, now)) is not None:
+                    self.go_on(seconds)
+
+    def process_exited(self) -> None:
+        """Wake who waits for the end."""
+        self._finish(False)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """Take note that all pipes are closed."""
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _finish(self, by_us: bool) -> None:
+        if not self.over.done():
+            self.over.set_result(by_us)
+
+
+def _write(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
+    """Write all of standard input and close it; a command that has ended needs none."""
+    pipe = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
+    if not pipe.is_closing():
+        pipe.write(stdin)
+        pipe.close()
+
+
+async def _reap(transport: asyncio.SubprocessTransport, pipes: _Pipes) -> None:
+    """End the whole process group, and read what it had written."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(transport.get_pid(), signal.SIGKILL)
+    try:
+        with suppress(TimeoutError):  # a pipe that a process of another session holds
+            await asyncio.wait_for(pipes.closed, REAP_S)
+    finally:
+        transport.close()
