@@ -18,6 +18,10 @@ from schemas.trial import PlannedTrial
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb for English."""
 
+CHAT_LIMITS = ("max_completion_tokens", "max_tokens")
+LIMITS = {"openai_responses": ("max_output_tokens",)}
+"""Request options that limit an answer, by provider."""
+
 CaseKey = tuple[str, str]
 """(model_id, case_id)."""
 
@@ -128,16 +132,19 @@ def _most(model: ResolvedModel, case: LoadedCase) -> int | None:
     """Return the limit of an answer's tokens; request options stand above the settings."""
     options = model.request_options
     limits = (
-        options.get("max_completion_tokens"),
-        options.get("max_tokens"),
+        *(options.get(name) for name in LIMITS.get(model.provider, CHAT_LIMITS)),
         model.setting("max_tokens", case),
     )
     return next((limit for limit in limits if isinstance(limit, int)), None)
 
 
 def price_of(model: ResolvedModel, prices: PriceTable, on_date: date) -> Price | None:
-    """Return a model's price on a day; packaged ones count only at the vendor's own address."""
+    """Return a model's price on a day; packaged ones count only at the vendor's own address.
+
+    They are those of the usual service: another `service_tier` has others.
+    """
     at_vendor = host_of(model.base_url) in TRANSPORT[model.provider].own_hosts
+    at_vendor &= model.request_options.get("service_tier") in (None, "auto", "default")
     return prices.find(model.model, on_date, list_prices=at_vendor)
 
 

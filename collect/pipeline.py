@@ -24,7 +24,7 @@ from collect.log import RunLog, resume_command
 from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
 from collect.plan_file import trials_of
 from collect.progress import RunReport, Screen
-from collect.redact import redact_json
+from collect.redact import redact, redact_json
 from collect.run_record import tags_of
 from collect.runners.base import Execution, now_ms
 from collect.runners.llm_probe import LlmProbe
@@ -159,6 +159,7 @@ class Run:
         trial = execution.trial
         for note in reply.notes:
             self._event("provider_note", trial.model_id, note)
+            self._screen.note(f"model `{trial.model_id}`: {redact(note)}")
         frame = await off_loop(reply.text, partial(artifact_frame, artifact_of(execution)))
         path = self._log.append_artifact(trial.model_id, frame)
         n_tool_calls = len(reply.tool_calls) or len(tools.tool_calls)

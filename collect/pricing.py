@@ -74,9 +74,9 @@ def cost_of(execution: Execution, price: Price | None) -> int | None:
         return None
     if reply.cost_usd is not None:
         return round(reply.cost_usd * NANO)
-    if price is None:
-        return None
     usage = reply.usage
+    if price is None or (isinstance(usage.raw, dict) and usage.raw.get("is_byok") is True):
+        return None  # with a key of one's own at an upstream nobody knows what a router leaves out
     return price.cost_nano_usd(
         input=usage.input_tokens,
         output=usage.output_tokens,

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: once to finish what is in flight, twice to end at once."""
+"""Ctrl-C, SIGTERM and a terminal that is gone: once to finish what is in flight, twice to end."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        self._listens: list[signal.Signals] = []
         self._first: Callable[[], None] | None = None
         self._again: Callable[[], None] | None = None
 
@@ -38,7 +39,10 @@ class Interrupts:
             else:
                 self._again()
 
-        for number in SIGNALS:
+        self._listens = [*SIGNALS]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` leaves it
+            self._listens.append(signal.SIGHUP)
+        for number in self._listens:
             loop.add_signal_handler(number, interrupt)
         return self
 
@@ -49,5 +53,5 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         """Leave the signals as they were."""
         loop = asyncio.get_running_loop()
-        for number in SIGNALS:
+        for number in self._listens:
             loop.remove_signal_handler(number)

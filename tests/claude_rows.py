@@ -144,7 +144,7 @@ ROWS = {
     ),
     "never answers": Row(stuck(), "timeout", "error", says="within 0.7 s", timeout_s=0.7),
     "stops in the text": Row(
-        stuck(start(), PART), "timeout", "error", says="within 2 s", timeout_s=2
+        stuck(start(), PART), "timeout", "error", says="within 2 s", text="Par", timeout_s=2
     ),
     "its own time-out": Row(
         stuck(), "timeout", "error", says="timed out", wrapper="export API_TIMEOUT_MS=500"

@@ -99,6 +99,10 @@ def _resolve(
     if what := url_problem(base_url):
         place.wrong(what, blame, found=None if "@" in base_url else f"`{base_url}`")
         return None
+    if transport.executable is not None and base_url.endswith("/v1"):
+        what = "ends in `/v1`, which the command adds by itself"
+        place.wrong(what, blame, found=f"`{base_url}`", advice=f"write `{base_url[:-3]}`")
+        return None
     if what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
         place.wrong(what, blame)
         return None

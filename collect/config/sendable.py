@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from collect.config.loaded import LoadedCase, ResolvedModel
+from collect.config.source import read_yaml
 from collect.config.transports import TRANSPORT
 from schemas.errors import Problem
 from schemas.run_config import EffectiveSetting
@@ -45,10 +46,12 @@ def _of_case(case: LoadedCase, provider: str) -> Iterator[Problem]:
     transport = TRANSPORT[provider]
     where = None if case.folder is None else case.folder / "test.yaml"
     allowed = ", ".join(sorted(transport.applies))
-    for name in case.settings:
-        if name not in transport.applies:
+    for name, value in case.settings.items():
+        if name not in transport.applies and value is not None:
             what = f"`{provider}` cannot send it"
-            yield Problem(where, what, f"runner.{name}", allowed=allowed)
+            line = None if where is None else read_yaml(where).line_of(("runner", name))
+            found = f"`{value}`"
+            yield Problem(where, what, f"runner.{name}", line, found=found, allowed=allowed)
     if not transport.takes_names and any(message.get("name") for message in case.messages):
         yield _of_messages(where, case, f"`{provider}` cannot send the name of a message")
     if not transport.takes_dialogue and any(

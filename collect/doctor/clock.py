@@ -76,7 +76,7 @@ def _skew(visit: Visit) -> float | None:
         return None
     try:
         theirs = parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if theirs.tzinfo is None:
         theirs = theirs.replace(tzinfo=UTC)

@@ -41,10 +41,13 @@ async def _in_time(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
 
 def _folder(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
     """Return a finding for a folder; one that is not there yet is made in the nearest that is."""
-    there = folder.absolute()
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    name = shown(folder.absolute())
+    there, name = folder.absolute(), shown(folder.absolute())
+    try:
+        while not there.exists() and there != there.parent:
+            there = there.parent
+    except OSError as exc:  # a folder on the way that is closed to us, a name too long
+        text = f"{name} cannot be looked at: {exc.strerror}"
+        return found("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
     if not there.is_dir():
         text = f"{name}: {shown(there)} is a file"
         return found("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})

@@ -77,7 +77,7 @@ def _endpoint(visit: Visit, scene: Scene) -> DoctorCheck:
     if status in AUTH:
         return said(*_locked(place, look))
     if 300 <= status <= 399:
-        to = urljoin(look.url, look.headers.get("location", ""))
+        to = _target(look)
         text = f"sends every request elsewhere: HTTP {status} to {to}"
         return said("fail", text, "no redirect is followed; write the final address as `base_url`")
     if visit.below_v1:
@@ -114,6 +114,14 @@ def _unasked(visit: Visit) -> DoctorCheck:
     names = and_more(visit.names) or "no model yet"
     text = f"{_name(visit)} answers in {visit.listing.ms:,.0f} ms: {names}"
     return found("endpoints", url, "ok", text, details={"listed": len(visit.entries)})
+
+
+def _target(look: Look) -> str:
+    location = look.headers.get("location", "")
+    try:
+        return urljoin(look.url, location)
+    except ValueError:
+        return location
 
 
 def _ways(scene: Scene) -> set[str]:

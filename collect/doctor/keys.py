@@ -63,7 +63,9 @@ def _key(variable: str, users: list[tuple[str, ResolvedModel]]) -> DoctorCheck:
             advice = f"{OAUTH_TOKEN} is set: name it with `api_key_env`, or {advice}"
         text = f"is not set, and {who} cannot be asked without it"
         return found("keys", variable, "fail", text, advice, details=details)
-    own = variable == TRANSPORT[model.provider].api_key_env and not model.is_loopback
+    own = any(
+        variable == TRANSPORT[one.provider].api_key_env and not one.is_loopback for _, one in users
+    )
     if odd := _oddity(variable if own else "", key):
         return found(
             "keys", variable, "warn", f"set, but {odd}", _set_it(variable), details=details

@@ -17,6 +17,8 @@ from schemas.doctor import DoctorCheck
 
 MOST_NEAR = 3
 LIKENESS = 0.5
+MOST_COMPARED = 5_000
+"""Names compared letter by letter; more take seconds, and no real list is as long."""
 
 CLI_NAMES = frozenset({"default", "sonnet", "opus", "haiku", "opusplan"})
 """Names that the Claude Code CLI turns into listed ones itself."""
@@ -110,7 +112,8 @@ def near_names(wanted: str, listed: Iterable[str]) -> tuple[str, ...]:
     parts = [part for part in re.split(r"[/:_-]", word) if part]
     holding = [low for low in by_lower if parts and all(part in low for part in parts)]
     holding.sort(key=lambda low: (len(low), low))
-    like = difflib.get_close_matches(word, by_lower, n=MOST_NEAR, cutoff=LIKENESS)
+    few = by_lower if len(by_lower) <= MOST_COMPARED else ()
+    like = difflib.get_close_matches(word, few, n=MOST_NEAR, cutoff=LIKENESS)
     chosen = dict.fromkeys([*holding[:MOST_NEAR], *like])
     return tuple(by_lower[low] for low in list(chosen)[:MOST_NEAR])
 

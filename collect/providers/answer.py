@@ -122,10 +122,9 @@ def error_of(data: Any) -> tuple[str | None, str | None]:
         error = data  # older vLLM
     if not isinstance(error, dict):
         return None, None
-    code = error.get("code") or error.get("type")
-    message = error.get("message")
+    code, message = _plain(error.get("code") or error.get("type")), _plain(error.get("message"))
     words = None if message is None else f"{message}{_upstream(error.get('metadata'))}"
-    return (None if code is None else str(code)), words
+    return code, words
 
 
 def failure_type_of(code: str | None, otherwise: str) -> str:
@@ -150,6 +149,14 @@ def kept(data: Any) -> Any:
     except orjson.JSONEncodeError:
         return None
     return data
+
+
+def _plain(value: Any) -> str | None:
+    """Return a value as text, whatever it is; nested too deeply, only that."""
+    try:
+        return None if value is None else str(value)
+    except RecursionError:
+        return "nested too deeply"
 
 
 def _upstream(metadata: Any) -> str:

@@ -36,6 +36,8 @@ FLAGS = (
 )
 
 SWITCHES: Mapping[str, str] = {
+    "BUN_CONFIG_HTTP_IDLE_TIMEOUT": "0",
+    "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE": "1000000000",
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
@@ -88,7 +90,7 @@ def variables(model: ResolvedModel, request: Request) -> dict[str, str]:
     own["ANTHROPIC_BASE_URL"] = model.base_url
     if not is_own_host(model):
         own[ATTRIBUTION] = "0"
-    own["API_TIMEOUT_MS"] = str(round(request.timeout_s * 1000) + 1000)  # our own limit is first
+    own["API_TIMEOUT_MS"] = str(round(request.timeout_s * 1000) + 60_000)  # our own limit is first
     if request.max_tokens is not None:
         own["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(request.max_tokens)
     if model.request_options:

@@ -113,7 +113,7 @@ class ClaudeCode:
         request = prepared.request
         answer = ClaudeAnswer(request.timeout_s)
         url = await self._door.url()
-        with temporary_home() as home, self._door.call() as call:
+        with temporary_home() as home, self._door.call(request.timeout_s) as call:
             system = home / SYSTEM_FILE
             system.touch(mode=0o600)
             system.write_bytes(_joined(request, "system").encode())

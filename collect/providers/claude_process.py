@@ -1,18 +1,18 @@
 """Runs a command line tool once: own home, own process group, and nothing of either left behind.
 
-What it writes is stamped when the bytes come, not when a task wakes up for them. Whoever reads the
-lines decides how long the command may go on, for only the lines tell a slow start from a slow
-model.
+It writes into a file of its home, which is looked at now and then: the Claude Code CLI drops what
+does not fit into a pipe at its exit. Whoever reads the lines decides how long the command may go
+on, for only the lines tell a slow start from a slow model.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,15 +22,21 @@ from typing import cast
 MOST_OUTPUT = 64_000_000
 """Bytes of standard output; more is no answer."""
 
+LOOK_S = 0.02
+"""How often is looked for new output."""
+
+MOST_LOOK = 1_000_000
+"""Bytes taken in at once."""
+
 LAST_WORDS = 4_096
 """Bytes kept of standard error, from its end."""
 
 REAP_S = 5.0
 """How long the pipes of a killed command may stay open."""
 
-OnLine = Callable[[bytes, float], float | None]
-"""Takes a line and when it came (s, `time.perf_counter`); returns how many seconds the command may
-go on from here, or None to leave that as it is."""
+OnLine = Callable[[bytes], float | None]
+"""Takes a line; returns how many seconds the command may go on from here, or None to leave that as
+it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +87,24 @@ async def run_command(
     loop = asyncio.get_running_loop()
     pipes = _Pipes(on_line)
     pipes.go_on(start_s)
+    output = home / "output"
     try:
-        transport, _ = await loop.subprocess_exec(
-            lambda: pipes, *command, env=environment, cwd=home, start_new_session=True
-        )
-        try:
-            _write(transport, stdin)
-            ended_by_us = await pipes.over
-        finally:
-            await _reap(transport, pipes)
+        with output.open("wb", 0) as written, output.open("rb", 0) as pipes.output:
+            transport, _ = await loop.subprocess_exec(
+                lambda: pipes,
+                *command,
+                stdout=written,
+                env=environment,
+                cwd=home,
+                start_new_session=True,
+            )
+            pipes.look()
+            try:
+                _write(transport, stdin)
+                ended_by_us = await pipes.over
+            finally:
+                await _reap(transport, pipes)
+                pipes.look()
     finally:
         pipes.no_timer()
     return Exit(
@@ -114,20 +129,31 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._rest = bytearray()
         self._on_line = on_line
         self._timer: asyncio.TimerHandle | None = None
+        self._looking: asyncio.TimerHandle | None = None
+        self.output: io.FileIO
 
     def go_on(self, seconds: float) -> None:
         """Let the command run for so long from here."""
-        self.no_timer()
-        self._timer = self._loop.call_later(seconds, self._finish, True)
-
-    def no_timer(self) -> None:
-        """Forget how long it may run."""
         if self._timer is not None:
             self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, self._finish, True)
+
+    def look(self) -> None:
+        """Take in what was written since, and look again soon."""
+        while self.size <= MOST_OUTPUT and (data := self.output.read(MOST_LOOK)):
+            self.pipe_data_received(1, data)
+        if self._looking is not None:
+            self._looking.cancel()
+        self._looking = self._loop.call_later(LOOK_S, self.look)
+
+    def no_timer(self) -> None:
+        """Forget how long it may run, and look no more."""
+        for timer in (self._timer, self._looking):
+            if timer is not None:
+                timer.cancel()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Stamp and hand over whole lines."""
-        now = time.perf_counter()
+        """Hand over whole lines."""
         if fd != 1:
             self.stderr += data
             del self.stderr[:-LAST_WORDS]
@@ -141,7 +167,7 @@ class _Pipes(asyncio.SubprocessProtocol):
             *lines, rest = bytes(self._rest).split(b"\n")
             self._rest = bytearray(rest)
             for line in lines:
-                if (seconds := self._on_line(line, now)) is not None:
+                if (seconds := self._on_line(line)) is not None:
                     self.go_on(seconds)
 
     def process_exited(self) -> None:

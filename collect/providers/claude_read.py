@@ -6,10 +6,9 @@ a stream without its end marker for whole, and its own result names the last blo
 So a message that is cut or empty ends the CLI at once; of a good one its result is awaited, for
 the tokens it counted and what they cost.
 
-Times run from the line that says "requesting" to the lines of the first piece of text and of the
-message's end. Measured against an endpoint with its first text after 300 ms and its end after
-1,000 (medians of 10, 2.1.197): ours 312 and 1,015; the CLI's own 256 (the first piece of thinking,
-sent at 250, counts there) and 1,013. Ours are on one clock, and there for an answer that was cut.
+No time is read here: those are of the wire (`collect.providers.claude_wire`). The CLI's own ttft is
+that of the first piece of thinking: 256 ms, measured against an endpoint that began to think at 250
+and to answer at 300.
 """
 
 from __future__ import annotations
@@ -30,6 +29,9 @@ from collect.providers.claude_usage import usage_of
 AFTER_S = 5.0
 """How long the CLI may take to say what an answer did cost, and to end."""
 
+READ_S = 30.0
+"""How long the CLI may take beyond that: it reads an answer once it is there as a whole."""
+
 CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
 """Stop reasons of an answer that is not whole."""
 
@@ -44,9 +46,7 @@ class ClaudeAnswer:
             timeout_s: how long the model may take, from the request on.
         """
         self._timeout_s = timeout_s
-        self._asked_at: float | None = None
-        self._first_text_at: float | None = None
-        self._ended_at: float | None = None
+        self._has_asked = self._has_ended = False
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[dict[str, str]] = []
@@ -57,8 +57,8 @@ class ClaudeAnswer:
         self._retry_after_s: float | None = None
         self._started = False
 
-    def add(self, line: bytes, moment: float) -> float | None:
-        """Take in a line that came at `moment`; return how long the CLI may go on, if that changes.
+    def add(self, line: bytes) -> float | None:
+        """Take in a line; return how long the CLI may go on, if that changes.
 
         Lines that are not its own, and of kinds not known here, are passed over.
         """
@@ -69,18 +69,18 @@ class ClaudeAnswer:
         except orjson.JSONDecodeError:
             return None
         kind = data.get("type")
-        if kind == "stream_event" and self._ended_at is None:
-            return self._event(_object(data.get("event")), moment)
-        if kind == "system" and data.get("status") == "requesting" and self._asked_at is None:
-            self._asked_at = moment
-            return self._timeout_s
+        if kind == "stream_event" and not self._has_ended:
+            return self._event(_object(data.get("event")))
+        if kind == "system" and data.get("status") == "requesting" and not self._has_asked:
+            self._has_asked = True
+            return self._timeout_s + READ_S
         if kind == "rate_limit_event":
             self._retry_after_s = _until_reset(_object(data.get("rate_limit_info")))
         if kind == "result":
             self._result = data
         return None
 
-    def _event(self, event: dict[str, Any], moment: float) -> float | None:
+    def _event(self, event: dict[str, Any]) -> float | None:
         kind = event.get("type")
         if kind == "message_start":
             message = _object(event.get("message"))
@@ -93,23 +93,21 @@ class ClaudeAnswer:
                 call = {"id": _text(block.get("id")), "name": _text(block.get("name")), "json": ""}
                 self._calls.append(call)
         elif kind == "content_block_delta":
-            self._delta(_object(event.get("delta")), moment)
+            self._delta(_object(event.get("delta")))
         elif kind == "message_delta":
             self._stop_reason = _text(_object(event.get("delta")).get("stop_reason")) or None
             self._usage.update(_object(event.get("usage")))
             if self._stop_reason in CUT or (self._stop_reason and not self._holds_something()):
-                self._ended_at = moment
+                self._has_ended = True
                 return 0.0
         elif kind == "message_stop":
-            self._ended_at = moment
+            self._has_ended = True
             return AFTER_S
         return None
 
-    def _delta(self, delta: dict[str, Any], moment: float) -> None:
+    def _delta(self, delta: dict[str, Any]) -> None:
         if text := _text(delta.get("text")):
             self._text.append(text)
-            if self._first_text_at is None:
-                self._first_text_at = moment
         self._reasoning.append(_text(delta.get("thinking")))
         if self._calls:
             self._calls[-1]["json"] += _text(delta.get("partial_json"))
@@ -133,25 +131,18 @@ class ClaudeAnswer:
             served_model=self._model,
             usage=usage_of(result.get("modelUsage"), self._usage if self._stop_reason else {}),
             cost_usd=usd_of(result, "total_cost_usd") if is_own_host else None,
-            ttft_ms=self._since_asked(self._first_text_at),
-            e2e_ms=self._since_asked(self._ended_at),
             retry_after_s=self._retry_after_s,
-            accepted=self._asked_at is not None,
+            accepted=self._has_asked,
         )
-        if self._ended_at is not None:
+        if self._has_ended:
             return _judged(reply)
         if exit_.ended_by_us and not exit_.too_much:
-            limit = f"{self._timeout_s:g} s" if self._asked_at else "the time a start may take"
+            limit = f"{self._timeout_s:g} s" if self._has_asked else "the time a start may take"
             message = f"no complete answer within {limit}"
             return reply.failed("timeout", error_code="timeout", error_message=message)
         if self._result is None:
             return failure_of_exit(reply, exit_)
         return no_end(reply) if self._started else failure_of_result(reply, self._result)
-
-    def _since_asked(self, moment: float | None) -> int | None:
-        if moment is None or self._asked_at is None:
-            return None
-        return round((moment - self._asked_at) * 1000)
 
 
 def _judged(reply: Reply) -> Reply:

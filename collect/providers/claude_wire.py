@@ -37,10 +37,10 @@ def with_the_wire(reply: Reply, call: Call) -> Reply:
     """
     exchange = call.exchange
     if exchange is None:  # the CLI never asked
-        return replace(reply, e2e_ms=None, ttft_ms=None, accepted=False)
+        return replace(reply, accepted=False)
     failure = None if call.failure is None else broken(call.failure, exchange)
     if failure is None and not exchange.complete:  # we ended the CLI before its answer was there
-        return replace(reply, e2e_ms=None, ttft_ms=None, accepted=exchange.accepted)
+        return replace(reply, accepted=exchange.accepted)
     wire = read_answer(exchange, failure, _read_stream, _read_whole)
     facts = replace(
         reply,
@@ -48,9 +48,12 @@ def with_the_wire(reply: Reply, call: Call) -> Reply:
         e2e_ms=wire.e2e_ms,
         ttft_ms=wire.ttft_ms,
         accepted=exchange.accepted,
-        requests=exchange.requests,
+        requests=max(1, exchange.requests),
         retry_after_s=wire.retry_after_s if wire.retry_after_s is not None else reply.retry_after_s,
     )
+    if wire.failure_type is None and reply.failure_type == "timeout":
+        message = "the answer was there in time, and the command did not read it to its end"
+        return facts.failed("cli_error", error_code="not_read", error_message=message)
     is_limit = reply.failure_type == "http_429"  # the CLI knows a used-up plan by its words
     if wire.failure_type is None or is_limit:
         return facts

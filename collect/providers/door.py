@@ -53,6 +53,8 @@ class Call:
     exchange: Exchange | None = None
     failure: WireError | None = None
     """Why the exchange broke off."""
+    timeout_s: float | None = None
+    """How long the server may take, from the moment the request is here."""
     visits: set[asyncio.Task[None]] = field(default_factory=set)
     """Its connections; they end with it, since nobody is left to read."""
 
@@ -90,9 +92,9 @@ class Door:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     @contextmanager
-    def call(self) -> Iterator[Call]:
+    def call(self, timeout_s: float | None = None) -> Iterator[Call]:
         """Let one call of the tool in; what it still asks afterwards is broken off."""
-        call = Call()
+        call = Call(timeout_s=timeout_s)
         self._calls[call.password] = call
         try:
             yield call
@@ -173,11 +175,17 @@ class Door:
             f"{self._base_url}{path}", kept | {"accept-encoding": "identity", **self._secret}
         )
         try:
-            await self._transport.post(target, body, exchange)
+            async with asyncio.timeout(call.timeout_s):
+                await self._transport.post(target, body, exchange)
+        except TimeoutError:
+            message = f"no complete answer within {call.timeout_s:g} s"
+            call.failure = WireError(message, "timeout", "timeout")
         except WireError as exc:
             call.failure = exc
-            if not exchange.status:
-                return _response(502, _error("api_error", "the server broke off"))
+        except Exception as exc:  # noqa: BLE001 - a mistake of ours: told by the trial, not by a log
+            call.failure = WireError(f"{type(exc).__name__}: {exc}", "exception", "door")
+        if call.failure is not None and not exchange.status:
+            return _response(502, _error("api_error", "the server broke off"))
         given = [pair for pair in exchange.headers.items() if pair[0] not in NOT_GIVEN_BACK]
         missing = 0 if call.failure is None else 1
         return _response(exchange.status, exchange.body(), given, missing)

@@ -28,6 +28,9 @@ OTHER_MODEL = "asked for `{}`, answered by `{}`: the server may ignore `model`"
 NO_THINKING = "an answer with thinking level `{}` shows no sign of reasoning"
 THINKS = "thinking level `none` was asked for, and an answer came with reasoning"
 
+MOST_NAME = 200
+"""Characters of a model's name that are said."""
+
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 LONG_PROMPT = 2_000
@@ -76,7 +79,9 @@ def ignored(body: Mapping[str, JsonValue], reply: Reply) -> list[str]:
         ]
     asked, served = body.get("model"), reply.served_model
     if served != asked and isinstance(asked, str) and served and not body.get("models"):
-        notes += [OTHER_MODEL.format(asked, served)] if is_other_model(asked, served) else []
+        notes += (
+            [OTHER_MODEL.format(asked, served[:MOST_NAME])] if is_other_model(asked, served) else []
+        )
     if (level := _level(body)) is not None and (note := _thinking_note(level, reply)):
         notes.append(note)
     return notes
@@ -90,7 +95,7 @@ def is_other_model(asked: str, served: str) -> bool:
     `latest` or a date on one side only, and the variants of OpenRouter, whose names that begin
     with `openrouter/` leave the choice to it.
     """
-    if asked.startswith("openrouter/"):
+    if asked.startswith(("openrouter/", "@preset/")):
         return False
     (one, one_date), (other, other_date) = _parts(asked), _parts(served)
     dates = {one_date, other_date} - {""}

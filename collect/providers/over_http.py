@@ -26,6 +26,9 @@ from collect.turns import Turns
 MANY_CHUNKS = 2_000
 """Pieces of an answer above which it is read beside the event loop, which others wait for."""
 
+MOST_NOTES = 10
+"""Sentences about one model; a server may name another model in every answer."""
+
 STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
 
 
@@ -96,10 +99,12 @@ class OverHttp(ABC):
         if prepared.body["stream"] is True and _refuses_stream(reply):
             self._streams = False
             notes.append(STREAM_REFUSED)
-            reply = await self._ask(self.prepare(prepared.request))
+            again = await self._ask(self.prepare(prepared.request))
+            reply = replace(again, requests=reply.requests + again.requests)
         elif reply.failure_type is None:
             notes += ignored(prepared.body, reply)
-        fresh = tuple(note for note in notes if note not in self._noted)
+        fresh = tuple(dict.fromkeys(note for note in notes if note not in self._noted))
+        fresh = fresh[: max(0, MOST_NOTES - len(self._noted))]
         if not fresh:
             return reply
         self._noted.update(fresh)  # each is said once a run
@@ -122,7 +127,7 @@ class OverHttp(ABC):
             reply = await asyncio.to_thread(read_answer, *reading)
         else:
             reply = read_answer(*reading)
-        return reply if exchange.requests == 1 else replace(reply, requests=exchange.requests)
+        return reply if exchange.requests < 2 else replace(reply, requests=exchange.requests)
 
 
 def _refuses_stream(reply: Reply) -> bool:

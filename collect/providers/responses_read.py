@@ -22,6 +22,7 @@ from collect.providers.answer import (
 )
 from collect.providers.base import Reply
 from collect.providers.responses_reply import ResponseAnswer
+from collect.providers.responses_verdict import REFUSALS
 from collect.providers.sse import END_MARKER, events
 from collect.transport import Exchange
 
@@ -98,7 +99,7 @@ def _error_event(data: dict[str, Any]) -> dict[str, Any] | None:
             return None
         code, text = error_of({"error": {"code": data.get("code"), "message": data.get("message")}})
     return {
-        "failure_type": failure_type_of(code, "stream_interrupted"),
+        "failure_type": failure_type_of(code, REFUSALS.get(code or "", "stream_interrupted")),
         "error_code": code or "error_event",
         "error_message": said(text),
     }

@@ -19,13 +19,14 @@ def usage_of(data: Any) -> Usage:
     """Return the usage object of the API in our terms."""
     if not isinstance(data, dict):
         return Usage()
+    n_in, n_out = count_of(data, "input_tokens"), count_of(data, "output_tokens")
     return Usage(
-        input_tokens=count_of(data, "input_tokens"),
-        output_tokens=count_of(data, "output_tokens"),
+        input_tokens=n_in,
+        output_tokens=n_out,
         cached_input_tokens=count_of(data.get("input_tokens_details"), "cached_tokens"),
         reasoning_tokens=count_of(data.get("output_tokens_details"), "reasoning_tokens"),
         raw=kept(data),
-        source="api",
+        source=None if n_in is None and n_out is None else "api",
     )
 
 
@@ -75,9 +76,9 @@ class ResponseAnswer:
             raise Malformed(message)
         self._response = response
         if status == "completed" and (stated := response.get("status")) is not None:
-            status = stated
+            status = stated if isinstance(stated, str) else "no text"
         if status not in ("completed", "incomplete", "failed"):
-            message = f"a response with the status {str(status)[:40]!r}"
+            message = f"a response with the status {status[:40]!r}"
             raise Malformed(message)
         self._status = status
         output = response.get("output")

@@ -62,6 +62,7 @@ class Connection(asyncio.Protocol):
         self._exchange = exchange
         self._waiting = waiting = asyncio.get_running_loop().create_future()
         exchange.written = time.perf_counter()
+        exchange.requests += 1
         self._transport.write(request)
         self._note_accepted()
         return waiting
@@ -108,6 +109,7 @@ class Connection(asyncio.Protocol):
         if exchange is None:  # nobody asked
             self.abort()
             return
+        exchange.heard = True
         if not exchange.accepted:
             self._note_accepted()
         self._head_size += len(data)

@@ -46,6 +46,7 @@ class Exchange:
         "complete",
         "first_byte",
         "headers",
+        "heard",
         "last_byte",
         "requests",
         "size",
@@ -65,8 +66,10 @@ class Exchange:
         """Just before the first byte of the request went to the kernel."""
         self.accepted = False
         """The kernel has taken the whole request."""
-        self.requests = 1
-        """How often it was written: twice where nobody read it the first time."""
+        self.requests = 0
+        """How often it was written: twice where hardly anybody read it the first time."""
+        self.heard = False
+        """The server has said something, if only half a head."""
         self.status = 0
         """The HTTP status, 0 before it arrived."""
         self.headers: dict[bytes, bytes] = {}
@@ -87,10 +90,9 @@ class Exchange:
         self._is_deflate = False
 
     def restart(self) -> None:
-        """Forget a request that nobody read, before it is sent once more."""
+        """Forget a request that hardly anybody read, before it is sent once more."""
         self.written = None
         self.accepted = False
-        self.requests += 1
 
     def header(self, name: bytes) -> str:
         """Return a header by its lower-case name, or an empty text."""

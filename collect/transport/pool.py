@@ -54,9 +54,10 @@ class WireTransport:
     async def post(self, target: Target, body: bytes, exchange: Exchange) -> None:
         """Send a request and fill `exchange`; the caller is woken once, at the end.
 
-        A server may close a connection just as it is used again, and never reads what is sent
+        A server may close a connection just as it is used again, and has hardly read what is sent
         then; llama.cpp does so after every stream. Such a request is sent once more, over a new
-        connection, and its stamps begin there.
+        connection, and its stamps begin there. (A server that reads a request and closes within
+        `STALE_S` without a byte is asked twice.)
 
         Raises:
             WireError: the exchange failed; it keeps what had arrived.
@@ -67,7 +68,7 @@ class WireTransport:
             try:
                 await self._send(connection, request, exchange)
             except WireError:
-                if exchange.status or not self._is_stale(exchange):
+                if exchange.heard or not self._is_stale(exchange):
                     raise
                 exchange.restart()
             else:

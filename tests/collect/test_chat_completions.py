@@ -445,3 +445,28 @@ def test_every_error_of_httpx_has_its_row():
     }
     assert unplaced == set()
     assert {classify(failure_type).status for failure_type, _ in FAILURES.values()}
+
+
+def test_a_stream_that_was_refused_was_a_request_too(endpoint, answers):
+    def script(wire, request):
+        if request.body["stream"]:
+            wire.answer({"error": {"message": "stream is not supported"}}, status=400)
+        else:
+            wire.answer(answers.whole("Hi."))
+
+    endpoint.script = script
+
+    assert ask(endpoint.base_url).requests == len(endpoint.requests) == 2
+
+
+@pytest.mark.parametrize("field", ["code", "message", "type"])
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_error_nested_beyond_all_reason_is_the_servers(endpoint, field, status):
+    deep = "[" * 1_000 + "]" * 1_000
+    raw = f'{{"error": {{"{field}": {deep}}}}}'.encode()
+    endpoint.script = lambda wire, request: wire.answer(raw, status=status)
+
+    reply = ask(endpoint.base_url)
+
+    assert reply.failure_type == ("invalid_response" if status == 200 else "http_500")
+    assert reply.failure.cause == "provider"

@@ -391,7 +391,7 @@ def test_a_command_that_breaks_is_an_error_in_its_own_words(tmp_path, homes, lin
 def test_words_without_a_status_are_read_as_whole_phrases(words, failure_type):
     line = {"type": "result", "subtype": "success", "is_error": True, "result": words}
     answer = ClaudeAnswer(30.0)
-    answer.add(json.dumps(line).encode(), 0.0)
+    answer.add(json.dumps(line).encode())
     assert answer.reply(Exit(1), is_own_host=True).failure_type == failure_type
 
 
@@ -464,7 +464,17 @@ def test_only_named_variables_reach_the_command(tmp_path, monkeypatch, loopback)
     assert KEY not in given.values()
     assert given["HOME"] != os.environ["HOME"]
     names = {name for name in given if name not in os.environ}
-    prefixes = ("ANTHROPIC_", "API_", "CLAUDE_", "DISABLE_", "TMPDIR", "OLDPWD", "PWD", "SHLVL")
+    prefixes = (
+        "ANTHROPIC_",
+        "API_",
+        "BUN_",
+        "CLAUDE_",
+        "DISABLE_",
+        "TMPDIR",
+        "OLDPWD",
+        "PWD",
+        "SHLVL",
+    )
     assert {name for name in names if not name.startswith((*prefixes, "_"))} == set()
 
 
@@ -487,7 +497,7 @@ def test_cost_is_the_vendors_only():
     lines = (GOLDEN / "plain.stdout.jsonl").read_text().splitlines()
     answer = ClaudeAnswer(60.0)
     for line in lines:
-        answer.add(line.encode(), 0.0)
+        answer.add(line.encode())
     assert answer.reply(Exit(0), is_own_host=True).cost_usd > 0
     assert answer.reply(Exit(0), is_own_host=False).cost_usd is None
 
@@ -496,7 +506,7 @@ def test_tokens_of_helper_models_are_counted_in():
     counts = {"inputTokens": 1, "outputTokens": 2, "cacheReadInputTokens": 3}
     answer = ClaudeAnswer(60.0)
     result = {"type": "result", "modelUsage": {"main": counts, "helper": counts, "odd": None}}
-    answer.add(json.dumps(result).encode(), 0.0)
+    answer.add(json.dumps(result).encode())
     usage = answer.reply(Exit(0), is_own_host=False).usage
     counts = (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens)
     assert (counts, usage.source) == ((8, 4, 6), "model_usage")

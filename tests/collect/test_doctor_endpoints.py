@@ -476,3 +476,21 @@ def test_the_embedded_model_is_known_for_what_it_is(doctor, local, monkeypatch):
     assert f"answers every name with `{local.alias}`" in right.one("models", "m1")["found"]
     assert "not with this key: HTTP 401" in wrong.one("endpoints")["found"]
     assert json.loads(right.text)["schema_version"] == 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Date: Sun, 22 Nov 2026 05:00:00 +999999999999999999999", "Date: " + "9" * 20, "Date: never"],
+)
+def test_a_date_that_is_none_ends_no_look(seen, header):
+    found = seen(lambda wire, request: wire.answer(OPENAI, headers=(header,)))
+
+    assert found.all("clock", "wall clock")
+
+
+def test_a_redirect_to_nowhere_is_said(seen):
+    found = seen(
+        lambda wire, request: wire.answer({}, status=302, headers=("Location: http://[b",))
+    )
+
+    assert any("sends every request elsewhere" in one["found"] for one in found.all("endpoints"))

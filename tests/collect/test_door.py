@@ -219,3 +219,34 @@ def test_what_is_no_request_is_shut_out_and_harms_nobody_else(opened, endpoint, 
     endpoint.script = plain
     with door.call() as call:
         assert knock(port, x_api_key=call.password)[0] == 200
+
+
+def test_the_servers_time_runs_at_the_door(opened, endpoint):
+    door, port, _ = opened
+    over = threading.Event()
+    endpoint.script = lambda wire, request: over.wait(20)
+    with door.call(0.3) as call:
+        status, _, _ = knock(port, x_api_key=call.password)
+    over.set()
+    assert status == 502
+    assert (call.failure.failure_type, str(call.failure)) == (
+        "timeout",
+        "no complete answer within 0.3 s",
+    )
+
+
+def test_a_mistake_of_ours_behind_the_door_is_told_by_the_call_and_not_by_a_log(
+    opened, endpoint, monkeypatch, capfd
+):
+    door, port, _ = opened
+
+    async def broken(*_):
+        message = "a bug beside the-real-key"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(door._transport, "post", broken)
+    with door.call() as call:
+        status, _, _ = knock(port, x_api_key=call.password)
+    assert status == 502
+    assert call.failure.failure_type == "exception"
+    assert "the-real-key" not in "".join(capfd.readouterr())

@@ -152,3 +152,20 @@ def test_an_agents_own_prompts_are_not_guessed(two_cases):
 
     assert one.input_tokens is one.output_tokens_high is one.cost_low_nano_usd is None
     assert one.cost_text == "cost unknown: no tokens to go by"
+
+
+def test_each_api_has_its_own_name_for_the_limit_of_an_answer(two_cases):
+    options = {"request_options": {"max_output_tokens": 5_000, "max_tokens": 7}}
+    responses = {"provider": "openai_responses", "requested_model": "r"} | options
+    (one,) = estimates(of_model(two_cases, responses))
+    assert one.output_tokens_high == 4 * 5_000
+
+    (one,) = estimates(of_model(two_cases, VENDOR | options))
+    assert one.output_tokens_high == 4 * 7
+
+
+@pytest.mark.parametrize(("tier", "is_known"), [("default", True), ("flex", False), (["x"], False)])
+def test_list_prices_are_those_of_the_usual_service(two_cases, tier, is_known):
+    model = VENDOR | {"request_options": {"service_tier": tier}}
+    (one,) = estimates(of_model(two_cases, model), PriceTable())
+    assert (one.price is not None) is is_known

@@ -18,6 +18,7 @@ from collect.providers.ignored import (
     ignored,
     is_other_model,
 )
+from collect.providers.over_http import MOST_NOTES
 from tests.wire_model import model
 
 MESSAGES = [{"role": "user", "content": "Hi."}]
@@ -224,3 +225,20 @@ def test_each_note_is_said_once_a_run(endpoint, answers):
     expected = {NO_STREAM, OTHER_MODEL.format("other", "served-m"), NO_THINKING.format("high")}
     assert set(first.notes) == expected
     assert [reply.notes for reply in later] == [(), ()]
+
+
+def test_a_server_with_another_name_in_every_answer_is_not_repeated_for_ever(endpoint, answers):
+    names = iter(f"name-{number}-" + "x" * 100_000 for number in range(20))
+    endpoint.script = lambda wire, request: wire.answer(answers.whole("Hi.", model=next(names)))
+
+    async def go():
+        provider = ChatCompletions(model(endpoint.base_url), None)
+        request = Request(({"role": "user", "content": "Hi."},), 5.0, stream=False)
+        replies = [await provider.ask(provider.prepare(request)) for _ in range(20)]
+        await provider.aclose()
+        return [note for reply in replies for note in reply.notes]
+
+    notes = asyncio.run(go())
+
+    assert len(notes) == MOST_NOTES
+    assert max(map(len, notes)) < 1_000

@@ -226,6 +226,14 @@ def test_a_thinking_level_that_cannot_be_asked_for_is_refused(project, provider,
         assert message in said(project)
 
 
+def test_the_address_of_a_cli_has_no_v1(project):
+    project.case()
+    project.model(provider="claude_code_cli", base_url="http://127.0.0.1:11434/v1/")
+
+    assert "`models[0].base_url`: ends in `/v1`, which the command adds by itself" in said(project)
+    assert "write `http://127.0.0.1:11434`" in said(project)
+
+
 def test_only_a_cli_runs_a_command(project):
     project.case()
     project.model(executable="/opt/x")

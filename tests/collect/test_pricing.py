@@ -107,6 +107,8 @@ def test_models_without_a_price_are_named_all_together(inputs):
         (3, Reply(usage=Usage(1000, 100, raw={}), cost_usd=0.5), 500_000_000),
         (1, Reply(usage=Usage(1000, 100, raw={}), cost_usd=0.0), 0),
         (1, Reply(usage=Usage(1000, None, raw={})), None),
+        (1, Reply(usage=Usage(1000, 100, raw={"is_byok": True})), None),
+        (1, Reply(usage=Usage(1000, 100, raw={"is_byok": False})), 2_000_000),
         (1, Reply(failure_type="timeout"), None),
         (0, Reply(failure_type="api_key_missing"), None),
     ],

@@ -228,6 +228,42 @@ def test_a_new_connection_that_is_closed_is_an_error():
     assert run(go()) == 1
 
 
+@pytest.mark.parametrize(
+    "said", [b"HTTP/1.1 102 Processing\r\n\r\n", b"what is this", b"HTTP/1.1 200 OK\r\nA: b"]
+)
+def test_a_request_that_the_server_has_answered_in_any_way_is_not_sent_twice(said):
+    answered = []
+
+    async def script(reader, writer, number, length):
+        await reader.readexactly(length)
+        answered.append(number)
+        writer.write(OK if len(answered) == 1 else said)
+        return None if len(answered) == 1 else "stop"
+
+    async def go():
+        pool = WireTransport()
+        async with Server(script) as server:
+            await post(pool, server.target)
+            exchange = Exchange()
+            with pytest.raises(WireError):
+                await post(pool, server.target, exchange=exchange)
+            await pool.aclose()
+            return len(server.requests), exchange.requests
+
+    assert run(go()) == (2, 1)
+
+
+def test_a_request_that_is_sent_once_more_is_counted_twice():
+    async def go():
+        pool = WireTransport()
+        async with Server(closing_at(2)) as server:
+            counts = [(await post(pool, server.target)).requests for _ in range(3)]
+            await pool.aclose()
+            return counts
+
+    assert run(go()) == [1, 2, 2]
+
+
 def test_a_request_that_the_server_worked_on_for_a_while_is_not_sent_twice(monkeypatch):
     monkeypatch.setattr("collect.transport.pool.STALE_S", 0.05)
 

@@ -22,9 +22,6 @@ from tests.messages_wire import Messages
 from tests.real_claude import COMMAND
 from tests.wire_model import model
 
-LINE_S = 0.01
-"""Between two lines when they are read again."""
-
 
 def passing_on(local):
     """Return a script that hands each request to the embedded model and its answer back."""
@@ -43,8 +40,8 @@ def passing_on(local):
 def replay(lines):
     """Return what recorded lines come to, each a moment after the one before; defaults left out."""
     answer = ClaudeAnswer(60.0)
-    for number, line in enumerate(lines):
-        answer.add(line.encode(), number * LINE_S)
+    for line in lines:
+        answer.add(line.encode())
     reply = dataclasses.asdict(answer.reply(Exit(0), is_own_host=False))
     nothing = dataclasses.asdict(Reply())
     return {name: value for name, value in reply.items() if value != nothing[name]}
@@ -57,7 +54,7 @@ def record(name, local):
     to = model(f"http://127.0.0.1:{endpoint.port}", **fields | SCENARIOS[name][2])
     lines = []
     add = ClaudeAnswer.add
-    ClaudeAnswer.add = lambda self, line, moment: [lines.append(line), add(self, line, moment)][1]
+    ClaudeAnswer.add = lambda self, line: [lines.append(line), add(self, line)][1]
     try:
         asyncio.run(_asked(ClaudeCode(to, local.api_key), request_of(name)))
     finally:
