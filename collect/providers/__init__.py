@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 
 from collect.config import ResolvedModel
 from collect.providers.base import Provider, ask_keyless
-from collect.providers.chat_completions import ChatCompletions
-from collect.providers.claude_code import ClaudeCode
-from collect.providers.openrouter import OpenRouter
-from collect.providers.responses import OpenAIResponses
 from collect.turns import Turns
 
-PROVIDERS: Mapping[str, Callable[[ResolvedModel, str | None, Turns], Provider]] = {
-    "ollama_openai": ChatCompletions,
-    "openai_chat": ChatCompletions,
-    "openai_responses": OpenAIResponses,
-    "openrouter": OpenRouter,
-    "claude_code_cli": ClaudeCode,
+PROVIDERS: Mapping[str, str] = {
+    "ollama_openai": "chat_completions:ChatCompletions",
+    "openai_chat": "chat_completions:ChatCompletions",
+    "openai_responses": "responses:OpenAIResponses",
+    "openrouter": "openrouter:OpenRouter",
+    "claude_code_cli": "claude_code:ClaudeCode",
 }
-"""Transport to what speaks it; a new one is a file and a line here."""
+"""Transport to what speaks it, loaded where a model wants it; a new one is a file and a line."""
 
-__all__ = ["PROVIDERS", "Provider", "ask_keyless"]
+
+def provider_of(model: ResolvedModel, api_key: str | None, turns: Turns | None) -> Provider:
+    """Return what asks a model; nothing is opened yet.
+
+    Raises:
+        ConfigError: the address or the proxy that the environment names cannot be used.
+    """
+    module, _, name = PROVIDERS[model.provider].partition(":")
+    made: Provider = getattr(import_module(f"{__name__}.{module}"), name)(model, api_key, turns)
+    return made
+
+
+__all__ = ["PROVIDERS", "Provider", "ask_keyless", "provider_of"]

@@ -14,7 +14,7 @@ from collect.gate import Place
 from collect.keys import key_of
 from collect.lateness import LoopClock
 from collect.limits import with_retries
-from collect.providers import PROVIDERS, ask_keyless
+from collect.providers import ask_keyless, provider_of
 from collect.providers.base import Reply, Request
 from collect.runners.base import Execution, Trace, not_asked, now_ms
 from collect.turns import Turns
@@ -36,7 +36,7 @@ class LlmProbe:
         self._model = model
         self._clock = clock
         self._missing_key = model.key_required and not key
-        self._provider = PROVIDERS[model.provider](model, key or None, turns)
+        self._provider = provider_of(model, key or None, turns)
 
     async def aclose(self) -> None:
         """Close the provider's connections."""

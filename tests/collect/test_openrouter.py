@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from collect.providers import PROVIDERS
+from collect.providers import provider_of
 from collect.providers.base import Request
 from tests.wire_model import model
 
@@ -26,7 +26,7 @@ USAGE = {
 def ask(endpoint, *, stream=True, settings=(), **fields):
     async def go():
         facts = {"provider": "openrouter", "model": ASKED, "routing": "unpinned"}
-        provider = PROVIDERS["openrouter"](model(endpoint.base_url, **facts | fields), "k-1", None)
+        provider = provider_of(model(endpoint.base_url, **facts | fields), "k-1", None)
         try:
             request = Request(MESSAGES, 5.0, stream, **dict(settings))
             return await provider.ask(provider.prepare(request))

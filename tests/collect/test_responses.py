@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from collect.providers import PROVIDERS
+from collect.providers import provider_of
 from collect.providers.base import Request
 from collect.providers.responses import OpenAIResponses
 from schemas.failures import classify
@@ -88,7 +88,8 @@ def answers(body, **options):
 
 
 def test_the_transport_is_known_by_its_name():
-    assert PROVIDERS["openai_responses"] is OpenAIResponses
+    named = model("http://127.0.0.1:9/v1", provider="openai_responses")
+    assert isinstance(provider_of(named, None, None), OpenAIResponses)
 
 
 def test_the_request_is_what_the_api_says(endpoint):

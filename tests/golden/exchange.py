@@ -9,7 +9,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from collect.providers import PROVIDERS
+from collect.providers import provider_of
 from collect.providers.base import Request
 from collect.turns import Turns
 from tests.wire_model import model
@@ -27,7 +27,9 @@ def ask(provider, asked, base_url, key):
     request = Request(**settings | {"messages": tuple(settings["messages"])})
 
     async def go():
-        asking = PROVIDERS[provider](model(base_url, **asked["model"]), key, Turns())
+        asking = provider_of(
+            model(base_url, **asked["model"] | {"provider": provider}), key, Turns()
+        )
         try:
             return await asking.ask(asking.prepare(request))
         finally:
