@@ -58,8 +58,8 @@ VERSIONS: Mapping[str, tuple[str, ...]] = {
 }
 VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
-QUICK_S = 0.1
-"""How long the first request waits for all of them together; most take a tenth of that."""
+QUICK_S = 0.02
+"""How long the first request waits for all of them together; the rest completes the file."""
 
 LAST_S = 1.0
 """How long the end of a run waits for what is still open."""
