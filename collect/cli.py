@@ -10,6 +10,22 @@ from typing import Annotated
 
 import typer
 
+from collect.options import (
+    AllowHostOption,
+    AssumePriceOption,
+    CaseOption,
+    JsonOption,
+    LabelOption,
+    MaxCostOption,
+    MaxTrialsOption,
+    ModelOption,
+    ProfileOption,
+    RunIdOption,
+    RunsOption,
+    ShardOption,
+    SuiteOption,
+    TagOption,
+)
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError
 
 app = typer.Typer(
@@ -19,55 +35,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-SuiteOption = Annotated[
-    str, typer.Option("--suite", metavar="ID|PATH", help="Suite: an id or a YAML file.")
-]
-ProfileOption = Annotated[
-    str, typer.Option("--run-profile", metavar="ID|PATH", help="Run profile: an id or a file.")
-]
-RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where runs are kept.")]
-AllowHostOption = Annotated[
-    list[str] | None,
-    typer.Option("--allow-host", metavar="HOST", help="Let HOST get a key of its own. Repeatable."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-RunIdOption = Annotated[
-    str | None, typer.Option("--run-id", metavar="ID", help="Default: YYYYMMDD_HHMMSS in UTC.")
-]
-
-
-CaseOption = Annotated[
-    list[str] | None, typer.Option("--case", metavar="ID", help="Only this case. Repeatable.")
-]
-TagOption = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only cases with it. Repeatable.")
-]
-ModelOption = Annotated[
-    list[str] | None, typer.Option("--model", metavar="ID", help="Only this model. Repeatable.")
-]
-MaxTrialsOption = Annotated[
-    int | None,
-    typer.Option("--max-trials", metavar="N", min=1, help="At most N trials, models in turn."),
-]
-ShardOption = Annotated[
-    str | None, typer.Option("--shard", metavar="i/n", help="The i-th of n parts of the plan.")
-]
-LabelOption = Annotated[
-    list[str] | None, typer.Option("--label", metavar="NAME", help="Name the run. Repeatable.")
-]
-
-
-MaxCostOption = Annotated[
-    float | None,
-    typer.Option("--max-cost", metavar="USD", min=0, max=1e6, help="Begin no trial beyond it."),
-]
-AssumePriceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--assume-price", metavar="IN/OUT", help="USD per million tokens of models without a price."
-    ),
-]
 
 
 @app.command()

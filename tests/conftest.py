@@ -55,3 +55,16 @@ def weights():
         reason = "the embedded model is not installed: make weights"
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
     return path
+
+
+@pytest.fixture
+def doctor(project, tmp_path, monkeypatch, capsys):
+    """A doctor in a project with one case and a model nobody serves; PATH is empty."""
+    from tests.doctor import Doctor
+
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.chdir(project.root)
+    project.case()
+    return Doctor(project, folder, capsys)

@@ -15,6 +15,7 @@ from collect.config.sendable import split
 from collect.config.source import Source, dotted
 from collect.config.transports import (
     TRANSPORT,
+    Transport,
     host_of,
     is_loopback,
     key_problem,
@@ -93,28 +94,17 @@ def _resolve(
     if provider not in TRANSPORTS:  # a vendor on OpenRouter (decision E10)
         provider, name = "openrouter", _name(model, vendor=provider)
     transport = TRANSPORT[provider]
-    base_url = model.base_url or os.environ.get(transport.base_url_env)
-    base_url = (base_url or transport.default_base_url).rstrip("/")
-    blame = "base_url" if model.base_url else "provider"
-    if what := url_problem(base_url):
-        place.wrong(what, blame, found=None if "@" in base_url else f"`{base_url}`")
-        return None
-    if transport.executable is not None and base_url.endswith("/v1"):
-        what = "ends in `/v1`, which the command adds by itself"
-        place.wrong(what, blame, found=f"`{base_url}`", advice=f"write `{base_url[:-3]}`")
-        return None
-    if what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
-        place.wrong(what, blame)
-        return None
+    base_url = _base_url(model, transport, place, allowed_hosts)
     if taken := sorted(RESERVED & model.request_options.keys()):
         advice = "name the model with `requested_model`, the text in the case"
         place.wrong(f"cannot replace `{taken[0]}`", "request_options", advice=advice)
-    routing = None
-    if provider == "openrouter":
-        routing = _routing(model, name, place)
+    routing = _routing(model, name, place) if provider == "openrouter" else None
     settings, not_applied = _applied(settings, provider, profile, model, place)
     if model.executable is not None and transport.executable is None:
         place.wrong(f"`{provider}` runs no command", "executable", found=f"`{model.executable}`")
+    thinking_level = _thinking_level(model, provider, place)
+    if base_url is None:
+        return None
     loopback = is_loopback(host_of(base_url))
     limit = profile.execution_policy.max_concurrency
     return ResolvedModel(
@@ -122,7 +112,7 @@ def _resolve(
         label=model.label,
         provider=provider,  # type: ignore[arg-type]  # a key of TRANSPORT
         model=name,
-        thinking_level=_thinking_level(model, provider, place),
+        thinking_level=thinking_level,
         base_url=base_url,
         api_key_env=model.api_key_env or transport.api_key_env,
         key_required=model.api_key_env is not None
@@ -138,6 +128,25 @@ def _resolve(
         routing=routing,
         not_applied=not_applied,
     )
+
+
+def _base_url(
+    model: ModelConfig, transport: Transport, place: _Place, allowed_hosts: frozenset[str]
+) -> str | None:
+    """Return where a model is asked; None, with the reason noted, when it cannot be."""
+    base_url = model.base_url or os.environ.get(transport.base_url_env)
+    base_url = (base_url or transport.default_base_url).rstrip("/")
+    blame = "base_url" if model.base_url else "provider"
+    if what := url_problem(base_url):
+        place.wrong(what, blame, found=None if "@" in base_url else f"`{base_url}`")
+    elif transport.executable is not None and base_url.endswith("/v1"):
+        what = "ends in `/v1`, which the command adds by itself"
+        place.wrong(what, blame, found=f"`{base_url}`", advice=f"write `{base_url[:-3]}`")
+    elif what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
+        place.wrong(what, blame)
+    else:
+        return base_url
+    return None
 
 
 def _name(model: ModelConfig, vendor: str | None = None) -> str:

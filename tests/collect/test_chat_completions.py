@@ -10,6 +10,7 @@ from collect.providers.base import Request
 from collect.providers.chat_completions import ChatCompletions
 from collect.transport.stock import FAILURES
 from schemas.failures import classify
+from tests import wire_model
 from tests.wire_model import HTTPX, model
 
 MESSAGES = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."})
@@ -17,18 +18,14 @@ MESSAGES = ({"role": "system", "content": "Be brief."}, {"role": "user", "conten
 
 def ask(base_url, *, key=None, times=1, stream=True, timeout_s=5.0, settings=(), **fields):
     """Ask once, or several times over one provider; return the last reply."""
-
-    async def go():
-        provider = ChatCompletions(model(base_url, **fields), key)
-        try:
-            for _ in range(times):
-                request = Request(MESSAGES, timeout_s, stream, **dict(settings))
-                reply = await provider.ask(provider.prepare(request))
-            return reply
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(go())
+    return wire_model.ask(
+        lambda: ChatCompletions(model(base_url, **fields), key),
+        MESSAGES,
+        times=times,
+        stream=stream,
+        timeout_s=timeout_s,
+        settings=settings,
+    )
 
 
 # ---- what is sent

@@ -13,7 +13,6 @@ import pytest
 from collect.doctor import clock, containers, sandbox
 from schemas.errors import ConfigError
 from tests.disk import mounted_disk
-from tests.doctor import Doctor
 
 AREAS = (
     "suites", "keys", "endpoints", "models", "commands", "sandbox", "containers", "disk", "clock",
@@ -22,17 +21,6 @@ AREAS = (
 
 
 PATH = os.environ["PATH"]
-
-
-@pytest.fixture
-def doctor(project, tmp_path, monkeypatch, capsys):
-    """A doctor in a project with one case and a model nobody serves; PATH is empty."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.chdir(project.root)
-    project.case()
-    return Doctor(project, folder, capsys)
 
 
 @pytest.fixture

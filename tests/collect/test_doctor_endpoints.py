@@ -9,22 +9,10 @@ import pytest
 
 from collect.local.model import LocalModel
 from collect.providers import look
-from tests.doctor import Doctor
 from tests.endpoint import Endpoint
 
 KEY = "Qx7hasnoshapethatanyoneknows42"
 OPENAI = {"object": "list", "data": [{"id": "r", "object": "model", "owned_by": "someone"}]}
-
-
-@pytest.fixture
-def doctor(project, tmp_path, monkeypatch, capsys):
-    """A doctor in a project with one case; PATH is empty."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.chdir(project.root)
-    project.case()
-    return Doctor(project, folder, capsys)
 
 
 @pytest.fixture

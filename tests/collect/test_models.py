@@ -317,7 +317,38 @@ def test_no_other_secret_goes_anywhere(project, url, name, message):
     assert message in said(project, allowed_hosts=("h.example",))
 
 
-@pytest.mark.parametrize("part", ["model", "messages", "stream"])
+@pytest.mark.parametrize(
+    "provider", ["openai_chat", "openai_responses", "openrouter", "claude_code_cli"]
+)
+def test_no_transports_key_goes_to_a_foreign_host(project, provider):
+    project.case()
+    project.model(provider=provider, base_url="https://h.example")
+    assert "is not a host of this transport" in said(project, allowed_hosts=("h.example",))
+
+
+def test_the_token_of_a_subscription_goes_to_its_vendor_alone(project):
+    project.case()
+    token = {"provider": "claude_code_cli", "api_key_env": "CLAUDE_CODE_OAUTH_TOKEN"}
+    project.model(**token)
+    assert model(project).api_key_env == "CLAUDE_CODE_OAUTH_TOKEN"
+
+    project.model(**token, base_url="https://h.example")
+    assert "a key variable of its own" in said(project, allowed_hosts=("h.example",))
+    project.model(**token | {"provider": "openai_chat"})
+    assert "the key of another service" in said(project)
+
+
+def test_a_foreign_host_hides_no_other_mistake(project):
+    project.case()
+    wrong = {"base_url": "https://h.example", "thinking_level": "ultra", "seed": 1}
+    project.model(provider="claude_code_cli", executable="x", **wrong)
+
+    problems = said(project)
+    for field in ("base_url", "thinking_level", "seed"):
+        assert f"`models[0].{field}`" in problems
+
+
+@pytest.mark.parametrize("part", ["model", "messages", "input", "stream"])
 def test_request_options_cannot_replace_what_records_rely_on(project, part):
     project.case()
     project.model(request_options={part: "x"})

@@ -1,12 +1,11 @@
 """OpenRouter after its documentation: what is asked for, who served, what it cost, how it fails."""
 
-import asyncio
 import json
 
 import pytest
 
 from collect.providers import provider_of
-from collect.providers.base import Request
+from tests import wire_model
 from tests.wire_model import model
 
 MESSAGES = ({"role": "user", "content": "Hi."},)
@@ -24,16 +23,10 @@ USAGE = {
 
 
 def ask(endpoint, *, stream=True, settings=(), **fields):
-    async def go():
-        facts = {"provider": "openrouter", "model": ASKED, "routing": "unpinned"}
-        provider = provider_of(model(endpoint.base_url, **facts | fields), "k-1", None)
-        try:
-            request = Request(MESSAGES, 5.0, stream, **dict(settings))
-            return await provider.ask(provider.prepare(request))
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(go())
+    facts = {"provider": "openrouter", "model": ASKED, "routing": "unpinned"} | fields
+    asked = model(endpoint.base_url, **facts)
+    opened = lambda: provider_of(asked, "k-1", None)  # noqa: E731
+    return wire_model.ask(opened, MESSAGES, stream=stream, settings=settings)
 
 
 def piece(text="", finish=None, **fields):

@@ -1,14 +1,13 @@
 """The Responses API against real sockets: what is sent, what is read, what each fault becomes."""
 
-import asyncio
 import json
 
 import pytest
 
 from collect.providers import provider_of
-from collect.providers.base import Request
 from collect.providers.responses import OpenAIResponses
 from schemas.failures import classify
+from tests import wire_model
 from tests.wire_model import model
 
 MESSAGES = (
@@ -29,18 +28,14 @@ def ask(endpoint, script=None, *, key=None, times=1, stream=True, timeout_s=5.0,
     """Ask once, or several times over one provider; return the last reply."""
     if script is not None:
         endpoint.script = script
-
-    async def go():
-        provider = OpenAIResponses(model(endpoint.base_url, **of), key)
-        try:
-            for _ in range(times):
-                request = Request(MESSAGES, timeout_s, stream, **dict(settings))
-                reply = await provider.ask(provider.prepare(request))
-            return reply
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(go())
+    return wire_model.ask(
+        lambda: OpenAIResponses(model(endpoint.base_url, **of), key),
+        MESSAGES,
+        times=times,
+        stream=stream,
+        timeout_s=timeout_s,
+        settings=settings,
+    )
 
 
 def sse(*events):
