@@ -1,44 +1,13 @@
-"""What a row is of each view that Python reads: names, types and order of its columns.
-
-The SQL is written by hand and these records prove it: a test compares the columns of each view
-with its contract. No rule and no arithmetic live here.
-"""
+"""Rows of the views behind summary.json: models, failures, verdicts and tool use of cases."""
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Record, Tokens, Usd
-
-Group = tuple[str, str, str | None, str]
-"""(provider, model, thinking_level, model_id) of one run."""
-
-GROUP_ORDER = "run_id, provider, model, thinking_level nulls first, model_id"
-
-
-class ViewRow(Record):
-    """A row of the view named here; `order` is total."""
-
-    view: ClassVar[str]
-    order: ClassVar[str]
-
-
-class GroupRow(ViewRow):
-    """A row that belongs to one model as it was run."""
-
-    run_id: str
-    provider: str
-    model: str
-    thinking_level: str | None = Field(description="Null where none was asked for.")
-    model_id: str
-
-    @property
-    def group(self) -> Group:
-        """The group inside its run."""
-        return self.provider, self.model, self.thinking_level, self.model_id
+from analyze.rows.base import GROUP_ORDER, GroupRow, ViewRow
+from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Tokens, Usd
 
 
 class ModelSummaryRow(GroupRow):
@@ -173,20 +142,3 @@ class ToolCountsRow(GroupRow):
     n_tool_trials: Positive = Field(description="Served trials with expected tools, of one case.")
     n_tool_success: Count
     n_cases: Positive = Field(description="Cases that came out this way.")
-
-
-CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
-    {
-        contract.view: contract
-        for contract in (
-            CasePassesRow,
-            CaseToolUseRow,
-            PassCountsRow,
-            ToolCountsRow,
-            ModelSummaryRow,
-            FailureSummaryRow,
-            RunSummaryRow,
-        )
-    }
-)
-"""The record of each view that has one, by the view's name."""
