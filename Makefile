@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt schemas bench weights tools clean
+.PHONY: help demo test check fmt schemas bench weights tools spark clean
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -32,10 +32,22 @@ $(CLAUDE):
 
 tools: $(CLAUDE)
 
+# Spark SQL, on which the portable views are tested; it needs Java as well (.ci/run installs it).
+SPARK := .venv/.spark
+
+$(SPARK): $(STAMP)
+	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group spark; then \
+		touch $@; \
+	else \
+		echo "pip could not install pyspark: tests on Spark are skipped (CI: fail)"; \
+	fi
+
+spark: $(SPARK)
+
 demo: $(STAMP) ## run a real benchmark on a small model on this machine
 	@$(BIN)/collect demo
 
-test: $(STAMP) weights tools ## run the tests
+test: $(STAMP) weights tools spark ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(STAMP) ## format, lint, types, import contracts, generated files
@@ -44,6 +56,7 @@ check: $(STAMP) ## format, lint, types, import contracts, generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m schemas.publish --check
+	$(BIN)/python -m analyze.dictionary --check
 
 fmt: $(STAMP) ## format and mend what can be mended
 	$(BIN)/ruff format .
@@ -51,6 +64,7 @@ fmt: $(STAMP) ## format and mend what can be mended
 
 schemas: $(STAMP) ## write schemas/json from the models
 	$(BIN)/python -m schemas.publish
+	$(BIN)/python -m analyze.dictionary
 
 bench: $(STAMP) ## measure start-up and the collector against their budgets
 	$(BIN)/python benchmarks/startup.py

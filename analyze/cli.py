@@ -1,69 +1,74 @@
-"""The `analyze` command: reads arguments, prints results, and turns errors into exit codes.
+"""The `analyze` command: one function a file in `commands`; errors become exit codes here.
 
-What a command needs is imported inside it: `--help` loads no engine and no models.
+What a command needs is imported inside it, and of the commands only the one that was asked for:
+`--help` loads no engine and no models, and a query waits for nothing but its own.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 
-from schemas.errors import BenchError
+from analyze.lean_command import LeanCommand, LeanGroup
+from schemas.errors import EXIT_INTERRUPTED, BenchError
 
-PROBLEMS_SHOWN = 20
-"""A log of another shape has a problem on every line; the first ones say it."""
+COMMANDS = {
+    "runs": "runs",
+    "summarize": "summarize",
+    "show": "show",
+    "sql": "sql",
+    "views": "views",
+    "tiers": "tiers",
+    "route": "route",
+    "label": "label",
+    "open": "open_database",
+    "sync": "sync",
+}
+"""Name of each command, which is its file's, to its function; in the order of the help page."""
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-)
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """Return the application, with the one command that the arguments name, else with all."""
+    app = typer.Typer(
+        cls=LeanGroup,
+        rich_markup_mode=None,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+    )
+    app.callback()(analyze)
+    asked = [name for name in arguments[:1] if name in COMMANDS]
+    for name in asked or COMMANDS:
+        function = getattr(import_module(f"analyze.commands.{name}"), COMMANDS[name])
+        app.command(name, cls=LeanCommand)(function)
+    return app
 
 
-@app.callback()
+def __getattr__(name: str) -> typer.Typer:
+    """Return `app`, the whole application, to those who ask for it; a command never does."""
+    if name != "app":
+        raise AttributeError(name)
+    return app_for([])
+
+
 def analyze() -> None:
     """Analyze the runs that `collect` made; never talks to a model."""
 
 
-@app.command()
-def summarize(
-    run: Annotated[str, typer.Argument(help="A run id, a path to a run's folder, or `latest`.")],
-    runs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("runs"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON; paths then go to standard error.")
-    ] = False,
-) -> None:
-    """Write summary.json and summary.md of a run and print the table."""
-    from analyze.history import bring_into_lake, find_run
-    from analyze.report.summary_table import summary_markdown
-    from analyze.summarize import read_inventory, summarize_run, summary_json, write_files
-    from schemas.lake import lake_of
-
-    run_dir = find_run(runs, run)
-    lake = lake_of(run_dir.parent)
-    _report(bring_into_lake(run_dir, lake))
-    summary = summarize_run(run_dir, lake)
-    text = summary_json(summary) if as_json else summary_markdown(summary, read_inventory(run_dir))
-    typer.echo(text, nl=False)
-    for path in write_files(run_dir, summary):
-        typer.echo(path, err=as_json)
-
-
-def _report(problems: list[str]) -> None:
-    for problem in problems[:PROBLEMS_SHOWN]:
-        typer.echo(f"warning: {problem}", err=True)
-    if len(problems) > PROBLEMS_SHOWN:
-        typer.echo(f"warning: and {len(problems) - PROBLEMS_SHOWN} more", err=True)
-
-
 def main() -> None:
     """Run the command; an error raised on purpose is one line and an exit code."""
+    gc.disable()  # a start leaves no cycles worth looking for
     try:
-        app()
+        app_for(sys.argv[1:])()
     except BenchError as exc:
-        typer.echo(f"error: {exc}", err=True)
+        sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
         sys.exit(exc.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(EXIT_INTERRUPTED)
+    finally:
+        gc.enable()

@@ -17,7 +17,13 @@ from analyze.metrics.repetition import (
     repetitions_identical,
 )
 from analyze.metrics.tiers import LABELS, tier_confident, tier_of
-from analyze.rows import FailureSummaryRow, ModelSummaryRow, PassCountsRow, ToolCountsRow
+from analyze.rows import (
+    FailureSummaryRow,
+    ModelSummaryRow,
+    PassCountsRow,
+    RepetitionsRow,
+    ToolCountsRow,
+)
 from schemas.inventory import ResourceSnapshot
 from schemas.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
 from schemas.thresholds import Thresholds
@@ -28,6 +34,7 @@ class Evidence:
     """All that is known about one model of a run."""
 
     row: ModelSummaryRow
+    repetitions: RepetitionsRow
     failures: Sequence[FailureSummaryRow]
     passes: Sequence[PassCountsRow]
     tool_use: Sequence[ToolCountsRow]
@@ -38,11 +45,11 @@ class Evidence:
 
 def group_summary(evidence: Evidence) -> GroupSummary:
     """Return the group of one model."""
-    row, passes = evidence.row, evidence.passes
+    row, passes, repeated = evidence.row, evidence.passes, evidence.repetitions
     scorable = [case for case in passes if case.is_scorable]
     m = _each(scorable, "n_independent")
     c = _each(scorable, "n_independent_passed")
-    identical = repetitions_identical(row.n_repeated_cases, row.n_identical_cases)
+    identical = repetitions_identical(repeated.n_repeated_cases, repeated.n_identical_cases)
     return GroupSummary(
         provider=row.provider,
         model=row.model,
@@ -94,7 +101,7 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         n_cost_known=row.n_cost_known,
         output_tokens_per_s=row.output_tokens_per_s,
         tool_use=_tool_use(row, evidence.tool_use, evidence.thresholds),
-        repetitions=row.repetitions,
+        repetitions=repeated.repetitions,
         repetitions_identical=identical,
         pass_at_k=pass_curve(pass_at_k, m, c, identical=identical is True),
         pass_hat_k=pass_curve(pass_hat_k, m, c, identical=identical is True),

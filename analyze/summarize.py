@@ -1,23 +1,26 @@
 """summary.json and summary.md of one run: a function of what the lake holds of it.
 
-Puts marts, intervals and snapshots together. Mirrors nothing (see `history.bring_into_lake`) and
-computes no aggregate: those are SQL.
+Puts marts, intervals and snapshots together. Brings nothing into the lake and computes no
+aggregate: those are SQL. A run whose folder is elsewhere, and one that an older tool made, has no
+resource snapshots; all else is the same.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from analyze.catalog import create_views, read_view
-from analyze.history import open_lake, read_config
+from analyze.catalog import named_in, prepare, read_view
+from analyze.history import read_config
 from analyze.model_group import Evidence, group_summary
+from analyze.moved_files import FilesMoved, have_moved, until_settled
+from analyze.raw_tables import connect
+from analyze.report.numbers import iso_moment
 from analyze.report.summary_table import summary_markdown
 from analyze.resources import read_snapshot
 from analyze.rows import (
@@ -26,20 +29,59 @@ from analyze.rows import (
     GroupRow,
     ModelSummaryRow,
     PassCountsRow,
+    RepetitionsRow,
     RunSummaryRow,
     ToolCountsRow,
+    ViewRow,
 )
-from schemas.errors import AnalyzeError
-from schemas.inventory import Inventory
+from schemas.errors import AnalyzeError, ViewError
+from schemas.inventory import Inventory, ResourceSnapshot
 from schemas.summary import RunSummary
+from schemas.thresholds import Thresholds
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+if TYPE_CHECKING:
+    import duckdb
 
-Row = TypeVar("Row", bound=GroupRow)
+Row = TypeVar("Row", bound=ViewRow)
+OfGroup = TypeVar("OfGroup", bound=GroupRow)
+
+ONE_RUN = "run_id = ?"
+
+READ: tuple[type[ViewRow], ...] = (
+    ModelSummaryRow,
+    RunSummaryRow,
+    RepetitionsRow,
+    FailureSummaryRow,
+    PassCountsRow,
+    ToolCountsRow,
+)
+"""The views that a summary is made of."""
+
+
+class Rows(Protocol):
+    """Where rows of views come from: a `Session`, or one run's part of a lake."""
+
+    def read(
+        self, contract: type[Row], where: str = "", parameters: Sequence[object] = ()
+    ) -> list[Row]:
+        """Return the rows of a view as declared records, in the contract's order."""
+
+
+class OneRun:
+    """The rows of one run on a connection that holds no other."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def read(
+        self, contract: type[Row], where: str = "", parameters: Sequence[object] = ()
+    ) -> list[Row]:
+        """Return the rows of a view as declared records, in the contract's order."""
+        return read_view(self._connection, contract, where, parameters)
 
 
 def summarize_run(run_dir: Path, lake: Path, *, threads: int | None = None) -> RunSummary:
-    """Return the summary of what the lake holds of a run.
+    """Return the summary of a run in its folder, reading nothing else of the lake.
 
     Args:
         run_dir: the run's folder, for its config and resource snapshots.
@@ -50,40 +92,82 @@ def summarize_run(run_dir: Path, lake: Path, *, threads: int | None = None) -> R
         SchemaError: the run's config cannot be read.
         ViewError: the lake cannot be read.
     """
-    config = read_config(run_dir)
-    connection = open_lake(lake, config.run_id, threads=threads)
-    try:
-        create_views(connection, described=False)
-        runs = read_view(connection, RunSummaryRow)
-        models = read_view(connection, ModelSummaryRow)
-        failures = _by_group(read_view(connection, FailureSummaryRow))
-        passes = _by_group(read_view(connection, PassCountsRow))
-        tool_use = _by_group(read_view(connection, ToolCountsRow))
-    finally:
-        connection.close()
-    tags = {model.model_id: model.resource_tag for model in config.models}
-    before = {model: read_snapshot(run_dir, tag, "before") for model, tag in tags.items()}
-    after = {model: read_snapshot(run_dir, tag, "after") for model, tag in tags.items()}
-    ended_at_ms = runs[0].ended_at_ms if runs else None
+    run_id = read_config(run_dir).run_id
+    needed = named_in(" ".join(contract.view for contract in READ))
+
+    def once() -> RunSummary:
+        files: list[Path] = []
+        with connect(threads=threads) as connection:
+            try:
+                files += prepare(connection, lake, needed, run_id=run_id)
+                return summary_of(OneRun(connection), run_id, run_dir)
+            except ViewError as exc:
+                if have_moved(exc.__cause__, files):
+                    raise FilesMoved from exc
+                raise
+
+    return until_settled(lake, once)
+
+
+def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
+    """Return the summary of what is known of a run.
+
+    Args:
+        rows: of the lake.
+        run_id: the run.
+        run_dir: its folder; None when it is not here.
+
+    Raises:
+        SchemaError: the run's config is there and cannot be read.
+        ViewError: the lake cannot be read.
+    """
+    models = rows.read(ModelSummaryRow, ONE_RUN, [run_id])
+    runs = rows.read(RunSummaryRow, ONE_RUN, [run_id])
+    repetitions = {row.group: row for row in rows.read(RepetitionsRow, ONE_RUN, [run_id])}
+    failures = _by_group(rows.read(FailureSummaryRow, ONE_RUN, [run_id]))
+    passes = _by_group(rows.read(PassCountsRow, ONE_RUN, [run_id]))
+    tool_use = _by_group(rows.read(ToolCountsRow, ONE_RUN, [run_id]))
+    around = _Surroundings(run_dir)
     return RunSummary(
-        generated_at=None if ended_at_ms is None else _iso(ended_at_ms),
-        run_id=config.run_id,
+        generated_at=iso_moment(runs[0].ended_at_ms) if runs else None,
+        run_id=run_id,
         run_wall_clock_ms=runs[0].wall_clock_ms if runs else None,
         models=tuple(
             group_summary(
                 Evidence(
                     row,
+                    repetitions[row.group],
                     failures[row.group],
                     passes[row.group],
                     tool_use[row.group],
-                    before.get(row.model_id),
-                    after.get(row.model_id),
-                    config.thresholds,
+                    *around.snapshots(row.model_id),
+                    around.thresholds,
                 )
             )
             for row in models
         ),
     )
+
+
+class _Surroundings:
+    """What a run's folder adds to its rows: thresholds in force then, memory and disk."""
+
+    def __init__(self, run_dir: Path | None) -> None:
+        is_ours = run_dir is not None and (run_dir / "config.json").is_file()
+        config = read_config(run_dir) if run_dir is not None and is_ours else None
+        self._run_dir = run_dir
+        self._tags = {m.model_id: m.resource_tag for m in config.models} if config else {}
+        self.thresholds = config.thresholds if config else Thresholds()
+
+    def snapshots(self, model_id: str) -> tuple[ResourceSnapshot | None, ResourceSnapshot | None]:
+        """Return memory and disk before and after a model; None where nobody looked."""
+        tag = self._tags.get(model_id)
+        if self._run_dir is None or tag is None:
+            return None, None
+        return (
+            read_snapshot(self._run_dir, tag, "before"),
+            read_snapshot(self._run_dir, tag, "after"),
+        )
 
 
 def write_summary(run_dir: Path, lake: Path) -> tuple[Path, Path]:
@@ -128,14 +212,8 @@ def read_inventory(run_dir: Path) -> Inventory | None:
         return None
 
 
-def _iso(at_ms: int) -> str:
-    """Return milliseconds since 1970 as UTC text; added as whole numbers, never as a float."""
-    at = EPOCH + timedelta(milliseconds=at_ms)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _by_group(rows: Iterable[Row]) -> defaultdict[Group, list[Row]]:
-    groups: defaultdict[Group, list[Row]] = defaultdict(list)
+def _by_group(rows: Iterable[OfGroup]) -> defaultdict[Group, list[OfGroup]]:
+    groups: defaultdict[Group, list[OfGroup]] = defaultdict(list)
     for row in rows:
         groups[row.group].append(row)
     return groups

@@ -53,7 +53,7 @@ def arrow_type(annotation: Any) -> pa.DataType:
     raise UnmappedType(message)
 
 
-def is_json_text(info: FieldInfo) -> bool:
+def isjson_text(info: FieldInfo) -> bool:
     """Return whether the field holds any JSON value, stored as JSON text."""
     return any(isinstance(mark, JsonTextMarker) for mark in info.metadata)
 
@@ -66,11 +66,11 @@ def _unit(info: FieldInfo) -> str | None:
 
 
 def _nullable(info: FieldInfo) -> bool:
-    return is_json_text(info) or types.NoneType in get_args(info.annotation)
+    return isjson_text(info) or types.NoneType in get_args(info.annotation)
 
 
 def _field(name: str, info: FieldInfo) -> pa.Field:
-    kind = pa.string() if is_json_text(info) else arrow_type(info.annotation)
+    kind = pa.string() if isjson_text(info) else arrow_type(info.annotation)
     metadata = {"description": info.description, "unit": _unit(info)}
     known = {key: value for key, value in metadata.items() if value}
     return pa.field(name, kind, nullable=_nullable(info), metadata=known or None)
@@ -104,7 +104,7 @@ def row_of(record: BaseModel) -> dict[str, Any]:
     json_fields, nested_fields = _special_fields(type(record))
     for name in json_fields:
         if row[name] is not None:
-            row[name] = _json_text(row[name])
+            row[name] = json_text(row[name])
     for name in nested_fields:
         row[name] = _plain(row[name])
     return row
@@ -113,7 +113,7 @@ def row_of(record: BaseModel) -> dict[str, Any]:
 @functools.cache
 def _special_fields(model: type[BaseModel]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the fields that hold free JSON, and of those that hold records."""
-    json_fields = tuple(name for name, info in model.model_fields.items() if is_json_text(info))
+    json_fields = tuple(name for name, info in model.model_fields.items() if isjson_text(info))
     nested_fields = tuple(
         field.name
         for field in arrow_schema(model, drop=json_fields)
@@ -130,7 +130,8 @@ def _plain(value: Any) -> Any:
     return None if value is None else value.model_dump()
 
 
-def _json_text(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """Return a free JSON value as the text that stands for it in a column; integers stay exact."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # an integer of more than 64 bits, which orjson has no form for
@@ -141,6 +142,6 @@ def record_of(model: type[Model], row: dict[str, Any]) -> Model:
     """Return a row as the record it was made from; columns of other records are passed over."""
     values = {name: row[name] for name in model.model_fields if name in row}
     for name, info in model.model_fields.items():
-        if is_json_text(info) and isinstance(values.get(name), str):
+        if isjson_text(info) and isinstance(values.get(name), str):
             values[name] = json.loads(values[name])  # exact, where orjson rounds long integers
     return model.model_validate(values)

@@ -15,6 +15,11 @@
   + AnalyzeError         (1)
     - RunNotFound        (2)      what was looked for, and where
     - ViewError          (1)      a SQL view failed: its name and the engine's words
+    - ViewNotFound       (2)      no view or table of the lake by that name
+    - QueryRefused       (2)      a user's query would do more than read the lake
+    - QueryFailed        (2)      a user's query has a mistake in it: names, types, values
+    - QueryTooLong       (1)      a user's query took longer than its time limit
+    - NotOurFile         (2)      refusing to overwrite a file that we did not write
 
 What a model, a provider or the network does wrong is a row of results.jsonl, never an exception.
 Imports nothing, so that catching errors costs a command no start-up time.
@@ -191,6 +196,48 @@ class ViewError(AnalyzeError):
 
     def __init__(self, view: str, reason: str) -> None:
         super().__init__(f"view `{view}`: {reason}")
+
+
+class ViewNotFound(AnalyzeError):
+    """No view or table of the lake by that name."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, view: str, known: Iterable[str]) -> None:
+        near = nearest(view.lower(), known)
+        hint = f"did you mean `{near}`?" if near else "`analyze views` lists what there is"
+        super().__init__(f"there is no table or view `{printable(view)}`; {hint}")
+
+
+class QueryRefused(AnalyzeError):
+    """A user's query is not one statement that reads the lake; says what is in the way."""
+
+    exit_code = EXIT_USAGE
+
+
+class QueryFailed(AnalyzeError):
+    """The engine found a mistake in a user's query; names what is near."""
+
+    exit_code = EXIT_USAGE
+
+
+class QueryTooLong(AnalyzeError):
+    """A user's query was stopped at its time limit."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"the query was stopped after {seconds:g} s; narrow it, for example by run_id, "
+            "or give it longer with --timeout SECONDS"
+        )
+
+
+class NotOurFile(AnalyzeError):
+    """A file is in the way that we did not write."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{shown(path)} is there and is {what}; --force replaces it")
 
 
 def shown(path: Path) -> str:

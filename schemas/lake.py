@@ -1,34 +1,66 @@
-"""The lake on disk: where files lie, how one is sealed, what is live, and its only writer.
+"""The lake's tables and sealed files: columns, what a file says about itself, and its only writer.
 
 `runs/lake/<table>/month=YYYY-MM/<run_id>-<writer>-<seq>.parquet`. A file is written under a
 temporary name and renamed when it is whole, so a plain glob never meets half a file. Each names
-the bytes and lines of results.jsonl that it covers; the next mirror goes on where they end.
+the stretches of results.jsonl that it covers, one a run and batch: the next mirror goes on where
+they end. A compaction puts the stretches of several runs into one file.
 """
 
 from __future__ import annotations
 
-import os
+import functools
+import time
 import uuid
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.arrow import arrow_schema
 from schemas.base import SCHEMA_VERSION
+from schemas.disk import sync_path
 from schemas.errors import SchemaError, UnknownVersion
+from schemas.lake_files import (
+    MOST_TRIES,
+    ONE_RUN,
+    PAUSE_S,
+    TEMPORARY,
+    lake_of,
+    live_files,
+    month_of,
+)
+from schemas.parts import Coverage, LakeFile, Part, covered_until, unbroken
 from schemas.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
+from schemas.run_row import RunRow
 from schemas.trial import PlannedTrial
+
+__all__ = [
+    "LAYOUT", "PREFIX", "TABLES", "Coverage", "LakeFile", "LakeWriter", "Part", "compression_of",
+    "covered_until", "file_facts", "files_of", "lake_of", "live_files", "month_of", "parts_of",
+    "read_lake_file", "table_of", "unbroken",
+]  # fmt: skip
+
+
+def _nullable(schema: pa.Schema, *names: str) -> pa.Schema:
+    """Return the columns, those named nullable: folders of an earlier tool do not have them."""
+    return pa.schema(
+        [field.with_nullable(field.nullable or field.name in names) for field in schema]
+    )
+
 
 TABLES: Mapping[str, pa.Schema] = {
     "results": arrow_schema(Result, LakeColumns, drop=OUTPUT_FIELDS),
     "outputs": arrow_schema(Result, LakeColumns, only=(*TRIAL_KEY, *OUTPUT_FIELDS, "record_no")),
-    "events": arrow_schema(Event, LakeColumns, drop=("output_hash",)),
-    "plans": arrow_schema(PlannedTrial),
+    "events": _nullable(
+        arrow_schema(Event, LakeColumns, drop=("output_hash", "supersedes")), "at_ms"
+    ),
+    "plans": _nullable(
+        arrow_schema(PlannedTrial), "case_hash", "run_fingerprint", "fingerprint_parts"
+    ),
+    "runs": arrow_schema(RunRow),
 }
 """Every table of the lake and its columns; `month` comes from the folder's name."""
 
@@ -37,64 +69,17 @@ TEXT_TABLES = frozenset({"outputs"})
 
 PREFIX = "benchlake."
 
-TEMPORARY = ".tmp-"
-"""Begins the name of a file that is being written; the run's id follows."""
+LAYOUT = 2
+"""Of the files we write; 1 had one run a file and results without `supersedes`."""
 
-
-@dataclass(frozen=True)
-class Coverage:
-    """The stretch of results.jsonl that a file holds: bytes [start, end), lines (first, last]."""
-
-    start: int
-    end: int
-    lines_before: int
-    lines_after: int
-    tail: str = ""
-    """Hash of the last bytes before `end`: tells whether the log still holds this stretch."""
-
-
-@dataclass(frozen=True)
-class LakeFile:
-    """One sealed file."""
-
-    path: Path
-    run_id: str
-    coverage: Coverage
-    n_rows: int
-
-
-def lake_of(runs_dir: Path) -> Path:
-    """Return the lake that belongs to a folder of runs."""
-    return runs_dir / "lake"
-
-
-def month_of(started_at_ms: int) -> str:
-    """Return the partition of a run: the month of its start, UTC, as text."""
-    return datetime.fromtimestamp(started_at_ms / 1000, tz=UTC).strftime("%Y-%m")
-
-
-def live_files(lake: Path, table: str, run_id: str | None = None) -> list[Path]:
-    """Return the sealed files of a table, oldest month first; of one run when it is named."""
-    pattern = (
-        f"{table}/month=*/*.parquet"
-        if run_id is None
-        else (f"{table}/month=*/{_escaped(run_id)}-*.parquet")
-    )
-    files = sorted(lake.glob(pattern))
-    if run_id is None:
-        return files
-    return [path for path in files if path.stem.rsplit("-", 2)[0] == run_id]
-
-
-def _escaped(name: str) -> str:
-    """Return a name with the wildcards of glob taken literally."""
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+Found = TypeVar("Found")
 
 
 def read_lake_file(path: Path) -> LakeFile:
     """Read what a sealed file says about itself.
 
     Raises:
+        FileNotFoundError: a compaction moved it away; list again.
         SchemaError: it is no Parquet file, or not one of ours.
         UnknownVersion: a newer benchlake wrote it.
     """
@@ -108,18 +93,112 @@ def read_lake_file(path: Path) -> LakeFile:
     if PREFIX + "schema_version" not in facts:
         message = f"{path}: was not written by benchlake; the lake holds its own files only"
         raise SchemaError(message)
-    version = int(facts[PREFIX + "schema_version"])
-    if version > SCHEMA_VERSION:
-        message = f"{path}: schema_version {version}, this benchlake reads up to {SCHEMA_VERSION}"
+    version, layout = int(facts[PREFIX + "schema_version"]), int(facts.get(PREFIX + "layout", 1))
+    if version > SCHEMA_VERSION or layout > LAYOUT:
+        newer = f"layout {layout}" if version <= SCHEMA_VERSION else f"schema_version {version}"
+        known = LAYOUT if version <= SCHEMA_VERSION else SCHEMA_VERSION
+        message = f"{path}: {newer}, this benchlake reads up to {known}"
         raise UnknownVersion(message)
-    start, end, before, after = (int(number) for number in facts[PREFIX + "coverage"].split())
-    coverage = Coverage(start, end, before, after, facts.get(PREFIX + "tail", ""))
-    return LakeFile(path, facts[PREFIX + "run_id"], coverage, n_rows)
+    return LakeFile(path, _parts(facts, layout, n_rows), layout)
+
+
+def _parts(facts: Mapping[str, str], layout: int, n_rows: int) -> tuple[Part, ...]:
+    if layout == 1:
+        start, end, before, after = (int(number) for number in facts[PREFIX + "coverage"].split())
+        coverage = Coverage(start, end, before, after, facts.get(PREFIX + "tail", ""))
+        return (Part(facts[PREFIX + "run_id"], coverage, n_rows),)
+    return tuple(part_of(row) for row in orjson.loads(facts[PREFIX + "parts"]))
+
+
+def part_of(stored: Mapping[str, Any]) -> Part:
+    """Return a part from its stored form."""
+    facts = dict(stored)
+    run_id, n_rows = facts.pop("run_id"), facts.pop("n_rows")
+    return Part(run_id, Coverage(**facts), n_rows)
+
+
+def stored_part(part: Part) -> dict[str, Any]:
+    """Return a part as it is stored in a file's metadata: flat, plain values."""
+    return {"run_id": part.run_id, **vars(part.coverage), "n_rows": part.n_rows}
+
+
+def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
+    """Return the live files that hold rows of a run.
+
+    Raises:
+        SchemaError: a file that bears the run's name is not one of ours.
+        UnknownVersion: a newer benchlake wrote it.
+    """
+    return _once_it_holds_still(lambda: _files_of(lake, table, run_id))
+
+
+def parts_of(lake: Path, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
+    """Return the parts of a run with the live files they are in.
+
+    Raises:
+        SchemaError: a file that bears the run's name is not one of ours.
+        UnknownVersion: a newer benchlake wrote it.
+    """
+
+    def read() -> list[tuple[LakeFile, Part]]:
+        files = [read_lake_file(path) for path in _files_of(lake, table, run_id)]
+        return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
+
+    return _once_it_holds_still(read)
+
+
+def _files_of(lake: Path, table: str, run_id: str) -> list[Path]:
+    found = []
+    for path in live_files(lake, table):
+        name = ONE_RUN.fullmatch(path.name)
+        if name is not None:
+            if name["run_id"] == run_id:
+                found.append(path)
+            continue
+        try:
+            file = _read_once(path, path.stat().st_mtime_ns)
+        except SchemaError:
+            if path.name.startswith(f"{run_id}-"):
+                raise
+        else:
+            if any(part.run_id == run_id for part in file.parts):
+                found.append(path)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _read_once(path: Path, changed_ns: int) -> LakeFile:  # noqa: ARG001
+    """Read what a file of several runs says about itself; it is asked for every run there is."""
+    return read_lake_file(path)
+
+
+def _once_it_holds_still(look: Callable[[], Found]) -> Found:
+    """Return what is found, looking again when a file was moved between listing and reading."""
+    for _ in range(MOST_TRIES):
+        try:
+            return look()
+        except FileNotFoundError:
+            time.sleep(PAUSE_S)
+    return look()
 
 
 def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:
     """Return rows as the declared columns of a table; what else a row holds is passed over."""
     return pa.Table.from_pylist(rows, schema=TABLES[table])
+
+
+def file_facts(parts: Iterable[Part]) -> dict[str, bytes | str]:
+    """Return what a file says about itself in its metadata."""
+    return {
+        PREFIX + "schema_version": str(SCHEMA_VERSION),
+        PREFIX + "layout": str(LAYOUT),
+        PREFIX + "parts": orjson.dumps([stored_part(part) for part in parts]),
+    }
+
+
+def compression_of(table: str) -> dict[str, Any]:
+    """Return how the files of a table are compressed, as arguments of a Parquet writer."""
+    return {"compression": "zstd", "compression_level": 1 if table in TEXT_TABLES else 3}
 
 
 class LakeWriter:
@@ -136,13 +215,14 @@ class LakeWriter:
         """Begin the next batch: the files of one batch share a sequence number."""
         self._seq += 1
 
-    def seal_batch(self, tables: Mapping[str, pa.Table], coverage: Coverage) -> None:
+    def seal_batch(self, tables: Mapping[str, pa.Table], coverage: Coverage) -> list[LakeFile]:
         """Seal the tables of one batch in their order, one file each: all of them or none.
 
         Temporary name, fsync, rename, fsync of the folder: after a crash a file is whole or not
         there. All are written before the first is renamed, so that a full disk leaves nothing.
         """
         staged: list[tuple[Path, Path]] = []
+        sealed: list[LakeFile] = []
         try:
             for table, content in tables.items():
                 folder = self.lake / table / f"month={self.month}"
@@ -150,32 +230,23 @@ class LakeWriter:
                 temporary = folder / f"{TEMPORARY}{self.run_id}-{uuid.uuid4().hex[:12]}"
                 target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
                 staged.append((temporary, target))
-                self._write(table, content, coverage, temporary)
-                _fsync(temporary)
+                part = Part(self.run_id, coverage, content.num_rows)
+                pq.write_table(
+                    content.replace_schema_metadata(file_facts([part])),
+                    temporary,
+                    **compression_of(table),
+                )
+                sync_path(temporary)
+                sealed.append(LakeFile(target, (part,), LAYOUT))
             for temporary, target in staged:
                 temporary.rename(target)
-                _fsync(target.parent)
+                sync_path(target.parent)
         except BaseException:
             for temporary, target in reversed(staged):
                 target.unlink(missing_ok=True)
                 temporary.unlink(missing_ok=True)
             raise
-
-    def _write(self, table: str, content: pa.Table, coverage: Coverage, path: Path) -> None:
-        facts = {
-            PREFIX + "schema_version": str(SCHEMA_VERSION),
-            PREFIX + "run_id": self.run_id,
-            PREFIX + "coverage": (
-                f"{coverage.start} {coverage.end} {coverage.lines_before} {coverage.lines_after}"
-            ),
-            PREFIX + "tail": coverage.tail,
-        }
-        pq.write_table(
-            content.replace_schema_metadata(facts),
-            path,
-            compression="zstd",
-            compression_level=1 if table in TEXT_TABLES else 3,
-        )
+        return sealed
 
     def drop_unfinished(self) -> None:
         """Remove what dead writers of this run left half-written.
@@ -183,30 +254,6 @@ class LakeWriter:
         Only for the process that holds the run's lock: there is no other writer of the run then.
         Files of other runs, which several collectors may be writing, are not touched.
         """
-        for path in self.lake.glob(f"*/month=*/{TEMPORARY}*"):
+        for path in self.lake.glob(f"*/month={self.month}/{TEMPORARY}*"):
             if path.name.removeprefix(TEMPORARY).rpartition("-")[0] == self.run_id:
                 path.unlink(missing_ok=True)
-
-
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def unbroken(files: Iterable[LakeFile]) -> list[LakeFile]:
-    """Return the files that cover the log from byte 0 without a gap or an overlap, in order."""
-    chain: list[LakeFile] = []
-    for file in sorted(files, key=lambda file: (file.coverage.start, file.coverage.end)):
-        if file.coverage.start == (chain[-1].coverage.end if chain else 0):
-            chain.append(file)
-    return chain
-
-
-def covered_until(files: Iterable[LakeFile]) -> Coverage:
-    """Return the stretch from byte 0 that the files cover without a gap."""
-    chain = unbroken(files)
-    last = chain[-1].coverage if chain else Coverage(0, 0, 0, 0)
-    return Coverage(0, last.end, 0, last.lines_after, last.tail)

@@ -1,7 +1,8 @@
 """One line of results.jsonl to a record, strictly: nothing is rounded, dropped or guessed.
 
 Arrow and DuckDB both make 2 of 2.5 without a word, and every JSON reader keeps the last of two
-equal keys; so each line is checked here before a bulk reader sees it.
+equal keys; so each line is checked before a bulk reader sees it. `schemas.read_lines` does that
+for many lines at once, and asks this room about every line that is not written as we write it.
 """
 
 from __future__ import annotations
@@ -25,25 +26,42 @@ def parse_line(line: bytes) -> Result | Event:
     Raises:
         LineError: it is not JSON, has a key twice, or does not fit the declaration.
     """
+    kind = content_of(line).get("record_type")
     try:
-        content = orjson.loads(line)
-        if orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE) != line:
-            content = _with_single_keys(line)
-        kind = content.get("record_type")
         if kind == "result":
             return Result.model_validate_json(line, strict=True, extra="ignore")
         if kind == "event":
             return Event.model_validate_json(line, strict=True, extra="ignore")
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = f"`{where}`: {first['msg']}"
-        raise LineError(message) from exc
-    except (orjson.JSONDecodeError, AttributeError, RecursionError) as exc:
-        message = f"not a JSON object ({exc})"
-        raise LineError(message) from exc
+        raise LineError(misfit(exc)) from exc
     message = f"record_type {kind!r} is unknown"
     raise LineError(message)
+
+
+def misfit(exc: ValidationError) -> str:
+    """Return the first thing that does not fit a declaration, in a sentence."""
+    first = exc.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"`{where}`: {first['msg']}"
+
+
+def content_of(line: bytes) -> dict[str, Any]:
+    """Return the JSON object on a line; long integers may be rounded.
+
+    Raises:
+        LineError: there is none, or it has a key twice.
+    """
+    try:
+        content = orjson.loads(line)
+        if orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE) != line:
+            content = _with_single_keys(line)
+    except (orjson.JSONDecodeError, RecursionError, orjson.JSONEncodeError) as exc:
+        message = f"not a JSON object ({exc})"
+        raise LineError(message) from exc
+    if not isinstance(content, dict):
+        message = f"not a JSON object (found {type(content).__name__})"
+        raise LineError(message)
+    return content
 
 
 def _with_single_keys(line: bytes) -> Any:

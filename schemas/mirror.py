@@ -1,30 +1,38 @@
 """results.jsonl to Parquet: follows one run's log and seals what it finds.
 
-The only path from a log to the lake: the collector's child runs it while a run goes on, the
-analysis runs it for whatever was not mirrored. Running it twice changes nothing.
+The collector's child runs it while a run goes on, the analysis for whatever was not mirrored.
+Running it twice changes nothing. Many runs at once, each whole, go through `schemas.bulk`.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from schemas.arrow import row_of
-from schemas.errors import BenchError
-from schemas.lake import Coverage, LakeWriter, live_files, month_of, table_of
-from schemas.lines import LineError, parse_line
-from schemas.reconcile import BATCH_TABLES, put_right, tail_before
-from schemas.result import Event, Result
-from schemas.run_config import load_run_config
-from schemas.trial import PlannedTrial
+from schemas.lake import LAYOUT, LakeWriter, parts_of
+from schemas.lake_files import month_of
+from schemas.parts import Coverage, LakeFile, covered_until
+from schemas.prune import remove_part
+from schemas.read_lines import read_plan
+from schemas.reconcile import Look, put_right, tail_before
+from schemas.rows import (
+    BATCH_TABLES,
+    RunRows,
+    empty_table,
+    keys_of,
+    plan_table,
+    record_numbers,
+    run_table,
+)
+from schemas.run_config import RunConfig, load_run_config
+from schemas.run_lock import MirrorBusy, lock_run
+from schemas.run_row import run_row
+
+__all__ = ["MirrorBusy", "RunMirror", "mirror_run"]
 
 BATCH_ROWS = 5_000
 """Rows in a sealed file: few enough to hold in memory, enough to compress well."""
@@ -32,36 +40,10 @@ BATCH_ROWS = 5_000
 BATCH_BYTES = 32 * 2**20
 """Bytes of the log in a sealed file, where answers are long."""
 
-CHUNK_ROWS = 500
-"""Rows kept as Python objects, ten times as large as columns, before they become columns."""
+CHUNK_BYTES = 2**20
+"""Bytes of the log that are Python objects, ten times as large as columns, at one moment."""
 
-LOCK_POLL_S = 0.1
-
-
-class MirrorBusy(BenchError):
-    """Another process is mirroring this run at the moment."""
-
-    def __init__(self, run_dir: Path) -> None:
-        super().__init__(f"{run_dir}: another process is writing this run to the lake")
-
-
-def _locked(run_dir: Path, wait_s: float) -> int:
-    """Return a handle that holds the run's lock; the kernel lets go of it with the process."""
-    handle = os.open(run_dir / ".mirror.lock", os.O_CREAT | os.O_RDWR, 0o644)
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as exc:
-            if time.monotonic() >= deadline:
-                os.close(handle)
-                raise MirrorBusy(run_dir) from exc
-            time.sleep(LOCK_POLL_S)
-        except OSError:
-            os.close(handle)
-            raise
-        else:
-            return handle
+NO_LOG = Coverage(0, 0, 0, 0)
 
 
 class RunMirror:
@@ -75,51 +57,120 @@ class RunMirror:
         wait_s: seconds to wait for another process that mirrors the run.
         log_rules: the log is being written, so rows of the lake that it does not hold (any more)
             go; else a lake that is ahead of its log is kept, since it may be all that is left.
+        look: returns the parts of a run, for a caller who knows them; by default files are asked.
+        lock: a handle that holds the run's lock already.
 
     Raises:
         MirrorBusy: another process holds the lock.
     """
 
     def __init__(
-        self, run_dir: Path, lake: Path, *, wait_s: float = 0.0, log_rules: bool = False
+        self,
+        run_dir: Path,
+        lake: Path,
+        *,
+        wait_s: float = 0.0,
+        log_rules: bool = False,
+        look: Look | None = None,
+        lock: int | None = None,
     ) -> None:
-        self._lock = _locked(run_dir, wait_s)
+        self._lock = lock_run(run_dir, lake, wait_s) if lock is None else lock
         try:
-            self._begin(run_dir, lake, log_rules)
+            self._begin(run_dir, lake, log_rules, look)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, run_dir: Path, lake: Path, log_rules: bool) -> None:
+    def _begin(self, run_dir: Path, lake: Path, log_rules: bool, look: Look | None) -> None:
         """Find out how far the lake is, and put right what a crash may have left there."""
         config = load_run_config(run_dir / "config.json")
         self.run_dir = run_dir
         self.problems: list[str] = []
+        self.sealed: list[LakeFile] = []
+        """Files that were made."""
         self._log = run_dir / "results.jsonl"
         self._lake = lake
+        self._look: Look = look or (lambda table, run_id: parts_of(lake, table, run_id))
         self._writer = LakeWriter(lake, config.run_id, month_of(config.started_at_ms))
         self._run_id = config.run_id
-        self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in BATCH_TABLES}
         self._chunks: dict[str, list[pa.Table]] = {table: [] for table in BATCH_TABLES}
-        self._n_loose = self._n_pending = 0  # rows that are no columns yet; rows not sealed yet
+        self._n_pending = 0
         self._writer.drop_unfinished()
-        done = put_right(lake, config.run_id, self._log, log_rules=log_rules)
+        was_changed = self._drop_older_layout()
+        done = put_right(
+            lake, config.run_id, self._log, log_rules=log_rules, look=None if was_changed else look
+        )
         self._sealed_bytes, self._sealed_lines = done.end, done.lines_after
         self._read_bytes, self._read_lines = done.end, done.lines_after
-        self._seal_plan()
+        self._seal_plan(config)
+        if done.end:
+            held = parts_of(lake, "results", config.run_id)
+            self._rows.remember(list(dict.fromkeys(file for file, _ in held)))
+
+    def _drop_older_layout(self) -> bool:
+        """Remove stretches of the layout before this one that the log still holds.
+
+        They do not say which record supersedes which, and are read again.
+        """
+        held = {table: self._look(table, self._run_id) for table in BATCH_TABLES}
+        if all(file.layout >= LAYOUT for parts in held.values() for file, _ in parts):
+            return False
+        size = self._log.stat().st_size if self._log.exists() else 0
+        if covered_until(part for _, part in held["results"]).end > size:
+            return False  # the lake may be all that is left of these rows
+        for table in reversed(BATCH_TABLES):
+            for file, part in held[table]:
+                if file.layout < LAYOUT:
+                    remove_part(self._lake, table, file, part)
+        return True
+
+    @property
+    def n_lines(self) -> int:
+        """Return how many lines of the log were read, by earlier mirrors as well."""
+        return self._read_lines
+
+    @property
+    def n_bytes(self) -> int:
+        """Return how much of the log was read, by earlier mirrors as well."""
+        return self._read_bytes
+
+    def skipped_before(self) -> list[str]:
+        """Return why lines that are read already are in no table, from the lines themselves."""
+        if not self._read_lines or not self._log.exists():
+            return []
+        held: set[int] = set()
+        for table in ("results", "events"):
+            files = {file for file, _ in parts_of(self._lake, table, self._run_id)}
+            held |= record_numbers(self._run_id, files)
+        if len(held) == self._read_lines:
+            return []
+        again = RunRows(self._run_id, self._rows.planned)
+        problems = []
+        with self._log.open("rb") as log:
+            for number, line in enumerate(islice(log, self._read_lines), 1):
+                if number not in held:
+                    problems += again.read([line], number)[1]
+        return self._sentences(problems)
+
+    def _sentences(self, problems: Iterable[tuple[int, str]]) -> list[str]:
+        return [f"{self._log}:{number}: {why}; the line was skipped" for number, why in problems]
 
     def close(self) -> None:
         """Give the lock back; rows that were not sealed are read again by the next mirror."""
         os.close(self._lock)
 
-    def _seal_plan(self) -> None:
-        if live_files(self._lake, "plans", self._run_id):
-            return
-        with (self.run_dir / "plan.jsonl").open("rb") as plan:
-            rows = (row_of(PlannedTrial.model_validate_json(line)) for line in plan)
-            chunks = [table_of("plans", chunk) for chunk in _chunked(rows)]
-        table = pa.concat_tables(chunks or [table_of("plans", [])])
-        self._writer.seal_batch({"plans": table}, Coverage(0, 0, 0, table.num_rows))
+    def _seal_plan(self, config: RunConfig) -> None:
+        """Seal the plan and the run itself, as far as they are not in the lake."""
+        with (self.run_dir / "plan.jsonl").open("rb") as file:
+            plan = read_plan(file.readlines())
+        self._rows = RunRows(self._run_id, keys_of(plan))
+        missing: dict[str, pa.Table] = {}
+        if not self._look("plans", self._run_id):
+            missing["plans"] = plan_table(plan)
+        if not self._look("runs", self._run_id):
+            missing["runs"] = run_table(run_row(config))
+        if missing:
+            self.sealed += self._writer.seal_batch(missing, NO_LOG)
 
     def step(self) -> int:
         """Read whole lines that are new, seal full batches, and return how many were read.
@@ -134,43 +185,34 @@ class RunMirror:
         before = self._read_lines
         with self._log.open("rb") as log:
             log.seek(self._read_bytes)
-            for line in log:
-                if not line.endswith(b"\n"):
-                    break  # a torn or still growing tail
-                self._read_bytes += len(line)
-                self._read_lines += 1
-                self._take(line)
-                self._seal_if_full()
+            while lines := self._next_lines(log.readlines(self._room_bytes())):
+                while lines:
+                    room = max(1, BATCH_ROWS - self._n_pending)
+                    self._take(lines[:room])
+                    lines = lines[room:]
+                    self._seal_if_full()
+                log.seek(self._read_bytes)
         return self._read_lines - before
 
-    def _take(self, line: bytes) -> None:
-        """Turn one line into rows; what cannot be read is reported, never guessed."""
-        number = self._read_lines
-        try:
-            record = parse_line(line)
-        except LineError as exc:
-            self.problems.append(f"{self._log}:{number}: {exc}; the line was skipped")
-            return
-        row = row_of(record)
-        row["record_no"] = number
-        if isinstance(record, Event):
-            self._rows["events"].append(row)
-        else:
-            row["output_hash"] = _output_hash(record)
-            self._rows["results"].append(row)
-            self._rows["outputs"].append(row)
-        self._n_loose += 1
-        self._n_pending += 1
-        if self._n_loose >= CHUNK_ROWS:
-            self._pack()
+    def _room_bytes(self) -> int:
+        """Return how much of the log to read next, at least one line of it."""
+        return max(1, min(CHUNK_BYTES, BATCH_BYTES - (self._read_bytes - self._sealed_bytes)))
 
-    def _pack(self) -> None:
-        """Make columns of the rows."""
-        for table, rows in self._rows.items():
-            if rows:
-                self._chunks[table].append(table_of(table, rows))
-                self._rows[table] = []
-        self._n_loose = 0
+    @staticmethod
+    def _next_lines(lines: list[bytes]) -> list[bytes]:
+        """Return lines without a torn or still growing tail."""
+        return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1]
+
+    def _take(self, lines: list[bytes]) -> None:
+        """Turn lines into columns; what cannot be read is reported, never guessed."""
+        tables, problems = self._rows.read(lines, self._read_lines + 1)
+        self._read_bytes += sum(map(len, lines))
+        self._read_lines += len(lines)
+        self.problems += self._sentences(problems)
+        for table, content in tables.items():
+            self._chunks[table].append(content)
+            if table != "outputs":
+                self._n_pending += content.num_rows
 
     def _seal_if_full(self) -> None:
         n_bytes = self._read_bytes - self._sealed_bytes
@@ -188,35 +230,25 @@ class RunMirror:
         """
         if self._read_bytes == self._sealed_bytes:
             return
-        self._pack()
         tail = tail_before(self._log, self._read_bytes)
-        _sync(self._log)
+        sync_log(self._log)
         coverage = Coverage(
             self._sealed_bytes, self._read_bytes, self._sealed_lines, self._read_lines, tail
         )
         tables = {
-            table: pa.concat_tables(self._chunks[table] or [table_of(table, [])])
+            table: pa.concat_tables(self._chunks[table] or [empty_table(table)])
             for table in BATCH_TABLES
             if self._chunks[table] or table == "results"
         }
         self._writer.next_sequence()
-        self._writer.seal_batch(tables, coverage)
+        self.sealed += self._writer.seal_batch(tables, coverage)
         self._chunks = {table: [] for table in BATCH_TABLES}
         self._n_pending = 0
         self._sealed_bytes, self._sealed_lines = self._read_bytes, self._read_lines
 
 
-def _chunked(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    while chunk := list(islice(rows, CHUNK_ROWS)):
-        yield chunk
-
-
-def _output_hash(result: Result) -> str:
-    return hashlib.sha256(result.raw_output.encode()).hexdigest()[:16]
-
-
-def _sync(path: Path) -> None:
-    """Wait until what was written to a file is on the disk."""
+def sync_log(path: Path) -> None:
+    """Wait until what was written to a log is on the disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 

@@ -1,4 +1,4 @@
-"""Writes what follows from the models: JSON Schemas, and tables of the documentation.
+"""Writes what follows from the models: JSON Schemas, the lake's columns, tables of the docs.
 
 `python -m schemas.publish`
 
@@ -21,6 +21,7 @@ from schemas.doc_tables import with_tables
 from schemas.doctor import DoctorReport
 from schemas.evaluation_profile import EvaluationProfile
 from schemas.inventory import Inventory
+from schemas.lake_document import lake_document
 from schemas.project import ProjectFile
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig
@@ -67,6 +68,7 @@ def json_schema(name: str) -> str:
 def expected() -> dict[Path, str]:
     """Return every generated file with the text it should have."""
     files = {FOLDER / f"{name}.schema.json": json_schema(name) for name in PUBLISHED}
+    files[FOLDER / "lake.json"] = lake_document()
     pages = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
     return files | {path: with_tables(text) for path, text in pages.items()}
 
@@ -79,7 +81,7 @@ def stale() -> list[str]:
             problems.append(f"{path} is missing")
         elif path.read_text(encoding="utf-8") != text:
             problems.append(f"{path} is not what the models say")
-    known = {f"{name}.schema.json" for name in PUBLISHED}
+    known = {f"{name}.schema.json" for name in PUBLISHED} | {"lake.json"}
     problems += [f"{path} has no model" for path in FOLDER.iterdir() if path.name not in known]
     return problems
 

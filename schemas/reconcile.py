@@ -8,9 +8,12 @@ back the end of a log, and other lines follow what is left of it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
-from schemas.lake import Coverage, covered_until, live_files, read_lake_file, unbroken
+from schemas.lake import Coverage, LakeFile, Part, covered_until, parts_of, unbroken
+from schemas.parts import whole_batches
+from schemas.prune import remove_part
 
 BATCH_TABLES = ("outputs", "events", "results")
 """The tables of one batch, in the order of sealing: results say that it is complete."""
@@ -18,9 +21,14 @@ BATCH_TABLES = ("outputs", "events", "results")
 TAIL_BYTES = 4_096
 """How much of the log before its end identifies a stretch: a whole line or more, with times."""
 
+Look = Callable[[str, str], list[tuple[LakeFile, Part]]]
+"""Takes a table and a run; returns its parts with the files they are in."""
 
-def put_right(lake: Path, run_id: str, log: Path, *, log_rules: bool) -> Coverage:
-    """Remove the files of a run that do not fit, and return how far the others cover its log.
+
+def put_right(
+    lake: Path, run_id: str, log: Path, *, log_rules: bool, look: Look | None = None
+) -> Coverage:
+    """Remove the parts of a run that do not fit, and return how far the others cover its log.
 
     Args:
         lake: the lake; the caller holds the run's lock.
@@ -28,22 +36,26 @@ def put_right(lake: Path, run_id: str, log: Path, *, log_rules: bool) -> Coverag
         log: its results.jsonl.
         log_rules: the log is being written, so rows that it does not hold (any more) go. Else a
             lake that is ahead of its log is left alone, since it may be all that is left.
+        look: where the run's parts are, for a caller who knows that they have not changed since
+            `Manifest.parts_of` learned of them; by default the lake's files are asked.
+
+    Raises:
+        LakeBusy: rows must go that another process is putting into another file just now.
     """
-    files = {
-        table: [read_lake_file(path) for path in live_files(lake, table, run_id)]
-        for table in BATCH_TABLES
-    }
-    texts = {file.coverage for file in files["outputs"]}
-    stay = unbroken(file for file in files["results"] if file.n_rows == 0 or file.coverage in texts)
+    find = look or (lambda table, run_id: parts_of(lake, table, run_id))
+    parts = {table: find(table, run_id) for table in BATCH_TABLES}
+    stay = whole_batches(
+        [part for _, part in parts["results"]], [part for _, part in parts["outputs"]]
+    )
     if log_rules or covered_until(stay).end <= _size(log):
-        stay = unbroken(file for file in stay if _holds(log, file.coverage))
-    covered, kept = {file.coverage for file in stay}, {file.path for file in stay}
-    for file in files["results"]:
-        if file.path not in kept:
-            file.path.unlink()
-    for file in (*files["outputs"], *files["events"]):
-        if file.coverage not in covered:
-            file.path.unlink()
+        stay = unbroken(part for part in stay if _holds(log, part.coverage))
+    kept = {part.coverage for part in stay}
+    for table in reversed(BATCH_TABLES):
+        seen: set[Coverage] = set()
+        for file, part in parts[table]:
+            if part.coverage not in kept or part.coverage in seen:
+                remove_part(lake, table, file, part)
+            seen.add(part.coverage)
     return covered_until(stay)
 
 

@@ -138,6 +138,9 @@ class LakeColumns(Record):
 
     record_no: Positive = Field(description="Line number in results.jsonl; the highest counts.")
     output_hash: str = Field(description="First 16 hex digits of the sha256 of raw_output.")
+    supersedes: Positive | None = Field(
+        default=None, description="Record of the same trial that this one replaces, if any."
+    )
 
 
 OUTPUT_FIELDS = ("raw_output", "parsed_output", "error_message")

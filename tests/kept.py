@@ -9,15 +9,17 @@ from itertools import pairwise
 
 import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
 from collect.frames import REFERENCE, whole_frame
 from schemas.arrow import row_of
 from schemas.artifact import Artifact
-from schemas.lake import TABLES, lake_of, live_files, read_lake_file, table_of
+from schemas.lake import TABLES, files_of, parts_of, table_of
+from schemas.lake_files import lake_of
 from schemas.lines import parse_line
-from schemas.result import Event
+from schemas.result import TRIAL_KEY, Event
 from tests.forks import forks
 
 SEAL_OFTEN = """
@@ -70,11 +72,11 @@ class Kept:
 
     def lake_table(self, name):
         """Return a table of the run's rows in the lake, in the order of its lines."""
-        files = live_files(lake_of(self.dir.parent), name, self.dir.name)
+        files = files_of(lake_of(self.dir.parent), name, self.dir.name)
         if not files:
             return TABLES[name].empty_table()
-        tables = [pq.ParquetFile(path).read() for path in files]
-        table = pa.concat_tables([one.replace_schema_metadata() for one in tables])
+        tables = [pq.ParquetFile(path).read().replace_schema_metadata() for path in files]
+        table = pa.concat_tables(tables).filter(pc.field("run_id") == self.dir.name)
         return table.sort_by("record_no") if "record_no" in table.column_names else table
 
 
@@ -102,10 +104,14 @@ def assert_parquet_equals_jsonl(kept):
     """Check the lake against the log, line for line and field for field."""
     lake = lake_of(kept.dir.parent)
     expected = {"results": [], "outputs": [], "events": []}
+    last = {}  # record of each trial so far
     with (kept.dir / "results.jsonl").open("rb") as log:
         for number, line in enumerate(log, start=1):
             record = parse_line(line)
             row = row_of(record) | {"record_no": number}
+            if not isinstance(record, Event):
+                trial = tuple(row[name] for name in TRIAL_KEY)
+                row["supersedes"], last[trial] = last.get(trial), number
             for table in ["events"] if isinstance(record, Event) else ["results", "outputs"]:
                 expected[table].append(row)
     for name, rows in expected.items():
@@ -114,8 +120,8 @@ def assert_parquet_equals_jsonl(kept):
         found = kept.lake_table(name)
         assert found.select(columns).to_pylist() == was.select(columns).to_pylist(), name
     assert kept.lake_table("plans").num_rows == len(kept.planned())
-    files = live_files(lake, "results", kept.dir.name)
-    covered = sorted((read_lake_file(path).coverage for path in files), key=lambda one: one.start)
+    parts = [part for _, part in parts_of(lake, "results", kept.dir.name)]
+    covered = sorted((part.coverage for part in parts), key=lambda one: one.start)
     assert all(one.end == two.start for one, two in pairwise(covered)), "a gap, or twice"
     assert covered[0].start == 0
     assert covered[-1].end == (kept.dir / "results.jsonl").stat().st_size

@@ -1,13 +1,22 @@
 """Formatting of numbers, the only place that rounds.
 
 * a rate becomes a percentage with one decimal, without its sign: the column's title has it
-* milliseconds become whole numbers
+* milliseconds become whole numbers; a duration that people wait for becomes minutes and hours
+* money keeps three digits that mean something, however small it is
 * null becomes an empty text, and the missing side of a pair a dash
 """
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime, timedelta
+
 DASH = "–"
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+MOST_DECIMALS = 9
+"""Costs are kept in whole nano-dollars."""
 
 
 def percent(rate: float | None) -> str:
@@ -15,9 +24,69 @@ def percent(rate: float | None) -> str:
     return "" if rate is None else f"{100 * rate:.1f}"
 
 
+def percent_range(low: float, high: float) -> str:
+    """Return the limits of an interval of a rate as percentages: `[80.1, 92.3]`."""
+    return f"[{percent(low)}, {percent(high)}]"
+
+
 def millis(value: float | None) -> str:
     """Return milliseconds without decimals."""
     return "" if value is None else f"{value:.0f}"
+
+
+def whole(number: float | None) -> str:
+    """Return a count, or milliseconds in a sentence, with commas: `12,345`."""
+    return "" if number is None else f"{number:,.0f}"
+
+
+def usd(amount: float | None) -> str:
+    """Return dollars without their sign: cents from one dollar on, three digits below."""
+    if amount is None:
+        return ""
+    if amount == 0 or amount >= 1:
+        return f"{amount:,.2f}"
+    decimals = min(2 - math.floor(math.log10(amount)), MOST_DECIMALS)
+    return f"{amount:.{decimals}f}"
+
+
+def duration(ms: float | None) -> str:
+    """Return how long something took: `850ms`, `12.3s`, `3m12s`, `1h05m`, `2d03h`."""
+    if ms is None:
+        return ""
+    if ms < 1000:
+        return f"{ms:.0f}ms"
+    if ms < 59_950:
+        return f"{ms / 1000:.1f}s"
+    seconds = round(ms / 1000)
+    if seconds < 3600:
+        return f"{seconds // 60}m{seconds % 60:02d}s"
+    minutes = seconds // 60
+    if minutes < 24 * 60:
+        return f"{minutes // 60}h{minutes % 60:02d}m"
+    hours = minutes // 60
+    return f"{hours // 24}d{hours % 24:02d}h"
+
+
+def moment(at_ms: int | None) -> str:
+    """Return milliseconds since 1970 as a minute of UTC: `2026-02-13 10:11`."""
+    at = _at(at_ms)
+    return "" if at is None else f"{at:%Y-%m-%d %H:%M}"
+
+
+def iso_moment(at_ms: int | None) -> str | None:
+    """Return milliseconds since 1970 as UTC ISO 8601 text; None past the year 9999.
+
+    They are added as whole numbers, never as a float.
+    """
+    at = _at(at_ms)
+    return None if at is None else at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _at(at_ms: int | None) -> datetime | None:
+    try:
+        return None if at_ms is None else EPOCH + timedelta(milliseconds=at_ms)
+    except OverflowError:
+        return None
 
 
 def pair(before: str | None, after: str | None) -> str:

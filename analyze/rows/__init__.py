@@ -1,4 +1,4 @@
-"""What a row is of each view: names, types and order of its columns.
+"""What a row is of each view: names, types, order and meaning of its columns.
 
 The SQL is written by hand and these records prove it: a test compares the columns of each view
 with its contract. No rule and no arithmetic live here.
@@ -8,16 +8,33 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from analyze.rows.asked import CasesRow, EventsRow, ModelsRow, PlannedTrialsRow, RunsRow
 from analyze.rows.base import GROUP_ORDER, Group, GroupRow, ViewRow
+from analyze.rows.history import (
+    CaseMatrixRow,
+    CellHistoryRow,
+    CellsRow,
+    FlipsRow,
+    PairsRow,
+)
+from analyze.rows.models import (
+    CostQualityRow,
+    GroupToolCountsRow,
+    LatencyHistogramRow,
+    TiersRow,
+    ToolUseRow,
+)
 from analyze.rows.summary import (
     CasePassesRow,
     CaseToolUseRow,
     FailureSummaryRow,
     ModelSummaryRow,
     PassCountsRow,
+    RepetitionsRow,
     RunSummaryRow,
     ToolCountsRow,
 )
+from analyze.rows.trials import AttemptsRow, FailuresRow, OutputsRow, ResultsRow
 
 CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
     {
@@ -27,9 +44,29 @@ CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
             CaseToolUseRow,
             PassCountsRow,
             ToolCountsRow,
+            RunsRow,
+            ModelsRow,
+            CasesRow,
+            PlannedTrialsRow,
+            ResultsRow,
+            AttemptsRow,
+            FailuresRow,
+            OutputsRow,
+            EventsRow,
+            RunSummaryRow,
             ModelSummaryRow,
             FailureSummaryRow,
-            RunSummaryRow,
+            RepetitionsRow,
+            CellsRow,
+            CellHistoryRow,
+            PairsRow,
+            FlipsRow,
+            CaseMatrixRow,
+            ToolUseRow,
+            GroupToolCountsRow,
+            TiersRow,
+            LatencyHistogramRow,
+            CostQualityRow,
         )
     }
 )
@@ -38,14 +75,34 @@ CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
 __all__ = [
     "CONTRACTS",
     "GROUP_ORDER",
+    "AttemptsRow",
+    "CaseMatrixRow",
     "CasePassesRow",
     "CaseToolUseRow",
+    "CasesRow",
+    "CellHistoryRow",
+    "CellsRow",
+    "CostQualityRow",
+    "EventsRow",
     "FailureSummaryRow",
+    "FailuresRow",
+    "FlipsRow",
     "Group",
     "GroupRow",
+    "GroupToolCountsRow",
+    "LatencyHistogramRow",
     "ModelSummaryRow",
+    "ModelsRow",
+    "OutputsRow",
+    "PairsRow",
     "PassCountsRow",
+    "PlannedTrialsRow",
+    "RepetitionsRow",
+    "ResultsRow",
     "RunSummaryRow",
+    "RunsRow",
+    "TiersRow",
     "ToolCountsRow",
+    "ToolUseRow",
     "ViewRow",
 ]

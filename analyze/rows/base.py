@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from schemas.base import Record
+from schemas.lake_columns import lake_columns
 
 Group = tuple[str, str, str | None, str]
 """(provider, model, thinking_level, model_id) of one run."""
 
 GROUP_ORDER = "run_id, provider, model, thinking_level nulls first, model_id"
+"""Unique for a row a model of a run; more columns follow where a view has more rows."""
+
+TRIAL_ORDER = f"{GROUP_ORDER}, case_id, repetition"
+
+
+def like(name: str, table: str = "results") -> Any:
+    """Return a field that means what the column of that name means in a raw table."""
+    column = next(column for column in lake_columns()[table] if column.name == name)
+    text = column.description or ""
+    return Field(
+        description=f"{text.removesuffix('.')}, in {column.unit}." if column.unit else text
+    )
 
 
 class ViewRow(Record):
@@ -24,11 +37,13 @@ class ViewRow(Record):
 class GroupRow(ViewRow):
     """A row that belongs to one model as it was run."""
 
-    run_id: str
-    provider: str
-    model: str
-    thinking_level: str | None = Field(description="Null where none was asked for.")
-    model_id: str
+    run_id: str = Field(description="Run the row belongs to.")
+    provider: str = Field(description="Transport the requests went through.")
+    model: str = Field(description="Model string, as requested.")
+    thinking_level: str | None = Field(
+        description="Reasoning effort asked for; null where none was."
+    )
+    model_id: str = Field(description="Local name of the model.")
 
     @property
     def group(self) -> Group:

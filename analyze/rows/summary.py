@@ -16,51 +16,63 @@ class ModelSummaryRow(GroupRow):
     view: ClassVar[str] = "model_summary"
     order: ClassVar[str] = GROUP_ORDER
 
-    n_planned: Count
+    n_planned: Count = Field(description="Trials of the plan.")
     n_total: Count = Field(description="Trials with a result.")
     n_ok: Count = Field(description="Trials that the provider served.")
     n_success: Count = Field(description="Served trials that ended without an error.")
-    n_skipped_unavailable: Count
-    n_auth_error: Count
-    n_rate_limited: Count
-    n_error: Count
-    n_timeout: Count
+    n_skipped_unavailable: Count = Field(description="Trials that nobody was there to serve.")
+    n_auth_error: Count = Field(description="Trials refused for want of a right or a key.")
+    n_rate_limited: Count = Field(description="Trials refused for asking too often.")
+    n_error: Count = Field(description="Trials that failed in another way outside the model.")
+    n_timeout: Count = Field(description="Trials that ran out of time; they are in n_error too.")
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict.")
-    n_passed: Count
+    n_passed: Count = Field(description="Trials that passed.")
     n_objective_scored: Count = Field(description="Successes that a validator judged.")
-    n_objective_passed: Count
+    n_objective_passed: Count = Field(description="Successes that the validator passed.")
     success_rate_ok: Rate | None = Field(description="n_success / n_ok.")
     objective_pass_rate: Rate | None = Field(description="Validator passes among successes.")
     passed_rate: Rate | None = Field(description="n_passed / n_scored.")
     score_strict: Rate | None = Field(description="n_passed / n_scorable.")
     coverage: Rate | None = Field(description="n_scored / n_scorable.")
     wall_clock_ms: Millis | None = Field(
-        description="First start to last end, reused trials left out."
+        description="First start to last end in ms, reused trials left out; null: none, or the "
+        "clock was set back."
     )
     n_latency: Count = Field(description="Successes with a known e2e_ms.")
-    e2e_ms_p50: float | None
-    e2e_ms_p95: float | None
-    e2e_ms_p99: float | None
-    e2e_ms_mean: float | None
+    e2e_ms_p50: float | None = Field(description="Median of successes, in ms.")
+    e2e_ms_p95: float | None = Field(description="95th percentile of successes, in ms.")
+    e2e_ms_p99: float | None = Field(description="99th percentile of successes, in ms.")
+    e2e_ms_mean: float | None = Field(description="Mean of successes, in ms.")
     n_ttft: Count = Field(description="Successes with a known ttft_ms.")
-    ttft_ms_p50: float | None
-    ttft_ms_p95: float | None
-    ttft_ms_p99: float | None
-    ttft_ms_mean: float | None
-    input_tokens: Tokens | None
-    output_tokens: Tokens | None
-    reasoning_tokens: Tokens | None
-    cached_input_tokens: Tokens | None
+    ttft_ms_p50: float | None = Field(description="Median of successes, in ms.")
+    ttft_ms_p95: float | None = Field(description="95th percentile of successes, in ms.")
+    ttft_ms_p99: float | None = Field(description="99th percentile of successes, in ms.")
+    ttft_ms_mean: float | None = Field(description="Mean of successes, in ms.")
+    input_tokens: Tokens | None = Field(description="Sum of known tokens; null: none known.")
+    output_tokens: Tokens | None = Field(description="Sum of known tokens, reasoning included.")
+    reasoning_tokens: Tokens | None = Field(description="Sum of known tokens, part of output.")
+    cached_input_tokens: Tokens | None = Field(description="Sum of known tokens, part of input.")
     n_tokens_known: Count = Field(description="Trials that reported input and output tokens.")
-    cost_usd: Usd | None = Field(description="Sum over trials with a known cost.")
-    n_cost_known: Count
-    output_tokens_per_s: float | None = Field(description="Output tokens / e2e of successes.")
+    cost_usd: Usd | None = Field(description="Sum over trials with a known cost, in USD.")
+    n_cost_known: Count = Field(description="Trials with a known cost.")
+    output_tokens_per_s: float | None = Field(
+        description="Output tokens per second of e2e_ms, of successes."
+    )
     n_tool_trials: Count = Field(description="Served trials with expected tools.")
-    n_tool_success: Count
+    n_tool_success: Count = Field(description="Those that used one of the expected tools.")
     tool_use_rate: Rate | None = Field(description="n_tool_success / n_tool_trials.")
-    repetitions: Count = Field(description="Planned trials of the case that has most.")
-    n_repeated_cases: Count = Field(description="Cases answered at least twice.")
+
+
+class RepetitionsRow(GroupRow):
+    """How often a model was asked each case, and whether its answers differ."""
+
+    view: ClassVar[str] = "repetitions"
+    order: ClassVar[str] = GROUP_ORDER
+
+    n_cases: Positive = Field(description="Planned cases.")
+    repetitions: Positive = Field(description="Planned trials of the case that has most.")
+    n_repeated_cases: Count = Field(description="Cases answered at least twice in this very run.")
     n_identical_cases: Count = Field(description="Repeated cases whose answers are the same.")
 
 
@@ -70,8 +82,8 @@ class FailureSummaryRow(GroupRow):
     view: ClassVar[str] = "failure_summary"
     order: ClassVar[str] = f"{GROUP_ORDER}, failure_type"
 
-    failure_type: str
-    n_trials: Positive
+    failure_type: str = Field(description="Reason code; `unknown` where records have none.")
+    n_trials: Positive = Field(description="Trials that ended so.")
 
 
 class RunSummaryRow(ViewRow):
@@ -80,13 +92,29 @@ class RunSummaryRow(ViewRow):
     view: ClassVar[str] = "run_summary"
     order: ClassVar[str] = "run_id"
 
-    run_id: str
-    n_planned: Count
-    n_total: Count
-    ended_at_ms: EpochMillis | None = Field(description="Last end of a trial, reused ones too.")
-    wall_clock_ms: Millis | None = Field(
-        description="First start to last end, reused trials left out."
+    run_id: str = Field(description="Run that is summed up.")
+    n_models: Positive = Field(description="Models of the plan.")
+    n_planned: Positive = Field(description="Trials of the plan.")
+    n_total: Count = Field(description="Trials with a result.")
+    n_ok: Count = Field(description="Trials that the provider served.")
+    n_success: Count = Field(description="Served trials that ended without an error.")
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    n_passed: Count = Field(description="Trials that passed.")
+    passed_rate: Rate | None = Field(description="n_passed / n_scored.")
+    score_strict: Rate | None = Field(description="n_passed / n_scorable.")
+    coverage: Rate | None = Field(description="n_scored / n_scorable.")
+    ended_at_ms: EpochMillis | None = Field(
+        description="Last end of a trial, reused ones too, in ms since 1970-01-01 UTC."
     )
+    wall_clock_ms: Millis | None = Field(
+        description="First start to last end in ms, reused trials left out; null: none, or the "
+        "clock was set back."
+    )
+    input_tokens: Tokens | None = Field(description="Sum of known tokens; null: none known.")
+    output_tokens: Tokens | None = Field(description="Sum of known tokens, reasoning included.")
+    cost_usd: Usd | None = Field(description="Sum over trials with a known cost, in USD.")
+    n_cost_known: Count = Field(description="Trials with a known cost.")
 
 
 class CasePassesRow(GroupRow):
@@ -95,13 +123,13 @@ class CasePassesRow(GroupRow):
     view: ClassVar[str] = "int_case_passes"
     order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
 
-    case_id: str
-    n_planned: Count
+    case_id: str = Field(description="Name of the case.")
+    n_planned: Count = Field(description="Planned trials of the case.")
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict: m of the statistics.")
     n_passed: Count = Field(description="Trials that passed: k of the statistics.")
     n_independent: Count = Field(description="Trials with a verdict made in this very run.")
-    n_independent_passed: Count
+    n_independent_passed: Count = Field(description="Those of them that passed.")
     is_repeated: bool = Field(description="At least two successes made in this very run.")
     is_identical: bool = Field(description="Repeated, and every answer has the same bytes.")
 
@@ -112,9 +140,9 @@ class CaseToolUseRow(GroupRow):
     view: ClassVar[str] = "int_case_tool_use"
     order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
 
-    case_id: str
+    case_id: str = Field(description="Name of the case.")
     n_tool_trials: Positive = Field(description="Served trials with expected tools.")
-    n_tool_success: Count
+    n_tool_success: Count = Field(description="Those that used one of the expected tools.")
 
 
 class PassCountsRow(GroupRow):
@@ -129,7 +157,7 @@ class PassCountsRow(GroupRow):
     n_scored: Count = Field(description="Trials with a verdict, of one such case.")
     n_passed: Count = Field(description="Trials that passed, of one such case.")
     n_independent: Count = Field(description="Trials with a verdict made in this very run.")
-    n_independent_passed: Count
+    n_independent_passed: Count = Field(description="Those of them that passed.")
     n_cases: Positive = Field(description="Cases that came out this way.")
 
 
@@ -140,5 +168,5 @@ class ToolCountsRow(GroupRow):
     order: ClassVar[str] = f"{GROUP_ORDER}, n_tool_trials, n_tool_success"
 
     n_tool_trials: Positive = Field(description="Served trials with expected tools, of one case.")
-    n_tool_success: Count
+    n_tool_success: Count = Field(description="Those that used one of the expected tools.")
     n_cases: Positive = Field(description="Cases that came out this way.")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from analyze.catalog import create_views
@@ -244,3 +245,15 @@ def empty_views(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     create_views(connection)
     yield connection
     connection.close()
+
+
+@pytest.fixture(scope="session")
+def schemas_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Schema]:
+    """The columns of every raw table and view, by its name."""
+    with open_lake(tmp_path_factory.mktemp("empty") / "no-lake") as connection:
+        create_views(connection, described=False)
+        names = connection.sql("select view_name from duckdb_views() where not internal").fetchall()
+        return {
+            name: connection.sql(f"from {name} limit 0").to_arrow_table().schema.remove_metadata()
+            for (name,) in names
+        }

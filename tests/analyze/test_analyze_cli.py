@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -91,25 +92,113 @@ def test_unknown_run_is_a_usage_error_that_names_the_nearest(command, finished):
     assert done.stderr == "error: no run `run-2` in runs; did you mean `run-1`?\n"
 
 
-def test_skipped_lines_are_warnings(command, finished):
+def test_skipped_lines_are_a_warning_of_one_line(command, finished):
     finished.lines[1:1] = [b"broken\n"] * 30
     finished.write()
 
     done = command("summarize", "run-1")
-    warnings = done.stderr.splitlines()
 
     assert done.returncode == 0
-    assert len(warnings) == 21
-    assert warnings[0].startswith("warning: ")
-    assert "results.jsonl:2: " in warnings[0]
-    assert warnings[-1] == "warning: and 10 more"
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith("warning: ")
+    assert "results.jsonl:2" in warning
+
+
+def test_without_a_name_the_latest_run_is_summed_up(command, finished, new_run):
+    later = new_run("run-2", finished.started_at_ms + 1000)
+    later.result(later.plan())
+    later.write()
+
+    done = command("summarize")
+
+    assert done.returncode == 0
+    assert "Run: run-2" in done.stdout
+    assert not (finished.path / "summary.json").exists()
+
+
+def test_several_runs_are_a_list(command, finished, new_run):
+    later = new_run("run-2", finished.started_at_ms + 1000)
+    later.result(later.plan())
+    later.write()
+
+    done = command("summarize", "all", "--json")
+
+    assert done.returncode == 0
+    assert [summary["run_id"] for summary in json.loads(done.stdout)] == ["run-1", "run-2"]
+    assert json.loads((later.path / "summary.json").read_text())["run_id"] == "run-2"
+    assert (
+        json.loads(command("summarize", "run-2", "run-1", "run-2", "--json").stdout)[0]["run_id"]
+        == "run-2"
+    )
+
+
+def test_a_run_that_is_only_in_the_lake_is_printed_and_nothing_is_written(command, finished):
+    command("sync")
+    shutil.rmtree(finished.path)
+
+    done = command("summarize", "run-1")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Run: run-1" in done.stdout
+    assert "summary.json" not in done.stdout
+    assert not finished.path.exists()
+
+
+def test_sync_says_what_it_did(command, finished):
+    first, again = command("sync"), command("sync", "--json")
+
+    assert first.stdout == "3 rows of 1 run brought into the lake\n"
+    assert json.loads(again.stdout)["n_rows"] == 0
+    assert command("sync").stdout == "nothing new\n"
+
+
+def test_sync_lists_every_problem(command, finished):
+    finished.lines[1:1] = [b"broken\n"] * 3
+    finished.write()
+
+    done = command("sync")
+
+    assert done.returncode == 0
+    assert [f":{number}" in done.stdout for number in (2, 3, 4)] == [True] * 3
+
+
+def test_a_pruned_run_stays_out_until_it_is_named(command, finished):
+    command("sync")
+
+    pruned = command("sync", "--prune", "run-1")
+    rows = "select count(*) as n from raw_results"
+
+    assert pruned.returncode == 0
+    assert "rows removed" in pruned.stdout
+    assert json.loads(command("sql", "--json", rows).stdout) == [{"n": 0}]
+    assert (finished.path / "results.jsonl").exists()
+    assert command("sync", "run-1").returncode == 0
+    assert json.loads(command("sql", "--json", rows).stdout) == [{"n": 3}]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--prune",), "--prune needs the runs"),
+        (("--prune", "run-9"), "did you mean `run-1`?"),
+        (("run-9",), "did you mean `run-1`?"),
+        (("--runs", "nowhere"), "there is no such folder"),
+    ],
+)
+def test_sync_names_what_is_wrong(command, finished, args, said):
+    command("sync")
+
+    done = command("sync", *args)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
 
 
 def test_help_loads_no_engine(command):
     probe = (
         "import sys\n"
-        "from analyze.cli import app\n"
-        "try: app(['--help'])\n"
+        "from analyze.cli import app_for\n"
+        "try: app_for([])(['--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'duckdb', 'pyarrow', 'pydantic', 'numpy', 'polars', 'altair'}\n"
         "sys.exit(' '.join(sorted(heavy & set(sys.modules))) or None)\n"
@@ -144,3 +233,10 @@ def test_folder_that_cannot_be_written_still_shows_the_table(finished, monkeypat
     assert ended.value.code == 1
     assert out.startswith("# Benchmark summary\n")
     assert err == "error: no writing here\n"
+
+
+def test_every_command_has_help(command):
+    for name in ("runs", "summarize", "show", "sql", "views", "tiers", "route", "label", "open"):
+        done = command(name, "--help")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "--help" in done.stdout

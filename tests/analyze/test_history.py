@@ -1,162 +1,61 @@
-"""Finding runs, bringing them into the lake, and reading a lake that cannot be written."""
+"""Opening the lake for reading: whatever files lie there, of whichever version."""
 
-import errno
-import fcntl
+import os
+import shutil
+from pathlib import Path
 
+import duckdb
 import pytest
 
-from analyze import history
-from analyze.history import bring_into_lake, find_run, open_lake
+from analyze import raw_tables
+from analyze.history import open_lake, read_config
+from analyze.raw_tables import RAW_TABLES
 from analyze.summarize import summarize_run
-from schemas.errors import AnalyzeError, RunNotFound, SchemaError, UnknownVersion, ViewError
-from schemas.lake import live_files
+from schemas.base import SCHEMA_VERSION
+from schemas.errors import SchemaError, UnknownVersion, ViewError
+from schemas.failures import FAILURES, classify
+from schemas.lake import LAYOUT
+from schemas.lake_columns import lake_columns
+from schemas.lake_files import lake_of, live_files
 from schemas.mirror import mirror_run
+from schemas.thresholds import Thresholds
 
-
-def test_run_is_found_by_id_and_by_path(run):
-    run.plan()
-    path = run.write()
-
-    assert find_run(run.runs_dir, "run-1") == path
-    assert find_run(run.runs_dir / "elsewhere", str(path)) == path.resolve()
-
-
-def test_latest_is_by_start_not_by_name(new_run):
-    older, newer = new_run("zz", 1_000), new_run("aa", 2_000)
-    for run in (older, newer):
-        run.plan()
-        run.write()
-    broken = older.runs_dir / "zzz"
-    broken.mkdir()
-    (broken / "config.json").write_text("{")
-
-    assert find_run(older.runs_dir, "latest") == newer.path
+GOLDEN = Path(__file__).parents[1] / "golden" / "lake_layout_1"
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("run-2", "did you mean `run-1`"), ("qqqqqq", "there are 1")]
+    ("text", "message"), [(None, "cannot be read"), ("{}", "`run_id`: Field required")]
 )
-def test_unknown_run_names_what_is_near(run, name, hint):
+def test_a_config_that_is_none_names_the_file(run, text, message):
     run.plan()
     run.write()
-
-    with pytest.raises(RunNotFound, match=hint):
-        find_run(run.runs_dir, name)
-
-
-@pytest.mark.parametrize("name", ["latest", "run-1", "a/b"])
-def test_no_runs_at_all_says_how_to_make_one(tmp_path, name):
-    with pytest.raises(RunNotFound, match="collect demo"):
-        find_run(tmp_path / "none", name)
-
-
-def test_a_broken_line_and_a_torn_tail_are_reported_every_time(run):
-    run.result(run.plan("c1"))
-    run.lines.append(b"{not json\n")
-    run.event("paused")
-    run.lines.append(b'{"record_type": "note"}\n')
-    run.result(run.plan("c2"))
-    run.lines.append(run.lines[0][:40])
-    run.plan("c3")
-    run.write()
-
-    first = bring_into_lake(run.path, run.lake)
-    again = bring_into_lake(run.path, run.lake)
-
-    assert ["results.jsonl:2: not a JSON object" in first[0], ":4: " in first[1]] == [True, True]
-    assert "the last 40 bytes" in first[2]
-    assert [problem.split(": ")[0] for problem in again[:2]] == [
-        problem.split(": ")[0] for problem in first[:2]
-    ]
-    assert (len(first), len(again)) == (3, 3)
-    assert summarize_run(run.path, run.lake).models[0].n_total == 2
-
-
-def test_nothing_to_report_is_an_empty_list(run):
-    run.result(run.plan())
-    run.write()
-
-    assert bring_into_lake(run.path, run.lake) == []
-    assert bring_into_lake(run.path, run.lake) == []
-
-
-def test_run_that_another_process_mirrors_is_read_as_far_as_it_is_sealed(run):
-    run.result(run.plan("c1"))
-    run.plan("c2")
-    run.write()
-    mirror_run(run.path, run.lake)
-    run.result(run.trials[1])
-    run.write()
-
-    with (run.path / ".mirror.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        problems = bring_into_lake(run.path, run.lake)
-
-    assert "another process" in problems[0]
-    assert "not mirrored yet" in problems[1]
-    assert summarize_run(run.path, run.lake).models[0].n_total == 1
-
-
-@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
-def test_read_only_lake_is_read_and_said_to_be(run, monkeypatch, number):
-    run.result(run.plan("c1"))
-    run.write()
-    mirror_run(run.path, run.lake)
-
-    def refuse(*_):
-        raise OSError(number, "no writing here")
-
-    monkeypatch.setattr(history, "mirror_run", refuse)
-
-    (problem,) = bring_into_lake(run.path, run.lake)
-    assert "no writing here" in problem
-    assert summarize_run(run.path, run.lake).models[0].n_total == 1
-
-
-def test_full_disk_is_no_read_only_lake(run, monkeypatch):
-    run.plan()
-    run.write()
-
-    def refuse(*_):
-        raise OSError(errno.ENOSPC, "full")
-
-    monkeypatch.setattr(history, "mirror_run", refuse)
-
-    with pytest.raises(AnalyzeError, match="full; nothing of the run itself is lost"):
-        bring_into_lake(run.path, run.lake)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("config.json", None, "cannot be read"),
-        ("config.json", "{}", "`run_id`: Field required"),
-        ("plan.jsonl", None, "no complete run"),
-        ("plan.jsonl", "{}\n", "plan.jsonl: `run_id`"),
-    ],
-)
-def test_incomplete_folder_names_the_file(run, name, text, message):
-    run.plan()
-    run.write()
-    (run.path / name).unlink()
+    (run.path / "config.json").unlink()
     if text is not None:
-        (run.path / name).write_text(text)
+        (run.path / "config.json").write_text(text)
 
     with pytest.raises(SchemaError, match=message):
-        bring_into_lake(run.path, run.lake)
+        read_config(run.path)
 
 
-def test_raw_tables_exist_without_a_lake(tmp_path):
-    connection = open_lake(tmp_path / "it's nowhere")
+def test_raw_tables_exist_without_a_lake_in_the_declared_types(tmp_path):
+    with open_lake(tmp_path / "it's nowhere") as connection:
+        for table in RAW_TABLES:
+            described = connection.execute(f"describe raw_{table}").fetchall()
+            columns = [(column.name, column.type) for column in lake_columns()[table]]
+            assert [(name, kind.replace('"', "")) for name, kind, *_ in described] == [
+                (name, kind.replace('"', "")) for name, kind in columns
+            ]
+        assert connection.execute("from raw_results").fetchall() == []
 
-    for table in history.RAW_TABLES:
-        assert connection.execute(f"from raw_{table}").fetchall() == []
-    connection.close()
+
+def test_what_is_said_twice_about_versions_is_the_same():
+    assert raw_tables.SCHEMA_VERSION == SCHEMA_VERSION
+    assert raw_tables.LAYOUT == LAYOUT
 
 
-def test_quotes_in_the_path_of_a_lake_do_no_harm(new_run, tmp_path):
+def test_quotes_and_wildcards_in_the_path_of_a_lake_do_no_harm(new_run, tmp_path):
     run = new_run("o'neill")
-    run.runs_dir = tmp_path / "it's"
+    run.runs_dir = tmp_path / "it's [a]*?"
     run.result(run.plan())
 
     assert run.group().n_total == 1
@@ -170,30 +69,114 @@ def test_run_ids_that_begin_alike_stay_apart(new_run):
         mirror_run(run.path, run.lake)
 
     assert summarize_run(run.runs_dir / "2026", run.lake).models[0].n_total == 1
-    connection = open_lake(run.lake)
-    rows = connection.execute("select run_id from raw_results order by run_id").fetchall()
-    connection.close()
+    with open_lake(run.lake) as connection:
+        rows = connection.execute("select run_id from raw_results order by run_id").fetchall()
     assert rows == [("2026",), ("2026-a",)]
 
 
-def test_newer_files_are_refused_by_name(run, monkeypatch):
+@pytest.mark.parametrize(
+    ("fact", "name"), [("SCHEMA_VERSION", "schema_version"), ("LAYOUT", "layout")]
+)
+def test_files_of_a_newer_version_are_refused_by_name(run, monkeypatch, fact, name):
     run.result(run.plan())
     run.write()
-    with monkeypatch.context() as later:
-        later.setattr("schemas.lake.SCHEMA_VERSION", 2)
-        mirror_run(run.path, run.lake)
+    mirror_run(run.path, run.lake)
+    older = getattr(raw_tables, fact) - 1
+    monkeypatch.setattr(raw_tables, fact, older)
 
-    with pytest.raises(UnknownVersion, match="schema_version 2"):
+    with pytest.raises(UnknownVersion, match=rf"\.parquet: {name} {older + 1}, .* up to {older}"):
         open_lake(run.lake, run.run_id)
 
 
-def test_a_file_that_cannot_be_read_names_the_table(run, monkeypatch):
+def test_a_file_that_cannot_be_read_is_named(run):
     run.result(run.plan())
     run.write()
     mirror_run(run.path, run.lake)
     (path,) = live_files(run.lake, "results")
-    monkeypatch.setattr(history, "read_lake_file", lambda _: None)
     path.write_bytes(b"PAR1 no PAR1")
 
-    with pytest.raises(ViewError, match="view `raw_results`"):
+    with pytest.raises(ViewError, match=f"view `raw_results`: .*{path.name}"):
         open_lake(run.lake)
+
+
+def test_a_file_of_another_program_is_named(run):
+    run.result(run.plan())
+    run.write()
+    mirror_run(run.path, run.lake)
+    foreign = live_files(run.lake, "results")[0].with_name("foreign.parquet")
+    duckdb.execute(f"copy (select 1 as run_id) to '{foreign}'")
+
+    with pytest.raises(SchemaError, match=r"foreign\.parquet: was not written by benchlake"):
+        open_lake(run.lake)
+
+
+def test_files_of_the_first_layout_say_what_supersedes_what(tmp_path):
+    lake = lake_of(tmp_path)
+    source = next(path for path in (GOLDEN, *GOLDEN.rglob("lake")) if (path / "results").is_dir())
+    shutil.copytree(source, lake)
+
+    with open_lake(lake) as connection:
+        wrong = connection.execute(
+            "select count(*) from raw_results as later where supersedes is distinct from ("
+            "select max(record_no) from raw_results as earlier "
+            "where earlier.run_id = later.run_id and earlier.model_id = later.model_id "
+            "and earlier.case_id = later.case_id and earlier.repetition = later.repetition "
+            "and earlier.record_no < later.record_no)"
+        ).fetchall()
+        n_rows = connection.execute("select count(*) from raw_results").fetchall()[0][0]
+
+    assert wrong == [(0,)]
+    assert n_rows > 0
+
+
+def test_thresholds_and_failure_types_are_tables_too(tmp_path):
+    with open_lake(tmp_path) as connection:
+        thresholds = connection.execute("from raw_thresholds")
+        names = [column[0] for column in thresholds.description]
+        (values,) = thresholds.fetchall()
+        kinds = connection.execute("from raw_failure_types").fetchall()
+
+    assert dict(zip(names, values, strict=True)) == Thresholds().model_dump()
+    assert len(kinds) == len({kind[0] for kind in kinds}) == len(FAILURES) + 500
+    for name, availability, status, cause, retryable, counts in kinds:
+        known = classify(name)
+        assert (availability, status, cause) == (
+            known.availability_status,
+            known.status,
+            known.cause,
+        )
+        assert (retryable, counts) == (known.retryable, known.counts_against_model)
+
+
+def test_thresholds_of_a_project_take_the_place_of_the_packaged_ones(tmp_path):
+    connection = raw_tables.connect()
+    raw_tables.fill(connection, tmp_path, ["thresholds"], thresholds={"tier_1_from": 0.9})
+    rows = connection.execute("select tier_1_from, tier_2_from from raw_thresholds").fetchall()
+    connection.close()
+
+    assert rows == [(0.9, Thresholds().tier_2_from)]
+
+
+def test_reading_loads_neither_pyarrow_nor_the_models(tmp_path):
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from analyze.session import Session\n"
+        "with Session(Path('runs')) as session: session.rows('from model_summary')\n"
+        "heavy = {'pyarrow', 'pydantic', 'numpy', 'polars'}\n"
+        "sys.exit(' '.join(heavy & set(sys.modules)) or None)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(raw_tables.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -6,8 +6,11 @@ import random
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.summarize import summarize_run, summary_json, write_summary
-from schemas.lake import Coverage, LakeWriter, live_files, month_of, table_of
+from analyze.session import Session
+from analyze.summarize import summarize_run, summary_json, summary_of, write_summary
+from schemas.compact import compact
+from schemas.lake import Coverage, LakeWriter, files_of, table_of
+from schemas.lake_files import live_files, month_of
 from schemas.mirror import mirror_run
 from schemas.summary import GroupSummary, RunSummary
 
@@ -16,7 +19,7 @@ FAILURES = (None, None, None, "timeout", "http_429", "empty_response")
 
 @pytest.fixture
 def mirrored(run):
-    """A run of 240 trials with uneven numbers, in the lake."""
+    """A run of 240 trials with uneven numbers, some of them tried again, in the lake."""
     dice = random.Random(11)
     for n in range(240):
         level = None if n % 2 else "low"
@@ -35,6 +38,8 @@ def mirrored(run):
             tool_use_success=dice.random() < 0.7,
             raw_output=dice.choice("abc"),
         )
+    for trial in (*run.trials[::7], *run.trials[::21]):
+        run.result(trial, e2e_ms=dice.randrange(10, 90_000), cost_usd=dice.random() / 7)
     run.write()
     mirror_run(run.path, run.lake)
     return run
@@ -43,25 +48,51 @@ def mirrored(run):
 def relaid(run, lake, files, seed):
     """Return another lake with the same rows in another order, spread over several files."""
     writer = LakeWriter(lake, run.run_id, month_of(run.started_at_ms))
-    for table in ("results", "plans"):
-        (path,) = live_files(run.lake, table, run.run_id)
-        rows = pq.ParquetFile(path).read().to_pylist()
-        random.Random(seed).shuffle(rows)
-        for n in range(files):
-            writer.next_sequence()
-            writer.seal_batch(
-                {table: table_of(table, rows[n::files])}, Coverage(n, n + 1, n, n + 1)
-            )
+    tables = {}
+    for table in ("runs", "plans", "results", "outputs"):
+        (path,) = files_of(run.lake, table, run.run_id)
+        tables[table] = pq.ParquetFile(path).read().to_pylist()
+        random.Random(seed).shuffle(tables[table])
+    for n in range(files):
+        writer.next_sequence()
+        batch = {name: table_of(name, rows[n::files]) for name, rows in tables.items()}
+        writer.seal_batch(batch, Coverage(n, n + 1, n, n + 1))
     return lake
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("files", [1, 7])
+@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("files", [1, 7, 60])
 def test_bytes_do_not_depend_on_order_threads_or_files(mirrored, tmp_path, threads, files):
     expected = summary_json(summarize_run(mirrored.path, mirrored.lake))
     lake = relaid(mirrored, tmp_path / "other", files, seed=files * 10 + threads)
 
     assert summary_json(summarize_run(mirrored.path, lake, threads=threads)) == expected
+
+
+def test_bytes_are_the_same_after_a_compaction(mirrored, tmp_path):
+    expected = summary_json(summarize_run(mirrored.path, mirrored.lake))
+    lake = relaid(mirrored, tmp_path / "other", 40, seed=3)
+    before = len(live_files(lake, "results"))
+
+    compact(lake, now_ms=mirrored.started_at_ms + 400 * 86_400_000)
+
+    assert len(live_files(lake, "results")) == 1 < before
+    for threads in (1, 8):
+        assert summary_json(summarize_run(mirrored.path, lake, threads=threads)) == expected
+
+
+def test_bytes_are_the_same_beside_other_runs_and_without_the_folder(mirrored, new_run):
+    expected = summary_json(summarize_run(mirrored.path, mirrored.lake))
+    for n in range(3):
+        other = new_run(f"other-{n}", mirrored.started_at_ms + n)
+        other.result(other.plan(model_id=f"m{n}"))
+        other.write()
+        mirror_run(other.path, other.lake)
+
+    with Session(mirrored.runs_dir) as session:
+        assert summary_json(summary_of(session, mirrored.run_id, mirrored.path)) == expected
+        # no snapshots were taken, so nothing is missing without the folder
+        assert summary_json(summary_of(session, mirrored.run_id, None)) == expected
 
 
 def test_files_are_whole_and_the_same_when_written_again(mirrored):

@@ -274,3 +274,20 @@ def test_counts_add_up_whatever_happened(run):
 def test_no_summary_reads_text():
     """The columns that the views stand on hold no answer; answers lie in a table of their own."""
     assert "raw_output" not in TABLES["results"].names
+
+
+def test_a_record_that_was_superseded_counts_nowhere(run):
+    trial = run.plan()
+    run.result(trial, failure_type="timeout", cost_usd=1.0, e2e_ms=9_000)
+    run.result(trial, cost_usd=0.25, e2e_ms=100)
+
+    group = run.group()
+
+    assert (group.n_total, group.n_success, group.failures) == (1, 1, {})
+    assert (group.cost_usd, group.latency_ms.p50, group.n_timeout) == (0.25, 100, 0)
+
+
+def test_a_moment_past_the_calendar_has_no_text(run):
+    run.result(run.plan(), started_at_ms=2**53 - 5, ended_at_ms=2**53)
+
+    assert run.summary().generated_at is None

@@ -1,6 +1,7 @@
-"""The views as a graph: which file may read which, and that the catalog is complete."""
+"""The views as a graph: which file may read which, how each is written, what it says of itself."""
 
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,6 +20,25 @@ MAY_READ = {
     "marts/": ("stg_", "trials", "int_"),
 }
 """Start of a view's path to the starts of what it may read; nobody reads a mart."""
+
+VIEW_FILES = Path(str(files("analyze") / "views"))
+TWINS = tuple(
+    f"{view}.portable" for view in VIEWS if (VIEW_FILES / f"{view}.portable.sql").is_file()
+)
+"""What views with quantiles say to other engines; no views of their own."""
+
+PORTABLE = tuple(view for view in VIEWS if f"{view}.portable" not in TWINS) + TWINS
+MARTS = tuple(view for view in VIEWS if view.startswith("marts/"))
+
+
+def code_of(view: str) -> str:
+    """Return a select in lower case, without its comments."""
+    return "\n".join(line.partition("--")[0] for line in sql_of(view).lower().splitlines())
+
+
+def order_of(view: str) -> str:
+    """Return what the last `order by` of a select names, without the tables' names."""
+    return re.sub(r"\b\w+\.", "", " ".join(code_of(view).rpartition("\norder by")[2].split()))
 
 
 def upstream_of(sql: str) -> set[str]:
@@ -45,18 +65,17 @@ def upstream_of(sql: str) -> set[str]:
 
 
 def test_catalog_lists_exactly_the_files_on_disk():
-    root = Path(str(files("analyze") / "views"))
-    on_disk = {str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.sql")}
+    on_disk = {str(path.relative_to(VIEW_FILES))[:-4] for path in VIEW_FILES.rglob("*.sql")}
 
-    assert set(VIEWS) == on_disk
-    assert len(VIEWS) == len(on_disk)
+    assert {*VIEWS, *TWINS} == on_disk
+    assert len({*VIEWS, *TWINS}) == len(on_disk)
 
 
 def test_names_are_unique():
     assert len({name_of(view) for view in VIEWS}) == len(VIEWS)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", [*VIEWS, *TWINS])
 def test_view_reads_only_what_its_layer_may(view):
     allowed = next(starts for path, starts in MAY_READ.items() if view.startswith(path))
     upstream = upstream_of(sql_of(view))
@@ -65,9 +84,10 @@ def test_view_reads_only_what_its_layer_may(view):
     assert {table for table in upstream if not table.startswith(allowed)} == set()
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", [*VIEWS, *TWINS])
 def test_view_reads_only_earlier_views(view):
-    earlier = {name_of(other) for other in VIEWS[: VIEWS.index(view)]}
+    before = VIEWS[: VIEWS.index(view.removesuffix(".portable"))]
+    earlier = {name_of(other) for other in before}
     upstream = {table for table in upstream_of(sql_of(view)) if not table.startswith("raw_")}
 
     assert upstream <= earlier
@@ -80,32 +100,72 @@ def test_staging_neither_joins_nor_groups(view):
     assert not {"join", "group", "distinct"} & set(words)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", [*VIEWS, *TWINS])
 def test_view_begins_with_its_grain(view):
     assert grain_of(sql_of(view)).startswith("One row per ")
+    assert ";" not in code_of(view)
 
 
-@pytest.mark.parametrize("view", [view for view in VIEWS if view.startswith("marts/")])
-def test_mart_is_portable_but_for_its_quantiles(view):
-    code = "\n".join(line.partition("--")[0] for line in sql_of(view).lower().splitlines())
+@pytest.mark.parametrize("view", PORTABLE)
+def test_view_is_written_for_other_engines_too(view):
+    code = code_of(view)
 
-    for word in ("filter (", "group by all", "qualify", "select *", "approx", ",\nfrom"):
+    for word in ("filter (", "group by all", "qualify", "approx", "quantile_cont", "::", "using"):
         assert word not in code
-    assert "order by" in code
+    assert not re.search(r",\s*(from|\))", code), "a comma at the end of a list"
+    assert not re.search(r"(?<!percentile_cont\()\b\d+\.\d+\b(?!e)", code), "a decimal: 8e-1"
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_portable_twin_differs_in_its_quantiles_only(twin):
+    own, other = (
+        {
+            line
+            for line in sql_of(view).splitlines()
+            if not line.startswith("--")
+            and not re.search(r"quantiles|percentile_cont|_p\d\d", line)
+        }
+        for view in (twin.removesuffix(".portable"), twin)
+    )
+
+    assert own == other
+
+
+@pytest.mark.parametrize("view", MARTS)
+def test_mart_names_its_columns_and_ends_in_its_contracts_order(view):
+    contract = CONTRACTS[name_of(view)]
+
+    assert "select *" not in code_of(view)
+    assert order_of(view) == " ".join(contract.order.split())
+    for part in contract.order.split(", "):
+        name, _, nulls = part.partition(" ")
+        nullable = arrow_schema(contract).field(name).nullable
+        assert not nullable or "nulls" in nulls, f"{name}: where do nulls stand?"
 
 
 @pytest.mark.parametrize("view", CONTRACTS)
 def test_columns_are_those_of_the_contract(view, empty_views):
-    declared = arrow_schema(CONTRACTS[view])
-    found = empty_views.sql(f"from {view} limit 0").to_arrow_table().schema
+    empty_views.register("declared", arrow_schema(CONTRACTS[view]).empty_table())
+    declared, found = (
+        empty_views.execute(f"select column_name, column_type from (describe {name})").fetchall()
+        for name in ("declared", view)
+    )
 
-    assert [(field.name, field.type) for field in found] == [
-        (field.name, field.type) for field in declared
-    ]
+    assert found == declared
+
+
+@pytest.mark.parametrize("view", CONTRACTS)
+def test_every_column_is_described_and_has_its_unit_in_words(view):
+    units = {"_ms": r"\bms\b", "_usd": r"\bUSD\b"}
+    for name, field in CONTRACTS[view].model_fields.items():
+        assert (field.description or "").endswith("."), name
+        for suffix, unit in units.items():
+            if re.search(rf"{suffix}(_p?\d*|_mean)?$", name):
+                assert re.search(unit, field.description), name
 
 
 def test_every_mart_has_a_contract():
-    marts = {name_of(view) for view in VIEWS if view.startswith("marts/")}
+    marts = {name_of(view) for view in MARTS}
 
     assert marts <= CONTRACTS.keys() <= {name_of(view) for view in VIEWS}
 
@@ -137,5 +197,6 @@ def test_error_names_the_view_and_the_reason():
     with duckdb.connect(":memory:") as connection, pytest.raises(ViewError) as caught:
         create_views(connection)
 
-    assert str(caught.value).startswith("view `stg_results`: ")
-    assert "raw_results" in str(caught.value)
+    first = name_of(VIEWS[0])
+    assert str(caught.value).startswith(f"view `{first}`: ")
+    assert first.replace("stg_", "raw_") in str(caught.value)

@@ -19,7 +19,8 @@ import uvloop
 
 from collect import child as child_module
 from collect.child import MirrorChild
-from schemas.lake import lake_of, live_files, read_lake_file
+from schemas.lake import parts_of
+from schemas.lake_files import lake_of, live_files
 from schemas.mirror import RunMirror, mirror_run
 from tests.disk import mounted_disk
 from tests.schemas.test_mirror import plan_line, result_line
@@ -97,7 +98,7 @@ def assert_parquet_equals_jsonl(run_dir):
     assert [row["case_id"] for row in rows] == [line["case_id"] for line in lines]
     assert [row["raw_output"] for row in texts] == [line["raw_output"] for line in lines]
     lake = lake_of(run_dir.parent)
-    covered = [read_lake_file(path).coverage for path in live_files(lake, "results")]
+    covered = [part.coverage for _, part in parts_of(lake, "results", run_dir.name)]
     covered.sort(key=lambda coverage: coverage.start)
     assert all(one.end == two.start for one, two in pairwise(covered))
     assert list(lake.rglob(".tmp-*")) == []

@@ -1,6 +1,7 @@
 """The documentation says what the program does: commands, options, YAML, links, versions."""
 
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import requires
@@ -21,7 +22,18 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMANDS = {
     "collect": ("run", "plan", "demo", "init", "validate", "schema", "doctor"),
-    "analyze": ("summarize",),
+    "analyze": (
+        "runs",
+        "summarize",
+        "show",
+        "sql",
+        "views",
+        "tiers",
+        "route",
+        "label",
+        "open",
+        "sync",
+    ),
 }
 SAID = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^\n`|]*)?)")
 
@@ -144,3 +156,22 @@ def test_the_constraints_satisfy_what_the_project_asks_for():
         name = re.match(r"[A-Za-z0-9_-]+", requirement).group().lower()
         assert name in names, f"{name} has no pin in constraints.txt"
     assert not re.search(r"https?:|--(?:extra-)?index", text_of(ROOT / "constraints.txt"))
+
+
+def test_the_python_of_the_lakes_page_runs(tmp_path, monkeypatch, capsys):
+    """On a copy of the samples, as the page says."""
+    shutil.copytree(
+        ROOT / "data" / "samples" / "runs",
+        tmp_path / "data" / "samples" / "runs",
+        ignore=shutil.ignore_patterns("lake"),
+    )
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", text_of(ROOT / "docs" / "lake.md"), re.DOTALL)
+    names = {}
+
+    exec(block, names)
+
+    assert set(names["slow"]["run_id"]) == {"night_05_crowded"}
+    assert {"broke", "fixed"} >= set(names["flips"]["direction"])
+    assert 0 < names["passed"] <= 1
+    assert "What is the capital of France?" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from collect.child import MirrorChild
-from schemas.lake import lake_of, live_files
+from schemas.lake_files import lake_of, live_files
 from tests.schemas.test_mirror import event_line, plan_line, result_line
 
 N_RUNS = 4

@@ -11,7 +11,8 @@ import pytest
 
 from schemas import mirror as mirror_module
 from schemas.errors import SchemaError, UnknownVersion
-from schemas.lake import PREFIX, live_files, read_lake_file
+from schemas.lake import PREFIX, files_of, parts_of, read_lake_file
+from schemas.lake_files import live_files
 from schemas.mirror import MirrorBusy, RunMirror, mirror_run
 from tests.schemas.test_round_trip import LINE
 
@@ -30,7 +31,8 @@ def plan_line(number):
 
 def result_line(number, **fields):
     own = {"run_id": "r-1", "case_id": f"c{number}", "raw_output": f"answer {number}"}
-    return json.dumps(LINE | own | fields)
+    planned = {name: SHARED[name] for name in ("provider", "model", "thinking_level")}
+    return json.dumps(LINE | planned | own | fields)
 
 
 def event_line(name):
@@ -89,7 +91,7 @@ def test_what_is_new_goes_into_a_new_file_with_the_right_line_numbers(run_dir, l
     assert [(row["case_id"], row["record_no"]) for row in rows(lake)] == [
         ("c0", 1), ("c1", 2), ("c0", 3),
     ]  # fmt: skip
-    coverages = [read_lake_file(path).coverage for path in live_files(lake, "results")]
+    coverages = [part.coverage for _, part in parts_of(lake, "results", "r-1")]
     ends = sorted((one.start, one.end) for one in coverages)
     assert ends[0][1] == ends[1][0], "byte ranges follow each other without a gap"
     assert ends[1][1] == (run_dir / "results.jsonl").stat().st_size
@@ -214,12 +216,12 @@ def test_a_full_disk_at_any_moment_leaves_nothing_and_nothing_is_doubled_later(
     follower = RunMirror(run_dir, lake)
     follower.step()
     with monkeypatch.context() as patch:
-        patch.setattr("schemas.lake._fsync", full_disk)
+        patch.setattr("schemas.lake.sync_path", full_disk)
         with pytest.raises(OSError, match="No space left"):
             follower.seal()
 
     left = {path.parent.parent.name for path in lake.rglob("*.parquet")}
-    assert left == {"plans"}
+    assert left == {"plans", "runs"}
     assert list(lake.rglob(".tmp-*")) == []
     write(run_dir, result_line(1))
     follower.step()
@@ -383,5 +385,5 @@ def test_runs_whose_names_begin_alike_do_not_mix(run_dir, lake):
     other = path.with_name(path.name.replace("r-1-", "r-1-x-"))
     other.write_bytes(path.read_bytes())
 
-    assert live_files(lake, "results", "r-1") == [path]
-    assert live_files(lake, "results", "r") == []
+    assert files_of(lake, "results", "r-1") == [path]
+    assert files_of(lake, "results", "r") == []

@@ -1,10 +1,11 @@
--- One row per run, provider, model, thinking level, model_id and case.
+-- One row per run, provider, model, thinking level, model_id and case that was planned.
 -- n_scored and n_passed are m and k of the interval of a rate. A reused answer has a verdict but
 -- is no new draw, so the independent counts leave it out.
 -- Answers are compared among successes: two time-outs with empty text are not identical answers.
+-- Plans and results are counted apart and then joined: no trial is joined with its plan.
 with
 
-case_counts as (
+planned as (
     select
         run_id,
         provider,
@@ -13,35 +14,50 @@ case_counts as (
         model_id,
         case_id,
         count(*) as n_planned,
-        cast(sum(case when is_scorable then 1 else 0 end) as bigint) as n_scorable,
-        count(passed) as n_scored,
-        cast(sum(case when passed then 1 else 0 end) as bigint) as n_passed,
-        cast(sum(case when is_measured and passed is not null then 1 else 0 end) as bigint)
-            as n_independent,
-        cast(sum(case when is_measured and passed then 1 else 0 end) as bigint)
-            as n_independent_passed,
-        sum(case when is_measured and is_success then 1 else 0 end) as n_answers,
-        sum(case when is_measured and not is_success and passed is not null then 1 else 0 end)
-            as n_failed_answers,
-        min(case when is_measured and is_success then output_hash end) as first_hash,
-        max(case when is_measured and is_success then output_hash end) as last_hash,
-    from int_planned_trials
+        count(case when is_scorable then 1 end) as n_scorable
+    from stg_plans
     group by run_id, provider, model, thinking_level, model_id, case_id
+),
+
+answered as (
+    select
+        run_id,
+        model_id,
+        case_id,
+        count(passed) as n_scored,
+        count(case when passed then 1 end) as n_passed,
+        count(case when is_measured then passed end) as n_independent,
+        count(case when is_measured and passed then 1 end) as n_independent_passed,
+        count(case when is_measured and is_success then 1 end) as n_answers,
+        count(case when is_measured and not is_success then passed end) as n_failed_answers,
+        min(case when is_measured and is_success then output_hash end) as first_hash,
+        max(case when is_measured and is_success then output_hash end) as last_hash
+    from trials
+    group by run_id, model_id, case_id
 )
 
 select
-    run_id,
-    provider,
-    model,
-    thinking_level,
-    model_id,
-    case_id,
-    n_planned,
-    n_scorable,
-    n_scored,
-    n_passed,
-    n_independent,
-    n_independent_passed,
-    n_answers >= 2 as is_repeated,
-    n_answers >= 2 and n_failed_answers = 0 and first_hash = last_hash as is_identical,
-from case_counts
+    planned.run_id,
+    planned.provider,
+    planned.model,
+    planned.thinking_level,
+    planned.model_id,
+    planned.case_id,
+    planned.n_planned,
+    planned.n_scorable,
+    coalesce(answered.n_scored, 0) as n_scored,
+    coalesce(answered.n_passed, 0) as n_passed,
+    coalesce(answered.n_independent, 0) as n_independent,
+    coalesce(answered.n_independent_passed, 0) as n_independent_passed,
+    coalesce(answered.n_answers >= 2, false) as is_repeated,
+    coalesce(
+        answered.n_answers >= 2
+        and answered.n_failed_answers = 0
+        and answered.first_hash = answered.last_hash,
+        false
+    ) as is_identical
+from planned
+left join answered
+    on planned.run_id = answered.run_id
+    and planned.model_id = answered.model_id
+    and planned.case_id = answered.case_id

@@ -8,7 +8,7 @@ select
     model_id,
     case_id,
     count(*) as n_tool_trials,
-    cast(sum(case when tool_use_success then 1 else 0 end) as bigint) as n_tool_success,
-from int_planned_trials
+    count(case when tool_use_success then 1 end) as n_tool_success
+from trials
 where has_expected_tools and is_ok
 group by run_id, provider, model, thinking_level, model_id, case_id

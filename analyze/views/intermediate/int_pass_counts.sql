@@ -12,7 +12,7 @@ select
     n_passed,
     n_independent,
     n_independent_passed,
-    count(*) as n_cases,
+    count(*) as n_cases
 from int_case_passes
 group by
     run_id,

@@ -8,6 +8,6 @@ select
     model_id,
     n_tool_trials,
     n_tool_success,
-    count(*) as n_cases,
+    count(*) as n_cases
 from int_case_tool_use
 group by run_id, provider, model, thinking_level, model_id, n_tool_trials, n_tool_success

@@ -2,21 +2,9 @@
 -- Rates are null, not zero, where nothing could be counted. Latency is that of successes; latency,
 -- tokens, cost and wall clock are of trials made in this run, verdicts of reused ones too.
 -- Sums are of integers and divided once, so a row does not depend on the order of its trials.
+-- Trials are counted by themselves and then joined with the counts of the plan, a row a group.
+-- Its twin model_summary.portable.sql says the same for engines without quantiles of a list.
 with
-
-case_counts as (
-    select
-        run_id,
-        provider,
-        model,
-        thinking_level,
-        model_id,
-        max(n_planned) as repetitions,
-        cast(sum(case when is_repeated then 1 else 0 end) as bigint) as n_repeated_cases,
-        cast(sum(case when is_identical then 1 else 0 end) as bigint) as n_identical_cases
-    from int_case_passes
-    group by run_id, provider, model, thinking_level, model_id
-),
 
 measured as (
     select
@@ -25,12 +13,10 @@ measured as (
         model,
         thinking_level,
         model_id,
-        has_result,
         availability_status,
         failure_type,
         is_ok,
         is_success,
-        is_scorable,
         passed,
         case when is_success then objective_pass end as objective_pass,
         case when has_expected_tools and is_ok then tool_use_success end as tool_use_success,
@@ -43,33 +29,29 @@ measured as (
         case when is_measured then reasoning_tokens end as reasoning_tokens,
         case when is_measured then cached_input_tokens end as cached_input_tokens,
         case when is_measured then cost_nano_usd end as cost_nano_usd
-    from int_planned_trials
+    from trials
 ),
 
-trial_counts as (
+counted as (
     select
         run_id,
         provider,
         model,
         thinking_level,
         model_id,
-        count(*) as n_planned,
-        cast(sum(case when has_result then 1 else 0 end) as bigint) as n_total,
-        cast(sum(case when is_ok then 1 else 0 end) as bigint) as n_ok,
-        cast(sum(case when is_success then 1 else 0 end) as bigint) as n_success,
-        cast(sum(case when availability_status = 'skipped_unavailable' then 1 else 0 end) as bigint)
+        count(*) as n_total,
+        count(case when is_ok then 1 end) as n_ok,
+        count(case when is_success then 1 end) as n_success,
+        count(case when availability_status = 'skipped_unavailable' then 1 end)
             as n_skipped_unavailable,
-        cast(sum(case when availability_status = 'auth_error' then 1 else 0 end) as bigint)
-            as n_auth_error,
-        cast(sum(case when availability_status = 'rate_limited' then 1 else 0 end) as bigint)
-            as n_rate_limited,
-        cast(sum(case when availability_status = 'error' then 1 else 0 end) as bigint) as n_error,
-        cast(sum(case when failure_type = 'timeout' then 1 else 0 end) as bigint) as n_timeout,
-        cast(sum(case when is_scorable then 1 else 0 end) as bigint) as n_scorable,
+        count(case when availability_status = 'auth_error' then 1 end) as n_auth_error,
+        count(case when availability_status = 'rate_limited' then 1 end) as n_rate_limited,
+        count(case when availability_status = 'error' then 1 end) as n_error,
+        count(case when failure_type = 'timeout' then 1 end) as n_timeout,
         count(passed) as n_scored,
-        cast(sum(case when passed then 1 else 0 end) as bigint) as n_passed,
+        count(case when passed then 1 end) as n_passed,
         count(objective_pass) as n_objective_scored,
-        cast(sum(case when objective_pass then 1 else 0 end) as bigint) as n_objective_passed,
+        count(case when objective_pass then 1 end) as n_objective_passed,
         max(ended_at_ms) - min(started_at_ms) as wall_clock_ms,
         count(e2e_ms) as n_latency,
         quantile_cont(cast(e2e_ms as double), [0.5, 0.95, 0.99]) as e2e_ms_quantiles,
@@ -87,17 +69,65 @@ trial_counts as (
         cast(sum(case when e2e_ms > 0 then output_tokens end) as bigint) as timed_output_tokens,
         cast(sum(case when output_tokens is not null then e2e_ms end) as bigint) as timed_e2e_ms,
         count(tool_use_success) as n_tool_trials,
-        cast(sum(case when tool_use_success then 1 else 0 end) as bigint) as n_tool_success
+        count(case when tool_use_success then 1 end) as n_tool_success
     from measured
     group by run_id, provider, model, thinking_level, model_id
+),
+
+joined as (
+    select
+        plans.run_id,
+        plans.provider,
+        plans.model,
+        plans.thinking_level,
+        plans.model_id,
+        plans.n_planned,
+        plans.n_scorable,
+        coalesce(counted.n_total, 0) as n_total,
+        coalesce(counted.n_ok, 0) as n_ok,
+        coalesce(counted.n_success, 0) as n_success,
+        coalesce(counted.n_skipped_unavailable, 0) as n_skipped_unavailable,
+        coalesce(counted.n_auth_error, 0) as n_auth_error,
+        coalesce(counted.n_rate_limited, 0) as n_rate_limited,
+        coalesce(counted.n_error, 0) as n_error,
+        coalesce(counted.n_timeout, 0) as n_timeout,
+        coalesce(counted.n_scored, 0) as n_scored,
+        coalesce(counted.n_passed, 0) as n_passed,
+        coalesce(counted.n_objective_scored, 0) as n_objective_scored,
+        coalesce(counted.n_objective_passed, 0) as n_objective_passed,
+        counted.wall_clock_ms,
+        coalesce(counted.n_latency, 0) as n_latency,
+        counted.e2e_ms_quantiles,
+        counted.e2e_ms_total,
+        coalesce(counted.n_ttft, 0) as n_ttft,
+        counted.ttft_ms_quantiles,
+        counted.ttft_ms_total,
+        counted.input_tokens,
+        counted.output_tokens,
+        counted.reasoning_tokens,
+        counted.cached_input_tokens,
+        coalesce(counted.n_tokens_known, 0) as n_tokens_known,
+        counted.cost_nano_usd,
+        coalesce(counted.n_cost_known, 0) as n_cost_known,
+        counted.timed_output_tokens,
+        counted.timed_e2e_ms,
+        coalesce(counted.n_tool_trials, 0) as n_tool_trials,
+        coalesce(counted.n_tool_success, 0) as n_tool_success
+    from int_plan_counts as plans
+    left join counted
+        on plans.run_id = counted.run_id
+        and plans.provider = counted.provider
+        and plans.model = counted.model
+        and plans.thinking_level is not distinct from counted.thinking_level
+        and plans.model_id = counted.model_id
 )
 
 select
-    trial_counts.run_id,
-    trial_counts.provider,
-    trial_counts.model,
-    trial_counts.thinking_level,
-    trial_counts.model_id,
+    run_id,
+    provider,
+    model,
+    thinking_level,
+    model_id,
     n_planned,
     n_total,
     n_ok,
@@ -139,20 +169,6 @@ select
     1e3 * cast(timed_output_tokens as double) / nullif(timed_e2e_ms, 0) as output_tokens_per_s,
     n_tool_trials,
     n_tool_success,
-    cast(n_tool_success as double) / nullif(n_tool_trials, 0) as tool_use_rate,
-    repetitions,
-    n_repeated_cases,
-    n_identical_cases
-from trial_counts
-inner join case_counts
-    on trial_counts.run_id is not distinct from case_counts.run_id
-    and trial_counts.provider is not distinct from case_counts.provider
-    and trial_counts.model is not distinct from case_counts.model
-    and trial_counts.thinking_level is not distinct from case_counts.thinking_level
-    and trial_counts.model_id is not distinct from case_counts.model_id
-order by
-    trial_counts.run_id,
-    trial_counts.provider,
-    trial_counts.model,
-    trial_counts.thinking_level nulls first,
-    trial_counts.model_id
+    cast(n_tool_success as double) / nullif(n_tool_trials, 0) as tool_use_rate
+from joined
+order by run_id, provider, model, thinking_level nulls first, model_id

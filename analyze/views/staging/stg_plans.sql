@@ -1,5 +1,7 @@
 -- One row per planned trial, as it stood before the first request.
+-- case_hash, run_fingerprint and its parts are null for a folder in the older shape.
 select
+    ---------- ids
     run_id,
     suite_id,
     provider,
@@ -8,8 +10,19 @@ select
     model_id,
     case_id,
     repetition,
+    trial_no,
+
+    ---------- what is asked
+    prompt_id,
+    prompt_name,
     case_hash,
+    run_fingerprint,
+    fingerprint_version,
+    fingerprint_parts,
+    runner_type,
     validator_type,
     is_scorable,
-    len(expected_tools) > 0 as has_expected_tools,
+    expected_tools,
+    cardinality(expected_tools) > 0 as has_expected_tools,
+    tags
 from raw_plans

@@ -1,0 +1,1 @@
+"""The commands of `analyze`, one a file; each imports what it needs when it runs."""

@@ -1,0 +1,36 @@
+"""`analyze open`: the lake as a database file for other clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analyze.options import RUNS, NoSyncOption, RunsOption
+
+
+def open_database(
+    db: Annotated[
+        Path, typer.Option("--db", metavar="FILE", help="The file to write, such as bench.duckdb.")
+    ],
+    runs: RunsOption = RUNS,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace FILE even if it is something else.")
+    ] = False,
+    no_sync: NoSyncOption = False,
+) -> None:
+    """Write a DuckDB file with every view over the lake, for notebooks and other clients.
+
+    It holds no data and sees no later runs: write it again to refresh it.
+    """
+    from analyze.database_file import write_database
+    from analyze.session import look_for_news
+
+    look_for_news(runs, sync=not no_sync)
+    n_files = write_database(runs, db, force=force)
+    typer.echo(f"{db}: every view, over {n_files:,} files of {runs / 'lake'}")
+    typer.echo("It is a private cache: the rows stay in the lake, and it may be deleted any time.")
+    typer.echo(f"Refresh it after new runs:  analyze open --db {db} --runs {runs}")
+    typer.echo(f"Open it:                    duckdb -readonly {db}")
+    typer.echo(f'                            duckdb.connect("{db}", read_only=True)   # Python')

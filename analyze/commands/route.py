@@ -1,0 +1,56 @@
+"""`analyze route`: which model for which need, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from analyze.options import RUNS, JsonOption, NoSyncOption, RunsOption
+
+
+def route(
+    need: Annotated[
+        Literal["tool_use"] | None,
+        typer.Option(help="Tool access: only for a confident Tier 1."),
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="Of 1,000 trials, on average.")
+    ] = None,
+    max_latency: Annotated[
+        float | None, typer.Option(min=0, metavar="MS", help="95th percentile of the answer time.")
+    ] = None,
+    min_quality: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="RATE", help="Lower end of the passed rate, 0 to 1."),
+    ] = None,
+    suite: Annotated[str | None, typer.Option(help="Judge by this suite alone.")] = None,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Say which model to use, from all runs there are, with reasons for and against each.
+
+    Models that fit stand first, by the lower end of their passed rate, then cost, then latency.
+    Exit code 1: nothing fits.
+    """
+    from analyze.route.judge import Needs
+    from analyze.route.judge import route as choose
+    from analyze.route.options import Scope, bounds_of, read_options
+    from analyze.route.text import route_json, route_lines
+    from analyze.session import open_session
+    from analyze.which import require_suite
+    from schemas.errors import EXIT_BAD_NEWS
+
+    needs = Needs(need == "tool_use", min_quality, max_cost, max_latency)
+    with open_session(runs, sync=not no_sync) as session:
+        if suite is not None:
+            require_suite(session, suite)
+        options, bounds = read_options(session, Scope(suite_id=suite)), bounds_of(session)
+    found = choose(options, needs, bounds)
+    if json:
+        typer.echo(route_json(found, needs, suite))
+    else:
+        typer.echo("\n".join(route_lines(found, needs, suite)))
+    if found.chosen is None:
+        raise typer.Exit(EXIT_BAD_NEWS)

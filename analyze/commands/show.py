@@ -1,0 +1,38 @@
+"""`analyze show`: a run, a case of it, or trials word for word."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from analyze.options import RUNS, JsonOption, NoSyncOption, RunArgument, RunsOption
+
+
+def show(
+    run: RunArgument,
+    case: Annotated[
+        str | None, typer.Argument(metavar="[CASE]", help="A case of it: every trial in a list.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODEL]", help="A model_id or model string: what was said."),
+    ] = None,
+    repetition: Annotated[
+        int | None, typer.Argument(metavar="[REP]", min=1, help="One repetition; else all.")
+    ] = None,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Show a run: its models and what did not go well; a case of it; or a transcript as text."""
+    from json import dumps
+
+    from analyze.report.plain import screen_width
+    from analyze.session import open_session
+    from analyze.show.answer import show as page_of
+    from analyze.which import runs_dir_of
+
+    with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
+        page = page_of(session, run, case, model, repetition, width=screen_width())
+    typer.echo(dumps(page.data, indent=2) if json else "\n".join(page.lines))

@@ -1,0 +1,74 @@
+"""`analyze sql`: a question to the lake in SQL."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from analyze.options import RUNS, NoSyncOption, RunsOption
+from schemas.errors import EXIT_USAGE
+
+
+def sql(
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[QUERY]",
+            help="One SELECT; `-` reads it from standard input. Without it: a prompt.",
+        ),
+    ] = None,
+    runs: RunsOption = RUNS,
+    form: Annotated[
+        Literal["table", "json", "csv", "parquet", "md"] | None,
+        typer.Option(
+            "--format",
+            help="Default: by the name of --output, else table. In csv a text that a spreadsheet "
+            "would run as a formula gets a ' in front; json and parquet are exact.",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write there instead.")
+    ] = None,
+    max_rows: Annotated[
+        int, typer.Option("--max-rows", metavar="N", min=0, help="Of a table; 0 shows all.")
+    ] = 100,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", metavar="SECONDS", min=0.001, help="Stop the query after it."),
+    ] = 60.0,
+    no_sync: NoSyncOption = False,
+) -> None:
+    """Ask every run ever made a question in SQL; reads the lake and nothing else.
+
+    `analyze views` lists what can be asked, as in
+    analyze sql "select model_id, passed_rate from model_summary".
+    """
+    from analyze.session import look_for_news
+    from analyze.sql.output import BY_SUFFIX, Wish, print_answer, write_answer
+
+    if json and form not in {None, "json"}:
+        _wrong(f"--json and --format {form} exclude each other")
+    by_name = BY_SUFFIX.get(output.suffix.lower(), "table") if output else "table"
+    wish = Wish("json" if json else form or by_name, max_rows, timeout)
+    if wish.form == "parquet" and output is None and sys.stdout.isatty():
+        _wrong("--format parquet is no text; name a file with --output")
+    look_for_news(runs, sync=not no_sync)
+    if query is None:
+        from analyze.sql.prompt import run_prompt
+
+        raise typer.Exit(run_prompt(runs, wish))
+    text = sys.stdin.read() if query == "-" else query
+    if output is None:
+        print_answer(runs, text, wish)
+    else:
+        n_bytes = write_answer(runs, text, wish, output)
+        typer.echo(f"{output}: {n_bytes:,} bytes of {wish.form}", err=True)
+
+
+def _wrong(what: str) -> None:
+    typer.echo(f"error: {what}", err=True)
+    raise typer.Exit(EXIT_USAGE)

@@ -1,0 +1,34 @@
+"""`analyze sync`: brings what runs have written into the lake, and keeps the lake in order."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from analyze.options import RUNS, JsonOption, RunsOption
+
+
+def sync(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help="Bring in these, pruned ones too. Default: all."),
+    ] = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove the rows of the RUNs named instead.")
+    ] = False,
+    runs: RunsOption = RUNS,
+    json: JsonOption = False,
+) -> None:
+    """Bring what is new in the folders of runs into the lake, and compact its small files.
+
+    Every other command does so first. --prune never touches a folder; a
+    run that was pruned stays out until `analyze sync RUN` names it.
+    """
+    from analyze.report.sync_text import prune_text, sync_text
+    from analyze.sync.told import prune_runs, sync_runs
+
+    if prune:
+        typer.echo(prune_text(prune_runs(runs, run or []), as_json=json), nl=False)
+    else:
+        typer.echo(sync_text(sync_runs(runs, run), as_json=json), nl=False)

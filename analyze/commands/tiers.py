@@ -1,0 +1,39 @@
+"""`analyze tiers`: how far each model can be trusted with tools."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from analyze.options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
+
+
+def tiers(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help=f"{RUN_HELP} Or `all`, the default."),
+    ] = None,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Show the routing tier of every model: how often it used a tool it was to use.
+
+    The tier follows from the rate; it is confident when the whole interval lies inside it.
+    """
+    from analyze.report.plain import screen_width
+    from analyze.report.tier_table import tier_lines, tiers_json
+    from analyze.route.options import Scope, bounds_of, read_tool_use
+    from analyze.session import open_session
+    from analyze.which import resolve_run
+
+    with open_session(runs, sync=not no_sync) as session:
+        names = [] if run in (None, ["all"]) else run or []
+        scope = Scope(tuple(resolve_run(session, name) for name in names))
+        rows, bounds = read_tool_use(session, scope), bounds_of(session)
+    if json:
+        typer.echo(tiers_json(rows, bounds))
+        return
+    for line in tier_lines(rows, bounds, screen_width()):
+        typer.echo(line)

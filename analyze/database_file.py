@@ -1,0 +1,102 @@
+"""A DuckDB file with every view over the lake's files, so that any client can look around."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import duckdb
+
+from analyze.catalog import create_views
+from analyze.meanings import meaning_of
+from analyze.moved_files import FilesMoved, have_moved, until_settled
+from analyze.raw_tables import declare, engine_errors, fill, literal
+from analyze.view_pages import RAW_GRAINS
+from schemas.errors import AnalyzeError, NotOurFile, ViewError, shown
+from schemas.lake_columns import lake_columns
+from schemas.lake_files import lake_of
+
+MARK = "benchlake: views over the lake of a folder of runs"
+"""Comment on the view `about` of a file that we wrote."""
+
+
+def write_database(runs_dir: Path, path: Path, *, force: bool = False) -> int:
+    """Write a DuckDB file with the raw tables and views, each described; return the files read.
+
+    Args:
+        runs_dir: the folder that holds the runs; the file names its files absolutely.
+        path: the file; one of ours is replaced.
+        force: replace whatever is there.
+
+    Raises:
+        NotOurFile: something else is there.
+        AnalyzeError: the file cannot be written.
+        ViewError: the lake cannot be read.
+    """
+    lake = lake_of(runs_dir.resolve())
+    if path.exists() and not force:
+        _refuse_others(path)
+    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}.duckdb")
+
+    def once() -> int:
+        temporary.unlink(missing_ok=True)
+        files: list[Path] = []
+        try:
+            with duckdb.connect(temporary) as connection:
+                declare(connection)
+                create_views(connection)
+                files += fill(connection, lake)
+                _describe_raw(connection)
+                _sign(connection, lake)
+        except (ViewError, duckdb.IOException) as exc:
+            if have_moved(exc.__cause__, files):
+                raise FilesMoved from exc
+            raise
+        return len(files)
+
+    try:
+        n_files = until_settled(lake, once)
+        temporary.replace(path)
+    except (OSError, duckdb.IOException) as exc:
+        message = f"{shown(path)}: cannot be written ({exc})"
+        raise AnalyzeError(message) from exc
+    finally:
+        temporary.unlink(missing_ok=True)
+    return n_files
+
+
+def _sign(connection: duckdb.DuckDBPyConnection, lake: Path) -> None:
+    """Say in the file itself what it is, and of which lake."""
+    with engine_errors("about"):
+        connection.execute(
+            f"create view about as select {literal(MARK)} as what, {literal(lake)} as lake"
+        ).fetchall()
+        connection.execute(f"comment on view about is {literal(MARK)}").fetchall()
+
+
+def _describe_raw(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write what the raw tables and their columns mean."""
+    for table, columns in lake_columns().items():
+        grain = literal(RAW_GRAINS[table])
+        connection.execute(f"comment on view raw_{table} is {grain}").fetchall()
+        for column in columns:
+            if meaning := meaning_of(column):
+                connection.execute(
+                    f'comment on column raw_{table}."{column.name}" is {literal(meaning)}'
+                ).fetchall()
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse to replace what is not a file of ours."""
+    if path.is_dir():
+        raise NotOurFile(path, "a folder")
+    try:
+        with duckdb.connect(path, read_only=True) as connection:
+            rows = connection.execute(
+                "select comment from duckdb_views() "
+                "where view_name = 'about' and database_name = current_database()"
+            ).fetchall()
+    except duckdb.Error as exc:
+        raise NotOurFile(path, "no database that can be read") from exc
+    if rows != [(MARK,)]:
+        raise NotOurFile(path, "a database of something else")

@@ -1,0 +1,73 @@
+"""How many more cases make a rate sure: of its tier, or of being above a floor.
+
+Wilson's interval is the inversion of the score test: a bound b lies outside the interval of a
+rate p exactly when n (p - b)^2 >= z^2 b (1 - b), with n the effective number of trials (Wilson
+1927; Brown, Cai, DasGupta 2001, section 3). Further cases are taken to be like those there are,
+so that each brings as much as one of them did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from analyze.metrics.intervals import MIN_CASES, Z95
+from analyze.metrics.tiers import DEFAULT, tier_of
+from schemas.summary import Interval
+from schemas.thresholds import Thresholds
+
+MOST_CASES = 100_000
+"""A rate this near to its bound is on it, for all that anybody will ever measure."""
+
+
+def more_cases_for_tier(
+    rate: float | None, n_cases: int, interval: Interval | None, bounds: Thresholds = DEFAULT
+) -> int | None:
+    """Return how many more cases put the whole interval inside the tier of the rate.
+
+    Args:
+        rate: tool-use rate; None where nothing was tried, which is taken as all to be passed.
+        n_cases: cases behind it.
+        interval: of the rate; None below two cases.
+        bounds: rates at which the tiers begin.
+
+    Returns:
+        0 when it is confident already; None when the rate lies on a bound, where no number of
+        cases is enough.
+    """
+    expected = 1.0 if rate is None else rate
+    tier = tier_of(expected, bounds)
+    edges = {1: (bounds.tier_1_from,), 2: (bounds.tier_2_from, bounds.tier_1_from)}
+    beyond = edges.get(tier or 3, (bounds.tier_2_from,))
+    if interval and tier_of(interval.low, bounds) == tier_of(interval.high, bounds) == tier:
+        return 0
+    return _more(expected, n_cases, interval, beyond)
+
+
+def more_cases_above(
+    floor: float, rate: float, n_cases: int, interval: Interval | None
+) -> int | None:
+    """Return how many more cases lift the lower end of the interval to `floor`.
+
+    Returns:
+        0 when it is there already; None when the rate is not above the floor.
+    """
+    if interval is not None and interval.low >= floor:
+        return 0
+    return _more(rate, n_cases, interval, (floor,)) if rate > floor else None
+
+
+def _more(
+    rate: float, n_cases: int, interval: Interval | None, beyond: Iterable[float]
+) -> int | None:
+    """Return the further cases until every bound lies outside the interval."""
+    per_case = 1.0 if interval is None or n_cases == 0 else interval.n_eff / n_cases
+    wanted = float(MIN_CASES)
+    for bound in beyond:
+        if not 0 < bound < 1:
+            continue  # no interval passes 0 or 1
+        if rate == bound:
+            return None
+        wanted = max(wanted, Z95**2 * bound * (1 - bound) / (rate - bound) ** 2 / per_case)
+    total = math.ceil(wanted)
+    return None if total > MOST_CASES else max(total - n_cases, 1)

@@ -1,0 +1,152 @@
+"""Plain text for terminals and pipes: tables that fit, and text from outside that is only text.
+
+Names, answers and messages of servers are hostile (decision H5): whatever a terminal would obey
+is shown as the escape that Python writes for it. No colours, so that a pipe gets the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+GAP = "  "
+CUT = "…"
+
+UNLIMITED = 10_000
+"""Columns of a pipe: nothing is cut, so that every line can be searched."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its title, its side, and the fewest cells it can be cut to."""
+
+    title: str
+    side: Literal["left", "right"] = "left"
+    least: int | None = None
+    """None: never cut."""
+
+
+def screen_width() -> int:
+    """Return the columns that there are: of the terminal, of COLUMNS, or no limit on a pipe."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size().columns
+    return UNLIMITED
+
+
+def line_of(text: str) -> str:
+    """Return text on one line, without anything a terminal obeys."""
+    return safe(" ".join(text.split()))
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text, each without anything a terminal obeys."""
+    return [safe(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def safe(text: str) -> str:
+    r"""Return text with every control and direction character as its escape, such as `\x1b`."""
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable() or unicodedata.category(char) == "Zs":
+        return char
+    return char.encode("unicode_escape").decode("ascii")
+
+
+@lru_cache(maxsize=4096)
+def cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes: wide characters take two."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(char: str) -> int:
+    if unicodedata.category(char) in {"Mn", "Me"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
+
+
+def fit(text: str, width: int) -> str:
+    """Return a text cut to a number of columns, with a mark where it was cut."""
+    if cells(text) <= width:
+        return text
+    kept, used = [], 1
+    for char in text:
+        used += _cells_of(char)
+        if used > width:
+            break
+        kept.append(char)
+    return "".join(kept) + CUT
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return a table as lines, title first; what can be cut is cut until it fits.
+
+    Args:
+        columns: what stands above each cell.
+        rows: cells that are safe already, as many as columns.
+        width: columns of the terminal; cells that are never cut may pass it.
+    """
+    widths = widths_of(columns, rows)
+    titles = [column.title for column in columns]
+    _shrink(columns, widths, needed(widths) - width)
+    return [_line(columns, row, widths) for row in (titles, *rows)]
+
+
+def widths_of(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns of a terminal that each column of a table wants."""
+    return [
+        max([cells(column.title), *(cells(row[n]) for row in rows)])
+        for n, column in enumerate(columns)
+    ]
+
+
+def needed(widths: Sequence[int]) -> int:
+    """Return the columns of a terminal that a table of these widths takes."""
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def least_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
+    """Return the columns of a terminal that a table takes when all is cut that can be."""
+    return needed(
+        [
+            width if column.least is None else min(width, column.least)
+            for column, width in zip(columns, widths_of(columns, rows), strict=True)
+        ]
+    )
+
+
+def _shrink(columns: Sequence[Column], widths: list[int], excess: int) -> None:
+    """Take columns away one by one, always from the widest that can still give."""
+    for _ in range(excess):
+        spare = [
+            n
+            for n, column in enumerate(columns)
+            if column.least is not None and widths[n] > column.least
+        ]
+        if not spare:
+            return
+        widths[max(spare, key=lambda n: widths[n])] -= 1
+
+
+def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> str:
+    parts = []
+    for column, cell, width in zip(columns, row, widths, strict=True):
+        text = fit(cell, width)
+        room = " " * (width - cells(text))
+        parts.append(room + text if column.side == "right" else text + room)
+    return GAP.join(parts).rstrip()
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield `name  value` lines with the values below each other; empty values are left out."""
+    kept = [(name, value) for name, value in pairs if value]
+    room = max((cells(name) for name, _ in kept), default=0)
+    for name, value in kept:
+        yield f"{name}{' ' * (room - cells(name))}  {value}"

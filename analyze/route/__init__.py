@@ -1,0 +1,1 @@
+"""Which model to use for what, and why."""

@@ -1,0 +1,127 @@
+"""A route as text and as JSON: what was asked, which model it is, why it and why not the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from types import MappingProxyType
+
+from analyze.report.numbers import percent, usd, whole
+from analyze.report.plain import line_of
+from analyze.route.judge import PER_TRIALS, Aspect, Judged, Needs, Option, Route, State
+
+MARKS: MappingProxyType[State, str] = MappingProxyType(
+    {"met": "+", "missed": "-", "unknown": "?", "not_asked": " "}
+)
+
+
+def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
+    """Yield the answer first, then every model with its reasons."""
+    yield f"asked: {_asked(needs)}{'' if suite is None else f', by suite {line_of(suite)}'}"
+    yield ""
+    if not route.judged:
+        yield "no model was asked anything yet: make a run with `collect run`"
+        return
+    if route.chosen is not None:
+        yield f"use: {name_of(route.chosen)}"
+    else:
+        yield "nothing fits; nearest to each need:"
+        for nearest in route.nearest:
+            yield f"  {_title(nearest.aspect)}: {name_of(nearest.option)}: {nearest.reason.text}"
+    for judged in route.judged:
+        yield ""
+        yield f"{_standing(judged)}: {name_of(judged.option)}"
+        for reason in judged.reasons:
+            yield f"  {MARKS[reason.state]} {reason.text}"
+    yield ""
+    yield "+ for  - against  ? insufficient data  (unmarked: not asked)"
+
+
+def route_json(route: Route, needs: Needs, suite: str | None) -> str:
+    """Return the route as JSON: rates between 0 and 1, costs in USD of 1,000 trials, ms."""
+    document = {
+        "needs": {
+            "tool_use": needs.tool_use,
+            "min_quality": needs.min_quality,
+            "max_cost_usd_per_1000_trials": needs.max_cost_usd,
+            "max_latency_ms": needs.max_latency_ms,
+            "suite": suite,
+        },
+        "chosen": None if route.chosen is None else _key(route.chosen),
+        "models": [_judged(judged) for judged in route.judged],
+        "nearest": {
+            nearest.aspect: _key(nearest.option) | {"why": nearest.reason.text}
+            for nearest in route.nearest
+        },
+    }
+    return json.dumps(document, indent=2)
+
+
+def name_of(option: Option) -> str:
+    """Return a model as it is asked for."""
+    level = "" if option.thinking_level is None else f", thinking {option.thinking_level}"
+    return line_of(f"{option.model} ({option.provider}{level})")
+
+
+def _standing(judged: Judged) -> str:
+    if judged.fits:
+        return "fits"
+    return "insufficient data" if judged.is_open else "does not fit"
+
+
+def _asked(needs: Needs) -> str:
+    parts = [
+        "tool access" * needs.tool_use,
+        "" if needs.min_quality is None else f"quality at least {percent(needs.min_quality)} %",
+        ""
+        if needs.max_cost_usd is None
+        else f"at most {usd(needs.max_cost_usd)} USD per {whole(PER_TRIALS)} trials",
+        "" if needs.max_latency_ms is None else f"p95 at most {whole(needs.max_latency_ms)} ms",
+    ]
+    return ", ".join(filter(None, parts)) or "nothing; ordered by quality"
+
+
+def _title(aspect: Aspect) -> str:
+    return {"tool_use": "tool access"}.get(aspect, aspect)
+
+
+def _key(option: Option) -> dict[str, object]:
+    return {
+        "provider": option.provider,
+        "model": option.model,
+        "thinking_level": option.thinking_level,
+    }
+
+
+def _judged(judged: Judged) -> dict[str, object]:
+    option = judged.option
+    cost = option.cost_usd
+    return _key(option) | {
+        "fits": judged.fits,
+        "tool_use": _rate(option, "tool_use"),
+        "quality": _rate(option, "quality"),
+        "cost_usd_per_1000_trials": None if cost is None else cost * PER_TRIALS,
+        "n_cost_known": option.n_cost_known,
+        "n_measured": option.n_measured,
+        "e2e_p95_ms": option.e2e_p95_ms,
+        "n_latency": option.n_latency,
+        "reasons": [
+            {
+                "need": reason.aspect,
+                "state": reason.state,
+                "why": reason.text,
+                "more_cases": reason.more_cases,
+            }
+            for reason in judged.reasons
+        ],
+    }
+
+
+def _rate(option: Option, which: str) -> dict[str, object]:
+    rate = option.tool_use if which == "tool_use" else option.quality
+    return {
+        "rate": rate.rate,
+        "n_trials": rate.n_trials,
+        "n_cases": rate.n_cases,
+        "ci95": rate.interval.model_dump() if rate.interval else None,
+    }

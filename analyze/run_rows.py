@@ -1,0 +1,142 @@
+"""Runs as people list them: what was asked, how much of it is there, how it went."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analyze.metrics.case_rate import CaseRate, case_rate
+from analyze.rows import RunsRow, RunSummaryRow
+from analyze.which import run_folder
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """One run in a list."""
+
+    asked: RunsRow
+    came: RunSummaryRow
+    models: Sequence[str]
+    """model_ids, sorted."""
+    passed: CaseRate
+    """A case is one draw, however many models were asked it."""
+    has_folder: bool
+    """Its folder is here, and not the lake's rows alone."""
+
+    @property
+    def run_id(self) -> str:
+        """Its name."""
+        return self.asked.run_id
+
+    @property
+    def n_missing(self) -> int:
+        """Planned trials without a result."""
+        return self.came.n_planned - self.came.n_total
+
+    @property
+    def n_failed(self) -> int:
+        """Results without a success."""
+        return self.came.n_total - self.came.n_success
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The runs of a list, and how many there are in all."""
+
+    runs: Sequence[ListedRun]
+    n_all: int
+
+
+def read_runs(
+    session: Session,
+    *,
+    suite: str | None = None,
+    model: str | None = None,
+    label: str | None = None,
+    limit: int = 0,
+) -> Listed:
+    """Return runs, newest first; those without a start come last.
+
+    Args:
+        session: the open lake.
+        suite: of this suite only.
+        model: that asked a model of this model_id or model string.
+        label: that have this label.
+        limit: at most so many; 0: all.
+    """
+    terms: list[str] = []
+    values: list[object] = []
+    if suite is not None:
+        terms.append("suite_id = ?")
+        values.append(suite)
+    if model is not None:
+        terms.append("run_id in (select run_id from int_group_models where ? in (model_id, model))")
+        values.append(model)
+    if label is not None:
+        terms.append("list_contains(labels, ?)")
+        values.append(label)
+    rows = session.read(RunsRow, " and ".join(terms), values)
+    rows.sort(key=lambda row: (row.started_at_ms or -1, row.run_id), reverse=True)
+    return Listed(_listed(session, rows[:limit] if limit else rows), len(rows))
+
+
+def read_run(session: Session, run_id: str) -> ListedRun:
+    """Return one run that is known to be there."""
+    (run,) = _listed(session, session.read(RunsRow, "run_id = ?", [run_id]))
+    return run
+
+
+def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
+    run_ids = [row.run_id for row in rows]
+    if not run_ids:
+        return []
+    among = f"run_id in ({', '.join('?' * len(run_ids))})"
+    came = {row.run_id: row for row in session.read(RunSummaryRow, among, run_ids)}
+    models = _grouped(
+        session.rows(
+            "select run_id, model_id from int_group_models "  # noqa: S608 - our own terms
+            f"where {among} order by run_id, model_id",
+            run_ids,
+        )
+    )
+    cases = _grouped(
+        session.rows(
+            "select run_id, cast(sum(n_passed) as bigint), cast(sum(n_scored) as bigint) "  # noqa: S608
+            f"from int_case_passes where {among} group by run_id, case_id order by run_id, case_id",
+            run_ids,
+        )
+    )
+    return [
+        ListedRun(
+            asked=row,
+            came=came.get(row.run_id) or _nothing(row),
+            models=[model_id for (model_id,) in models[row.run_id]],
+            passed=case_rate(*_columns(cases[row.run_id])),
+            has_folder=run_folder(session, row.run_id) is not None,
+        )
+        for row in rows
+    ]
+
+
+def _nothing(row: RunsRow) -> RunSummaryRow:
+    """Return the sums of a run without a single planned trial, as an empty old folder is."""
+    values: dict[str, Any] = dict.fromkeys(RunSummaryRow.model_fields)
+    values |= {name: 0 for name in values if name.startswith("n_")}
+    values |= {"run_id": row.run_id, "n_planned": row.n_planned}
+    return RunSummaryRow.model_construct(None, **values)
+
+
+def _columns(pairs: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return [first for first, _ in pairs], [second for _, second in pairs]
+
+
+def _grouped(rows: Iterable[tuple[Any, ...]]) -> defaultdict[str, list[tuple[Any, ...]]]:
+    groups: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for run_id, *rest in rows:
+        groups[run_id].append(tuple(rest))
+    return groups

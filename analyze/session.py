@@ -1,0 +1,174 @@
+"""The lake of one folder of runs, open for reading while collectors write and a sync compacts.
+
+Brings in what is new, creates the views that a question needs, and asks again when a file was
+moved away while it was read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+
+from analyze.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
+from analyze.moved_files import FilesMoved, have_moved, interruptible, until_settled
+from analyze.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill
+from schemas.errors import ViewError
+from schemas.lake_files import lake_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from analyze.rows import ViewRow
+
+Row = TypeVar("Row", bound="ViewRow")
+Answer = TypeVar("Answer")
+
+
+class Session:
+    """The lake of one folder of runs, open for reading; a context manager.
+
+    Attributes:
+        runs_dir: the folder that holds the runs.
+        lake: where their rows are.
+    """
+
+    def __init__(self, runs_dir: Path, *, threads: int | None = None) -> None:
+        self.runs_dir = runs_dir
+        self.lake = lake_of(runs_dir)
+        self._engine = connect(threads=threads)
+        declare(self._engine)
+        self._there: set[str] = set()
+        self._files: dict[str, list[Path]] = {}
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; nothing can be asked any more."""
+        self._engine.close()
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The connection, with every view on it; a question asked here is not asked again."""
+        self._need(EVERYTHING)
+        return self._engine
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query.
+
+        Raises:
+            ViewError: it failed; gives the engine's words.
+        """
+        return self._ask(
+            named_by(sql), lambda: self._engine.execute(sql, list(parameters)).fetchall()
+        )
+
+    def read(
+        self, contract: type[Row], where: str = "", parameters: Sequence[object] = ()
+    ) -> list[Row]:
+        """Return the rows of a view as declared records, in the contract's order.
+
+        Args:
+            contract: the record of the view.
+            where: a condition in SQL, with `?` for each parameter; by default every row.
+            parameters: values of the condition.
+
+        Raises:
+            ViewError: the view failed while it was read.
+        """
+        needed = named_by(f"{contract.view} {where}")
+        return self._ask(needed, lambda: read_view(self._engine, contract, where, parameters))
+
+    def arrow(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """Return the rows of a query as an Arrow table.
+
+        Raises:
+            ViewError: it failed; gives the engine's words.
+        """
+        return self._ask(
+            named_by(sql), lambda: self._engine.sql(sql, params=list(parameters)).to_arrow_table()
+        )
+
+    def _need(self, needed: Collection[str]) -> None:
+        """Create what a question needs and is not there yet."""
+        missing = set(needed) - self._there
+        if missing:
+            create_views(self._engine, described=False, only=missing & NAMES.keys())
+            tables = [table for table in RAW_TABLES if f"raw_{table}" in missing]
+            for table in tables:
+                self._files[table] = fill(self._engine, self.lake, [table])
+            self._there |= missing
+
+    def _ask(self, needed: Collection[str], question: Callable[[], Answer]) -> Answer:
+        """Return the answer to a question, asked again while files are moved under it."""
+
+        def once() -> Answer:
+            try:
+                self._need(needed)
+                with engine_errors("query"), interruptible():
+                    return question()
+            except ViewError as exc:
+                if have_moved(exc.__cause__, chain.from_iterable(self._files.values())):
+                    self._forget()
+                    raise FilesMoved from exc
+                raise
+
+        return until_settled(self.lake, once)
+
+    def _forget(self) -> None:
+        """Forget which files were live; the next question lists them again."""
+        self._there -= {f"raw_{table}" for table in RAW_TABLES}
+        self._files.clear()
+
+
+def open_session(
+    runs_dir: Path,
+    *,
+    sync: bool = True,
+    threads: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Session:
+    """Return the lake of a folder of runs, open for reading, with all that is new in it.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        sync: look for news first, and bring them in.
+        threads: of the engine; by default one a core.
+        tell: takes a line for the user; by default it goes to standard error.
+
+    Raises:
+        AnalyzeError: the lake cannot be read.
+    """
+    look_for_news(runs_dir, sync=sync, tell=tell)
+    return Session(runs_dir, threads=threads)
+
+
+def look_for_news(
+    runs_dir: Path, *, sync: bool = True, tell: Callable[[str], None] | None = None
+) -> None:
+    """Bring what runs have written since into the lake; says in one line what went wrong.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        sync: without it only a folder that is not there is told.
+        tell: takes a line for the user; by default it goes to standard error.
+    """
+    say = tell or _on_stderr
+    if not runs_dir.is_dir():
+        say(f"warning: there is no folder {runs_dir}, so every table is empty; --runs names it")
+    elif sync:
+        from analyze.sync.told import bring_news  # noqa: PLC0415 - not needed by `--no-sync`
+
+        bring_news(runs_dir, say)
+
+
+def _on_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,1 @@
+"""Transcripts and pages of `analyze show`: what the lake and the artifacts say of a run."""

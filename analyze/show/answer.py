@@ -1,0 +1,192 @@
+"""What `analyze show` shows: a run, a case of it, or trials of one model word for word.
+
+Reads what a page is made of and nothing else: one frame of an artifact file, the text of one trial.
+How it looks is decided in `report` and `transcript`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analyze.report.run_table import run_object
+from analyze.run_rows import read_run
+from analyze.show.case_page import case_lines
+from analyze.show.run_page import RunPage, run_page_lines
+from analyze.show.stored_case import validator_of
+from analyze.show.trace_file import read_trace
+from analyze.show.transcript import TrialPage, transcript_lines
+from analyze.show.trial_rows import ShownTrial, read_answers, read_text, read_trials
+from analyze.summarize import summary_of
+from analyze.which import MOST_NAMED, resolve_run, run_folder
+from schemas.artifact import Artifact
+from schemas.errors import ConfigError, Problem, nearest
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+
+MOST_TRIALS = 20
+"""Trials that a run's page names of those that did not go well."""
+
+ANSWER = 400
+"""Characters of an answer in a list."""
+
+NOT_WELL = "trials.passed = false or not trials.is_success"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page as lines of text and as JSON."""
+
+    lines: Sequence[str]
+    data: object
+
+
+def show(
+    session: Session,
+    run: str,
+    case: str | None = None,
+    model: str | None = None,
+    repetition: int | None = None,
+    *,
+    width: int,
+) -> Shown:
+    """Return the page of a run, of a case of it, or of trials of one model.
+
+    Args:
+        session: the open lake.
+        run: what `resolve_run` takes.
+        case: a case_id; without it the run as a whole.
+        model: a model_id or model string; without it every trial of the case in a list.
+        repetition: from 1; without it all of the model.
+        width: columns of the terminal.
+
+    Raises:
+        RunNotFound: there is no such run.
+        ConfigError: no such case, model or repetition in it; names the nearest.
+    """
+    run_id = resolve_run(session, run)
+    if case is None:
+        return _run(session, run_id, width)
+    trials = read_trials(session, run_id, case_id=case)
+    if not trials:
+        known = session.rows("select distinct case_id from stg_plans where run_id = ?", [run_id])
+        raise ConfigError([_no_case(case, run_id, [name for (name,) in known])])
+    if model is None:
+        return _case(session, trials, width)
+    return _trials(session, _chosen(trials, model, repetition))
+
+
+def _run(session: Session, run_id: str, width: int) -> Shown:
+    folder = run_folder(session, run_id)
+    ((n_not_well,),) = session.rows(
+        f"select count(*) from trials where run_id = ? and ({NOT_WELL})",  # noqa: S608
+        [run_id],
+    )
+    page = RunPage(
+        run=read_run(session, run_id),
+        summary=summary_of(session, run_id, folder),
+        trials=read_trials(session, run_id, where=NOT_WELL, limit=MOST_TRIALS),
+        n_not_well=n_not_well,
+        problems=_problems(session.runs_dir, folder),
+        runs_dir=session.runs_dir,
+    )
+    data = {
+        "run": run_object(page.run),
+        "summary": page.summary.model_dump(mode="json"),
+        "n_not_passed": page.n_not_well,
+        "not_passed": [asdict(trial) for trial in page.trials],
+        "problems": list(page.problems),
+    }
+    return Shown(list(run_page_lines(page, width)), data)
+
+
+def _problems(runs_dir: Path, folder: Path | None) -> Sequence[str]:
+    """Return what is known to be wrong with a run's folder."""
+    from analyze.sync import problems_of  # noqa: PLC0415 - loads what reads logs
+
+    return [] if folder is None else problems_of(runs_dir, folder)
+
+
+def _case(session: Session, trials: Sequence[ShownTrial], width: int) -> Shown:
+    first = trials[0]
+    answers = read_answers(session, first.run_id, first.case_id, ANSWER)
+    validator = validator_of(run_folder(session, first.run_id), first.case_id)
+    shown = [answers.get(trial.record_no or 0, "") for trial in trials]
+    data = {
+        "run_id": first.run_id,
+        "case_id": first.case_id,
+        "validator": validator,
+        "trials": [
+            asdict(trial) | {"answer": answer} for trial, answer in zip(trials, shown, strict=True)
+        ],
+    }
+    return Shown(list(case_lines(trials, shown, validator, width)), data)
+
+
+def _trials(session: Session, trials: Sequence[ShownTrial]) -> Shown:
+    folder = run_folder(session, trials[0].run_id)
+    validator = validator_of(folder, trials[0].case_id)
+    pages = [
+        TrialPage(
+            trial=trial,
+            text=read_text(session, trial),
+            trace=read_trace(folder, trial.artifact_path),
+            validator=validator,
+        )
+        for trial in trials
+    ]
+    lines: list[str] = []
+    for page in pages:
+        lines += [*(["", ""] if lines else []), *transcript_lines(page)]
+    return Shown(lines, [_trial_data(page) for page in pages])
+
+
+def _trial_data(page: TrialPage) -> dict[str, object]:
+    trace = page.trace
+    is_there = isinstance(trace, Artifact)
+    return asdict(page.trial) | {
+        **asdict(page.text),
+        "validator": page.validator,
+        "artifact": trace.model_dump(mode="json") if isinstance(trace, Artifact) else None,
+        "no_artifact_because": None if is_there else getattr(trace, "why", None),
+    }
+
+
+def _chosen(trials: Sequence[ShownTrial], model: str, repetition: int | None) -> list[ShownTrial]:
+    of_model = [trial for trial in trials if trial.model_id == model] or [
+        trial for trial in trials if trial.model == model
+    ]
+    if not of_model:
+        known = [name for trial in trials for name in (trial.model_id, trial.model)]
+        raise ConfigError([_no_model(model, trials[0], known)])
+    if repetition is None:
+        return of_model
+    chosen = [trial for trial in of_model if trial.repetition == repetition]
+    if not chosen:
+        most = max(trial.repetition for trial in of_model)
+        problem = Problem(
+            None,
+            f"model `{model}` has no repetition {repetition} of case `{trials[0].case_id}`",
+            allowed=f"1 to {most}",
+        )
+        raise ConfigError([problem])
+    return chosen
+
+
+def _no_case(case: str, run_id: str, known: Sequence[str]) -> Problem:
+    return _unknown(f"run `{run_id}` has no case `{case}`", case, known)
+
+
+def _no_model(model: str, trial: ShownTrial, known: Sequence[str]) -> Problem:
+    what = f"no model `{model}` was asked case `{trial.case_id}` in run `{trial.run_id}`"
+    return _unknown(what, model, known)
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> Problem:
+    names = sorted(set(known))
+    near = nearest(name, names)
+    some = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    return Problem(None, what, allowed=None if near else some, nearest=near)

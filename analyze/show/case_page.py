@@ -1,0 +1,76 @@
+"""Every trial of one case in a run: who passed, who did not, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from analyze.report.numbers import usd, whole
+from analyze.report.plain import Column, facts, line_of, table
+from analyze.show.transcript import VERDICTS
+from analyze.show.trial_rows import ShownTrial
+
+COLUMNS = (
+    Column("model", least=10),
+    Column("rep", "right"),
+    Column("verdict"),
+    Column("ms", "right"),
+    Column("USD", "right"),
+    Column("why", least=12),
+    Column("answer", least=16),
+)
+
+
+def case_lines(
+    trials: Sequence[ShownTrial],
+    answers: Sequence[str],
+    validator: Mapping[str, JsonValue] | None,
+    width: int,
+) -> Iterator[str]:
+    """Yield the page of a case.
+
+    Args:
+        trials: all of the case, at least one.
+        answers: the beginning of each trial's answer.
+        validator: as the case has it; None where nobody kept it.
+        width: columns of the terminal.
+    """
+    first = trials[0]
+    yield line_of(f"{first.case_id} · run {first.run_id}")
+    yield ""
+    yield from facts(_facts(first, validator))
+    yield ""
+    yield from table(COLUMNS, [_cells(*pair) for pair in zip(trials, answers, strict=True)], width)
+    yield ""
+    yield line_of(f"analyze show {first.run_id} {first.case_id} {first.model_id}") + (
+        "  shows what was said"
+    )
+
+
+def _facts(
+    trial: ShownTrial, validator: Mapping[str, JsonValue] | None
+) -> Iterator[tuple[str, str]]:
+    name = trial.prompt_name
+    yield "name", line_of(name) if name and name != trial.case_id else ""
+    yield "suite", line_of(trial.suite_id)
+    if validator is not None:
+        yield "validator", line_of(json.dumps(validator, ensure_ascii=False))
+    else:
+        yield "validator", trial.validator_type or "none"
+    yield "tools", line_of(", ".join(trial.expected_tools))
+    yield "tags", line_of(", ".join(trial.tags))
+    yield "case hash", (trial.case_hash or "")[:16]
+
+
+def _cells(trial: ShownTrial, answer: str) -> list[str]:
+    return [
+        line_of(trial.model_id),
+        str(trial.repetition),
+        "missing" if trial.is_missing else VERDICTS[trial.passed],
+        whole(trial.e2e_ms),
+        usd(trial.cost_usd),
+        line_of(trial.why),
+        line_of(answer),
+    ]

@@ -1,0 +1,179 @@
+"""One run on one page: what it was, how each model did, what did not go well, what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from analyze.report.numbers import duration, moment, percent, percent_range, usd, whole
+from analyze.report.plain import Column, facts, line_of, table
+from analyze.report.run_table import cost_of, notes_of, passed_of
+from analyze.rows import RunSummaryRow
+from analyze.run_rows import ListedRun
+from analyze.show.transcript import VERDICTS
+from analyze.show.trial_rows import ShownTrial
+from schemas.errors import shown
+from schemas.summary import GroupSummary, Percentiles, RunSummary
+
+MODELS = (
+    Column("model", least=8),
+    Column("trials", "right"),
+    Column("passed% [95 %]"),
+    Column("cover%", "right"),
+    Column("p50 ms", "right"),
+    Column("p95 ms", "right"),
+    Column("USD", "right"),
+    Column("tier", "right"),
+)
+
+TRIALS = (
+    Column("case", least=12),
+    Column("model", least=10),
+    Column("rep", "right"),
+    Column("verdict"),
+    Column("why", least=20),
+)
+
+MOST_PROBLEMS = 10
+DEFAULT_RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """All that is shown of a run."""
+
+    run: ListedRun
+    summary: RunSummary
+    trials: Sequence[ShownTrial]
+    """The first of those that failed or did not pass."""
+    n_not_well: int
+    """All of those."""
+    problems: Sequence[str]
+    """With its folder: lines that cannot be read, a log that became shorter."""
+    runs_dir: Path
+
+
+def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
+    """Yield the page of a run, in as many columns as the terminal has."""
+    run = page.run
+    yield line_of(run.run_id)
+    yield ""
+    yield from facts(_facts(run))
+    yield ""
+    yield from table(MODELS, [_group(group) for group in page.summary.models], width)
+    if any(_is_weak(group.latency_ms) for group in page.summary.models):
+        yield "(ms): too few successes stand behind it to be compared"
+    yield from _failures(page.summary.models)
+    if page.trials:
+        yield ""
+        yield from table(TRIALS, [_trial(trial) for trial in page.trials], width)
+        if (more := page.n_not_well - len(page.trials)) > 0:
+            yield f"and {whole(more)} more"
+    yield from _problems(page)
+    yield from _next(page)
+
+
+def _facts(run: ListedRun) -> Iterator[tuple[str, str]]:
+    asked, came = run.asked, run.came
+    yield "suite", line_of(f"{asked.suite_id}: {asked.suite_title}")
+    yield "started", moment(asked.started_at_ms) + " UTC" * (asked.started_at_ms is not None)
+    yield "took", duration(came.wall_clock_ms)
+    yield "profile", line_of(asked.run_profile_id or "")
+    yield "labels", line_of(", ".join(asked.labels))
+    yield "trials", f"{whole(came.n_total)} of {whole(came.n_planned)} planned"
+    yield "verdicts", _verdicts(came)
+    yield "passed", passed_of(run)
+    yield "cost", f"{cost_of(run)} USD" if came.n_cost_known else "unknown"
+    yield "limit", usd(asked.max_cost_usd) + " USD" * (asked.max_cost_usd is not None)
+    yield "group", line_of(asked.run_group or "")
+    yield "benchlake", line_of(asked.benchlake_version or "")
+    yield "notes", notes_of(run)
+
+
+def _verdicts(came: RunSummaryRow) -> str:
+    if came.n_scorable == 0:
+        return "none: no case has anything to judge by"
+    cover = percent(came.coverage)
+    return f"{whole(came.n_scored)} of {whole(came.n_scorable)} that can get one ({cover} %)"
+
+
+def _group(group: GroupSummary) -> list[str]:
+    interval = group.passed_ci95
+    limits = f" {percent_range(interval.low, interval.high)}" if interval else ""
+    known, total = group.n_cost_known, group.n_total
+    part = f" ({whole(known)}/{whole(total)})" if 0 < known < total else ""
+    level = "" if group.thinking_level is None else f", {group.thinking_level}"
+    tier = group.tool_use.tier
+    return [
+        line_of(f"{group.model_id} ({group.provider} {group.model}{level})"),
+        f"{whole(group.n_total)}/{whole(group.n_planned)}",
+        percent(group.passed_rate) + limits,
+        percent(group.coverage),
+        _latency(group.latency_ms.p50, is_supported=group.latency_ms.supported.p50),
+        _latency(group.latency_ms.p95, is_supported=group.latency_ms.supported.p95),
+        usd(group.cost_usd) + part,
+        "" if tier is None else f"{tier}{'' if group.tool_use.tier_confident else '?'}",
+    ]
+
+
+def _latency(ms: float | None, *, is_supported: bool) -> str:
+    return whole(ms) if is_supported or ms is None else f"({whole(ms)})"
+
+
+def _is_weak(latency: Percentiles) -> bool:
+    return latency.p50 is not None and not latency.supported.p95
+
+
+def _failures(groups: Sequence[GroupSummary]) -> Iterator[str]:
+    """Yield how often each model failed in which way."""
+    failed = [group for group in groups if group.failures]
+    if failed:
+        yield ""
+    for group in failed:
+        counts = ", ".join(f"{whole(n)} {name}" for name, n in sorted(group.failures.items()))
+        yield line_of(f"failures of {group.model_id}: {counts}")
+
+
+def _trial(trial: ShownTrial) -> list[str]:
+    return [
+        line_of(trial.case_id),
+        line_of(trial.model_id),
+        str(trial.repetition),
+        VERDICTS[trial.passed],
+        line_of(trial.why),
+    ]
+
+
+def _problems(page: RunPage) -> Iterator[str]:
+    if page.problems:
+        yield ""
+        yield f"problems: {whole(len(page.problems))}"
+        yield from (f"  {line_of(problem)}" for problem in page.problems[:MOST_PROBLEMS])
+        if (more := len(page.problems) - MOST_PROBLEMS) > 0:
+            yield f"  and {whole(more)} more"
+
+
+def _next(page: RunPage) -> Iterator[str]:
+    """Yield the commands that tell more or go on (decision I2)."""
+    run, runs = page.run, _runs_option(page.runs_dir)
+    commands = []
+    if run.n_missing and run.has_folder and not run.asked.is_imported:
+        commands.append((f"collect run --resume {_word(run.run_id)}{runs}", "completes the run"))
+    if page.trials:
+        trial = page.trials[0]
+        words = " ".join(map(_word, (run.run_id, trial.case_id, trial.model_id)))
+        commands.append((f"analyze show {words}{runs}", "shows what was said"))
+    if commands:
+        yield ""
+        yield from facts(commands)
+
+
+def _runs_option(runs_dir: Path) -> str:
+    here = shown(runs_dir.absolute())
+    return "" if here == str(DEFAULT_RUNS) else f" --runs {_word(here)}"
+
+
+def _word(text: str) -> str:
+    return line_of(shlex.quote(text))

@@ -1,0 +1,222 @@
+"""One trial as text for people: how it ended and why, what was said, what it took.
+
+Pure: row, text and trace in, lines out. Everything a model, a server or a user wrote stands moved
+in and without anything that a terminal obeys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from analyze.report.numbers import duration, moment, usd, whole
+from analyze.report.plain import facts, line_of, lines_of
+from analyze.show.trace_file import NoTrace
+from analyze.show.trace_text import indented, trace_lines
+from analyze.show.trial_rows import ShownTrial, TrialText
+from schemas.artifact import Artifact
+
+VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
+
+JUDGED = 200
+"""Characters of an answer beside what was expected; the whole of it stands in the transcript."""
+
+
+@dataclass(frozen=True)
+class TrialPage:
+    """All that is known of one trial."""
+
+    trial: ShownTrial
+    text: TrialText
+    trace: Artifact | NoTrace
+    validator: Mapping[str, JsonValue] | None
+    """As the case has it; None where nobody kept it."""
+
+
+def title_of(trial: ShownTrial) -> str:
+    """Return what a trial is called."""
+    return line_of(
+        f"{trial.case_id} · {trial.model_id} · repetition {trial.repetition} · run {trial.run_id}"
+    )
+
+
+def transcript_lines(page: TrialPage) -> Iterator[str]:
+    """Yield the page of one trial."""
+    trial = page.trial
+    yield title_of(trial)
+    yield ""
+    yield from facts(_facts(page))
+    if trial.is_missing:
+        yield ""
+        yield "This trial was planned and has no result."
+        return
+    yield from _why(page)
+    yield ""
+    yield from _conversation(page)
+
+
+def _facts(page: TrialPage) -> Iterator[tuple[str, str]]:
+    trial = page.trial
+    yield "verdict", "missing" if trial.is_missing else verdict_of(trial)
+    yield "model", model_of(trial)
+    if trial.prompt_name and trial.prompt_name != trial.case_id:
+        yield "case", line_of(trial.prompt_name)
+    yield "served by", line_of(" · ".join(filter(None, (trial.served_provider, _served(trial)))))
+    yield "failure", failure_of(trial)
+    yield "message", line_of(page.text.error_message or "")
+    yield "started", f"{moment(trial.started_at_ms)} UTC" if trial.started_at_ms else ""
+    yield "time", _times(page)
+    yield "tokens", _tokens(trial)
+    yield "cost", _cost(trial)
+    yield "tools", _tools(trial)
+    yield "finish", line_of(trial.finish_reason or "")
+    yield "requests", _requests(page)
+    yield "reused", f"from run {line_of(trial.reused_from_run_id or '')}" * _is_reused(trial)
+    yield "trace", line_of(trial.artifact_path or "")
+
+
+def verdict_of(trial: ShownTrial) -> str:
+    """Return the verdict in words, with how the trial ended where there is none."""
+    if trial.is_missing:
+        return "missing"
+    words = VERDICTS[trial.passed]
+    if trial.passed is None and trial.is_success and not trial.is_scorable:
+        return f"{words}: the case has nothing to judge by"
+    return words
+
+
+def failure_of(trial: ShownTrial) -> str:
+    """Return how a trial failed and whose that is; nothing for a success."""
+    if trial.failure_type is None:
+        return ""
+    code = trial.error_code
+    extra = f" ({code})" if code and code != trial.failure_type else ""
+    cause = f", cause: {trial.cause}" if trial.cause else ""
+    return line_of(f"{trial.failure_type}{extra}{cause}, {trial.availability_status}")
+
+
+def model_of(trial: ShownTrial) -> str:
+    """Return the model as it was asked for."""
+    level = f" · thinking {trial.thinking_level}" if trial.thinking_level else ""
+    return line_of(f"{trial.provider} · {trial.model}{level}")
+
+
+def _served(trial: ShownTrial) -> str:
+    return "" if trial.served_model in {None, trial.model} else trial.served_model or ""
+
+
+def _is_reused(trial: ShownTrial) -> bool:
+    return trial.reused_from_run_id is not None
+
+
+def _times(page: TrialPage) -> str:
+    trial, trace = page.trial, page.trace
+    wall = trace.wall_ms if isinstance(trace, Artifact) else None
+    parts = (
+        ("", trial.e2e_ms, " for the answer"),
+        ("first token after ", trial.ttft_ms, ""),
+        ("", wall, " with waits and retries"),
+        ("our own loop late by ", trial.clock_late_ms or None, ""),
+    )
+    return ", ".join(f"{a}{duration(ms)}{b}" for a, ms, b in parts if ms is not None)
+
+
+def _tokens(trial: ShownTrial) -> str:
+    parts = (
+        (trial.input_tokens, "in"),
+        (trial.cached_input_tokens, "of them cached"),
+        (trial.output_tokens, "out"),
+        (trial.reasoning_tokens, "of them reasoning"),
+    )
+    return ", ".join(f"{whole(number)} {name}" for number, name in parts if number is not None)
+
+
+def _cost(trial: ShownTrial) -> str:
+    if trial.is_missing:
+        return ""
+    if trial.cost_usd is None:
+        return "unknown"
+    who = "named by the provider" if trial.cost_source == "provider" else "computed from prices"
+    return f"{usd(trial.cost_usd)} USD, {who}"
+
+
+def _tools(trial: ShownTrial) -> str:
+    called = ", ".join(trial.tool_calls or ())
+    wanted = ", ".join(trial.expected_tools)
+    if not called and not wanted:
+        return ""
+    source = f" (seen in the {trial.tool_call_source})" if trial.tool_call_source else ""
+    expected = f"; expected: {wanted}" if wanted else ""
+    return line_of(f"called: {called or 'none'}{source}{expected}")
+
+
+def _requests(page: TrialPage) -> str:
+    trial, n_records = page.trial, page.text.n_records
+    if trial.attempt_count is None:
+        return ""
+    status = "" if trial.http_status is None else f", the last one HTTP {trial.http_status}"
+    again = f"; the last of {n_records} records of this trial" if n_records > 1 else ""
+    return f"{whole(trial.attempt_count)}{status}{again}"
+
+
+def _why(page: TrialPage) -> Iterator[str]:
+    """Yield what was expected and what came, where the case or its checks tell."""
+    trial = page.trial
+    lines = [*_judged(page), *map(_check, trial.checks or ())]
+    if lines:
+        yield ""
+        yield "Judged"
+        yield from indented(lines)
+
+
+def _judged(page: TrialPage) -> Iterator[str]:
+    trial = page.trial
+    if trial.validator_type in {None, "noop"}:
+        return
+    yield f"validator {trial.validator_type}: {VERDICTS[trial.objective_pass]}"
+    if page.validator is not None:
+        rules = {name: value for name, value in page.validator.items() if name != "type"}
+        yield f"  expected  {line_of(json.dumps(rules, ensure_ascii=False))}"
+    if trial.objective_pass is False:
+        got = page.text.raw_output.strip()
+        yield f"  got       {line_of(_quoted(got))}"
+        if trial.violation:
+            yield f"  why       {line_of(trial.violation)}"
+    if page.text.parsed_output not in {None, "null"}:
+        yield f"  parsed    {line_of(_short(page.text.parsed_output or ''))}"
+
+
+def _check(check: Mapping[str, str | None]) -> str:
+    message = f": {check['message']}" if check["message"] else ""
+    return line_of(f"check {check['check_id']} ({check['kind']}): {check['outcome']}{message}")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(_short(text), ensure_ascii=False)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= JUDGED else f"{text[:JUDGED]}…"
+
+
+def _conversation(page: TrialPage) -> Iterator[str]:
+    trace = page.trace
+    if isinstance(trace, Artifact):
+        yield "Transcript"
+        yield from indented(_settings(trace))
+        yield from trace_lines(trace)
+        if trace.usage is not None:
+            yield f"usage  {line_of(json.dumps(trace.usage, ensure_ascii=False))}"
+        return
+    yield f"No transcript: {line_of(trace.why)}."
+    cut = ", its first 64 KB" if page.trial.raw_output_truncated else ""
+    yield f"Answer, as the lake has it{cut}:" if page.text.raw_output else "The answer was empty."
+    yield from indented(lines_of(page.text.raw_output) if page.text.raw_output else ())
+
+
+def _settings(trace: Artifact) -> Iterator[str]:
+    if trace.request:
+        yield line_of(f"request {json.dumps(trace.request, ensure_ascii=False)}")

@@ -1,0 +1,168 @@
+"""Trials of one run as rows: what was planned beside what came of it, missing ones included.
+
+The text of answers is read for single trials only; it lies apart in the lake for that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+
+PLANNED = (
+    "run_id", "suite_id", "provider", "model", "thinking_level", "model_id", "case_id",
+    "repetition", "prompt_id", "prompt_name", "case_hash", "validator_type", "is_scorable",
+    "expected_tools", "tags",
+)  # fmt: skip
+"""Columns that a planned trial has whether it was asked or not."""
+
+
+@dataclass(frozen=True)
+class ShownTrial:
+    """One planned trial and its result; all of the second part is None while it is missing."""
+
+    run_id: str
+    suite_id: str
+    provider: str
+    model: str
+    thinking_level: str | None
+    model_id: str
+    case_id: str
+    repetition: int
+    prompt_id: str
+    prompt_name: str | None
+    case_hash: str | None
+    validator_type: str | None
+    is_scorable: bool
+    expected_tools: Sequence[str]
+    tags: Sequence[str]
+
+    record_no: int | None
+    availability_status: str | None
+    status: str | None
+    failure_type: str | None
+    cause: str | None
+    error_code: str | None
+    http_status: int | None
+    attempt_count: int | None
+    finish_reason: str | None
+    is_success: bool | None
+    passed: bool | None
+    objective_pass: bool | None
+    violation: str | None
+    checks: Sequence[dict[str, Any]] | None
+    tool_calls: Sequence[str] | None
+    tool_call_source: str | None
+    tool_use_success: bool | None
+    served_model: str | None
+    served_provider: str | None
+    started_at_ms: int | None
+    ended_at_ms: int | None
+    e2e_ms: int | None
+    ttft_ms: int | None
+    clock_late_ms: int | None
+    input_tokens: int | None
+    output_tokens: int | None
+    reasoning_tokens: int | None
+    cached_input_tokens: int | None
+    cost_usd: float | None
+    cost_source: str | None
+    raw_output_truncated: bool | None
+    artifact_path: str | None
+    reused_from_run_id: str | None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no result."""
+        return self.record_no is None
+
+    @property
+    def why(self) -> str:
+        """Why it did not pass, as short as it was said: the failure, the violation, the checks."""
+        if self.failure_type is not None:
+            return self.failure_type
+        failed = [check for check in self.checks or () if check["outcome"] != "passed"]
+        checks = (
+            f"{check['check_id']}: {check['message'] or check['outcome']}" for check in failed
+        )
+        return "; ".join(filter(None, (self.violation, *checks)))
+
+
+@dataclass(frozen=True)
+class TrialText:
+    """What was said in a trial, as far as the lake has it."""
+
+    raw_output: str
+    parsed_output: str | None
+    error_message: str | None
+    n_records: int
+    """Of the trial in its run; the last one counts."""
+
+
+SPECIAL = {"cost_usd": "cast(trials.cost_nano_usd as double) / 1e9", "cause": "failures.cause"}
+
+
+def read_trials(
+    session: Session,
+    run_id: str,
+    *,
+    case_id: str | None = None,
+    where: str = "true",
+    limit: int | None = None,
+) -> list[ShownTrial]:
+    """Return trials of a run in the order of cases, models and repetitions.
+
+    Args:
+        session: the open lake.
+        run_id: the run.
+        case_id: of one case only.
+        where: a further condition in SQL on `plans` and `trials`; ours, never a user's.
+        limit: the first so many; by default all.
+    """
+    names = [field.name for field in fields(ShownTrial)]
+    terms = [
+        SPECIAL.get(name) or (f"plans.{name}" if name in PLANNED else f"trials.{name}")
+        for name in names
+    ]
+    chosen = "plans.run_id = ?" + (" and plans.case_id = ?" if case_id is not None else "")
+    rows = session.rows(
+        f"select {', '.join(terms)} from stg_plans as plans "  # noqa: S608 - names are our own
+        "left join trials on trials.run_id = plans.run_id and trials.model_id = plans.model_id "
+        "and trials.case_id = plans.case_id and trials.repetition = plans.repetition "
+        "left join int_failures as failures "
+        "on trials.run_id = failures.run_id and trials.record_no = failures.record_no "
+        f"where {chosen} and ({where}) "
+        "order by plans.case_id, plans.model_id, plans.repetition"
+        f"{'' if limit is None else f' limit {limit:d}'}",
+        [run_id, *([] if case_id is None else [case_id])],
+    )
+    return [ShownTrial(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def read_answers(session: Session, run_id: str, case_id: str, longest: int) -> dict[int, str]:
+    """Return the beginning of every answer to a case, by record_no."""
+    return dict(
+        session.rows(
+            "select record_no, left(raw_output, ?) from stg_outputs "
+            "where run_id = ? and case_id = ?",
+            [longest, run_id, case_id],
+        )
+    )
+
+
+def read_text(session: Session, trial: ShownTrial) -> TrialText:
+    """Return the text of the record that counts; empty for a missing trial."""
+    found = session.rows(
+        "select raw_output, parsed_output, error_message, "
+        "count(*) over () as n_records, record_no from stg_outputs "
+        "where run_id = ? and model_id = ? and case_id = ? and repetition = ? "
+        "order by record_no",
+        [trial.run_id, trial.model_id, trial.case_id, trial.repetition],
+    )
+    for raw_output, parsed_output, error_message, n_records, record_no in found:
+        if record_no == trial.record_no:
+            return TrialText(raw_output or "", parsed_output, error_message, n_records)
+    return TrialText("", None, None, 0)

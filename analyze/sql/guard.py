@@ -1,0 +1,155 @@
+"""What a query of a user may be: one statement that reads, and reads nothing but the lake.
+
+Two walls. The text is parsed by the engine itself and refused unless each part of it is known to
+do no more than read. Then it runs on a connection that may open the lake's live files only, with
+settings that can no longer be changed: what the first wall overlooks, the second stops.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from analyze.raw_tables import literal, no_pattern
+from schemas.errors import QueryRefused, printable
+
+READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+"""Parts of a query that only read; a `with` may also hold an insert or a copy."""
+
+TABLE_FUNCTIONS = frozenset(
+    {
+        "duckdb_columns",
+        "duckdb_functions",
+        "duckdb_keywords",
+        "duckdb_tables",
+        "duckdb_types",
+        "duckdb_views",
+        "generate_series",
+        "json_each",
+        "json_tree",
+        "pragma_table_info",
+        "pragma_version",
+        "range",
+        "repeat",
+        "repeat_row",
+        "unnest",
+    }
+)
+"""Functions that stand where a table stands and make rows out of what they are given."""
+
+OTHER_THAN_VALUES = frozenset(
+    {
+        "current_setting",
+        "currval",
+        "getenv",
+        "getvariable",
+        "json_execute_serialized_sql",
+        "nextval",
+        "setval",
+        "sleep_ms",
+        "write_log",
+    }
+)
+"""Functions that do or tell something beside the value they return."""
+
+ADVICE = "a query is one statement that reads the lake: SELECT, FROM, WITH, VALUES or DESCRIBE"
+
+
+def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Refuse a text that is anything but one statement which reads.
+
+    Args:
+        connection: of which only the parser is used.
+        sql: what a user wrote.
+
+    Raises:
+        QueryRefused: says in one sentence why.
+    """
+    reason = _reason_against(connection, sql)
+    if reason is not None:
+        raise QueryRefused(reason)
+
+
+def _reason_against(connection: duckdb.DuckDBPyConnection, sql: str) -> str | None:
+    try:
+        statements = connection.extract_statements(sql)
+    except duckdb.Error as exc:
+        return f"the query cannot be read: {first_line(exc)}"
+    if not statements:
+        return f"there is no query; {ADVICE}"
+    if len(statements) > 1:
+        return f"there are {len(statements)} statements; {ADVICE}"
+    kind = statements[0].type.name
+    if kind == "MULTI":
+        return "PIVOT needs its values written out, as in `pivot t on a in ('x', 'y') using sum(b)`"
+    if kind != "SELECT":
+        return f"{kind.replace('_', ' ')} is not let through; {ADVICE}"
+    rows = connection.execute("select json_serialize_sql(?)", [sql]).fetchall()
+    tree = json.loads(rows[0][0])
+    if tree["error"]:
+        return f"{printable(tree['error_message'])}; {ADVICE}"
+    return next((reason for part in _parts(tree) if (reason := _against_part(part))), None)
+
+
+def _against_part(part: dict[str, Any]) -> str | None:
+    kind, name = part["type"], part.get("function_name")
+    if kind.endswith("_NODE") and kind not in READING_NODES:
+        word = kind.removesuffix("_NODE").removesuffix("_QUERY").replace("_", " ")
+        return f"{word} is not let through inside a query; {ADVICE}"
+    if kind == "VALUE_PARAMETER":
+        return "a query has no parameters; write the values into it"
+    if kind == "TABLE_FUNCTION":
+        name = str(part["function"].get("function_name"))
+        if name.lower() not in TABLE_FUNCTIONS:
+            return (
+                f"`{printable(name)}` is not let through: a query reads the lake and nothing else"
+            )
+    elif isinstance(name, str) and name.lower() in OTHER_THAN_VALUES:
+        return f"`{name.lower()}` is not let through: it does more than compute"
+    return None
+
+
+def _parts(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield every part of a parsed query that has a kind."""
+    waiting = [tree]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("type"), str):
+                yield value
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+
+
+def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], temporary: Path) -> None:
+    """Let a connection open these files and nothing else, for good.
+
+    Args:
+        connection: with every view that is needed.
+        files: what may be read.
+        temporary: an empty folder of its own, for what does not fit into memory.
+    """
+    # a path with wildcards in it is asked for as a pattern that only it fits
+    names = dict.fromkeys(name for path in files for name in (str(path), no_pattern(path)))
+    allowed = ", ".join(map(literal, names))
+    for statement in (
+        f"set temp_directory = {literal(temporary)}",
+        f"set allowed_paths = [{allowed}]",
+        "set allow_community_extensions = false",
+        "set enable_external_access = false",
+        "set lock_configuration = true",
+    ):
+        connection.execute(statement).fetchall()
+
+
+def first_line(exc: duckdb.Error) -> str:
+    """Return what the engine says in its first line, without the name of the kind of error."""
+    line = str(exc).strip().partition("\n")[0]
+    kind, colon, rest = line.partition(" Error: ")
+    said = rest if colon and " " not in kind.replace("Invalid Input", "") else line
+    return printable(said.rstrip("!. "))

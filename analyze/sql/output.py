@@ -1,0 +1,124 @@
+"""Prints or writes the answer to a user's query; nothing comes out of a query that fails."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TextIO, cast
+
+from analyze.sql.formats import write_csv, write_json, write_parquet
+from analyze.sql.query import Answer, ask
+from analyze.sql.table_text import markdown, table
+from schemas.errors import AnalyzeError, shown
+
+Format = Literal["table", "json", "csv", "parquet", "md"]
+
+BY_SUFFIX: dict[str, Format] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".md": "md",
+}
+"""Format of an output file unless one is asked for."""
+
+IN_MEMORY = 2**24
+"""Bytes of an answer that are kept in memory before it goes to a temporary file."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How an answer is wanted."""
+
+    form: Format = "table"
+    max_rows: int = 100
+    """Rows of a table that are shown; 0: all."""
+    timeout_s: float = 60.0
+
+
+def print_answer(runs_dir: Path, sql: str, wish: Wish) -> None:
+    """Print the answer to a query on standard output.
+
+    Raises:
+        AnalyzeError: the query was refused, has a mistake, or took too long.
+    """
+    if wish.form == "parquet":
+        with tempfile.TemporaryDirectory(prefix="benchlake-") as folder:
+            path = Path(folder) / "answer.parquet"
+            write_answer(runs_dir, sql, wish, path)
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as spool:
+
+        def use(answer: Answer) -> None:
+            spool.seek(0)
+            spool.truncate()
+            _write(cast("TextIO", spool), answer, wish, width)
+
+        ask(runs_dir, sql, use, timeout_s=wish.timeout_s)
+        spool.seek(0)
+        shutil.copyfileobj(spool, sys.stdout)
+        sys.stdout.flush()
+
+
+def write_answer(runs_dir: Path, sql: str, wish: Wish, path: Path) -> int:
+    """Write the answer to a query into a file, whole or not at all; return its bytes.
+
+    Raises:
+        AnalyzeError: the query was refused, has a mistake, or took too long; or the file cannot
+            be written.
+    """
+    with _replacing(path) as temporary:
+
+        def use(answer: Answer) -> None:
+            if wish.form == "parquet":
+                write_parquet(temporary, answer)
+                return
+            with temporary.open("w", encoding="utf-8", newline="") as out:
+                _write(out, answer, wish, None)
+
+        ask(runs_dir, sql, use, timeout_s=wish.timeout_s)
+    return path.stat().st_size
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Yield a name beside a file; what is there in the end takes the file's place."""
+    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as exc:
+        message = f"{shown(path)}: cannot be written ({exc.strerror})"
+        raise AnalyzeError(message) from exc
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write(out: TextIO, answer: Answer, wish: Wish, width: int | None) -> None:
+    rows = answer.rows()
+    if wish.form == "json":
+        write_json(out, answer.columns, rows)
+    elif wish.form == "csv":
+        write_csv(out, answer.columns, rows)
+    elif wish.form == "md":
+        out.write(markdown(answer.columns, list(rows)))
+    else:
+        kept = list(itertools.islice(rows, wish.max_rows or None))
+        n_rows = len(kept) + sum(1 for _ in rows)
+        out.write(table(answer.columns, kept, width=width))
+        out.write(f"\n{_count(len(kept), n_rows)}\n")
+
+
+def _count(n_shown: int, n_rows: int) -> str:
+    if n_shown < n_rows:
+        return f"{n_shown:,} rows shown of {n_rows:,}; --max-rows 0 shows all"
+    return "1 row" if n_rows == 1 else f"{n_rows:,} rows"

@@ -1,0 +1,132 @@
+"""Keeps the lake complete: looks for news in a folder of runs, and brings them in.
+
+Looking costs one stat a run folder and loads neither pyarrow nor the models; what follows from news
+does (`analyze.bring`).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from analyze.sync.news import Progress, Synced, changed, n_with_problems, news
+from schemas.folders import run_folders
+from schemas.lake_files import TABLE_NAMES, TRASH, intent_text, lake_of, live_paths, moving
+from schemas.manifest import Manifest
+from schemas.swap import TRASH_S
+
+__all__ = ["Progress", "Synced", "has_news", "label", "problems_of", "prune", "sync"]
+
+READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""Reasons to read a lake as it is instead of giving up."""
+
+
+def has_news(runs_dir: Path) -> bool:
+    """Return whether a run folder changed since the last sync; one stat a folder."""
+    return bool(news(runs_dir, Manifest.load(lake_of(runs_dir))))
+
+
+@contextmanager
+def one_sync(lake: Path) -> Iterator[None]:
+    """Hold the lock of those who sync; another one's work is ours as well, so wait for its end.
+
+    Raises:
+        OSError: the lake cannot be written.
+    """
+    folder = lake / "manifest"
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / ".sync.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def sync(
+    runs_dir: Path, *, only: Sequence[Path] | None = None, progress: Progress | None = None
+) -> Synced:
+    """Bring all that is new into the lake, then compact it.
+
+    A run that its collector is mirroring is skipped without a word. A broken folder, or one of a
+    newer version, is a problem by its name and stops no other.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        only: folders in it; looked at even without news, and brought back after a prune.
+        progress: is told of the work.
+
+    Raises:
+        OSError: the disk is full, or broken; nothing of the runs themselves is lost.
+    """
+    lake = lake_of(runs_dir)
+    try:
+        with one_sync(lake):
+            manifest = Manifest.load(lake)
+            folders = dict(run_folders(runs_dir))
+            if only is None and not changed(folders.items(), manifest) and _is_tidy(manifest):
+                return Synced(n_with_problems=n_with_problems(manifest))
+            from analyze.sync.bring import bring_in  # noqa: PLC0415 - loads pyarrow and the models
+
+            return bring_in(runs_dir, manifest, folders, only, progress)
+    except OSError as exc:
+        if exc.errno not in READ_ONLY:
+            raise
+        why = f"{lake}: cannot be written ({exc.strerror}); what is sealed so far is read"
+        return Synced(problems=(why,), read_only=True)
+
+
+def _is_tidy(manifest: Manifest) -> bool:
+    """Return whether the lake's files are those that are known, with nothing left to clear away."""
+    lake = manifest.lake
+    if moving(intent_text(lake)) is not None or any(map(_is_old, (lake / TRASH).glob("*"))):
+        return False
+    there = (name for table in TABLE_NAMES for name in live_paths(lake, table))
+    return set(there) == manifest.names
+
+
+def _is_old(trashed: Path) -> bool:
+    try:
+        return time.time() - trashed.stat().st_mtime > TRASH_S
+    except FileNotFoundError:
+        return False
+
+
+def problems_of(runs_dir: Path, run_dir: Path) -> list[str]:
+    """Return what is known to be wrong with one run's log, as the last sync found it."""
+    seen = Manifest.load(lake_of(runs_dir)).runs.get(run_dir.name)
+    return [] if seen is None else list(seen.problems)
+
+
+def prune(runs_dir: Path, run_ids: Sequence[str]) -> int:
+    """Take the rows of runs out of the lake, and return how many there were.
+
+    Folders stay as they are. A run whose folder is there stays out of the lake until
+    `analyze sync RUN` names it.
+
+    Raises:
+        BenchError: another process rewrites the lake, or mirrors one of the runs.
+        OSError: the lake cannot be written.
+    """
+    from analyze.sync.bring import take_out  # noqa: PLC0415
+
+    with one_sync(lake_of(runs_dir)):
+        return take_out(runs_dir, run_ids)
+
+
+def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
+    """Set the labels of a run: in its config.json, if it is one of ours, and in the lake.
+
+    Raises:
+        ConfigError: a label is empty or has control characters.
+        RunNotFound: neither a folder nor the lake has the run.
+        OSError: config.json or the lake cannot be written.
+    """
+    from analyze.sync.labels import set_labels  # noqa: PLC0415
+
+    set_labels(runs_dir, run_id, tuple(labels))

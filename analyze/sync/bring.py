@@ -1,0 +1,108 @@
+"""Brings runs into the lake, in groups: whole ones together, those that grew one by one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from analyze.sync.bring_group import Brought, bring_group
+from analyze.sync.helpers import in_processes
+from analyze.sync.news import Progress, Synced, changed, n_with_problems
+from schemas.bulk import drop_cut_off
+from schemas.compact import compact
+from schemas.folders import LogSeen, run_folders
+from schemas.lake_files import lake_of
+from schemas.manifest import Manifest, RunSeen
+from schemas.prune import prune
+from schemas.run_lock import lock_run
+
+GROUP_RUNS = 400
+"""Runs that are locked and read together; each lock is an open file."""
+
+GROUP_BYTES = 64 * 2**20
+"""Bytes of logs in a group: what is held in memory at one moment."""
+
+MUCH_BYTES = 48 * 2**20
+"""Bytes of logs from which on a second process pays for its start."""
+
+
+def bring_in(
+    runs_dir: Path,
+    manifest: Manifest,
+    folders: Mapping[str, LogSeen],
+    only: Sequence[Path] | None,
+    progress: Progress | None,
+) -> Synced:
+    """Bring in what is new and compact the lake; the caller holds the lock of those who sync."""
+    lake = manifest.lake
+    refreshed = manifest.refresh()
+    drop_cut_off(lake, manifest)
+    sizes = {name: log.size for name, log in folders.items()}
+    if only is None:
+        names = changed(folders.items(), manifest)
+    else:
+        names = sorted({path.name for path in only} & sizes.keys())
+    for name in manifest.runs.keys() - sizes.keys():
+        del manifest.runs[name]
+    n_runs = n_rows = n_done = 0
+    told = list(refreshed.problems)
+    total = sum(sizes[name] for name in names)
+    for group, brought in _brought(manifest, runs_dir, list(_groups(names, sizes)), total):
+        manifest.runs.update(brought.seen)
+        manifest.add(brought.files)
+        n_runs, n_rows = n_runs + brought.n_runs, n_rows + brought.n_rows
+        told += brought.problems
+        n_done += sum(sizes[name] for name in group)
+        if progress is not None:
+            progress(n_done, total)
+        manifest.save()
+    compacted = compact(lake, manifest)
+    manifest.save()
+    told += compacted.problems
+    return Synced(n_runs, n_rows, tuple(told), n_with_problems(manifest), compacted.n_files)
+
+
+def _groups(names: Sequence[str], sizes: dict[str, int]) -> Iterator[list[str]]:
+    group: list[str] = []
+    n_bytes = 0
+    for name in names:
+        if group and (len(group) >= GROUP_RUNS or n_bytes + sizes[name] > GROUP_BYTES):
+            yield group
+            group, n_bytes = [], 0
+        group.append(name)
+        n_bytes += sizes[name]
+    if group:
+        yield group
+
+
+def _brought(
+    manifest: Manifest, runs_dir: Path, groups: list[list[str]], total: int
+) -> Iterator[tuple[list[str], Brought]]:
+    """Yield each group with what was brought in of it; two processes when there is much to do."""
+    if total < MUCH_BYTES or len(groups) < 2 or (os.cpu_count() or 1) < 2:
+        for group in groups:
+            yield group, bring_group(runs_dir, group, manifest)
+    else:
+        yield from in_processes(runs_dir, groups)
+
+
+def take_out(runs_dir: Path, run_ids: Sequence[str]) -> int:
+    """Remove the rows of runs and note that they stay out; see `analyze.sync.prune`."""
+    lake = lake_of(runs_dir)
+    there = dict(run_folders(runs_dir))
+    handles = []
+    try:
+        handles = [lock_run(runs_dir / run_id, lake) for run_id in run_ids if run_id in there]
+        n_rows = prune(lake, run_ids)
+        manifest = Manifest.load(lake)
+        for run_id in run_ids:
+            if run_id in there:
+                log = there[run_id]
+                manifest.runs[run_id] = RunSeen(run_id, *log, is_pruned=True)
+        manifest.refresh()
+        manifest.save()
+    finally:
+        for handle in handles:
+            os.close(handle)
+    return n_rows

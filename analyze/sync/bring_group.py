@@ -1,0 +1,234 @@
+"""Some runs into the lake, under their locks: whole ones together, those that grew one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from schemas.bulk import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
+from schemas.errors import BenchError
+from schemas.folders import LOG, NO_LOG, LogSeen
+from schemas.lake_files import lake_of
+from schemas.lines import LineError, misfit
+from schemas.manifest import Manifest, RunSeen
+from schemas.mirror import RunMirror
+from schemas.parts import LakeFile, covered_until
+from schemas.prune import remove_part
+from schemas.reconcile import tail_before
+from schemas.run_lock import READ_ONLY, MirrorBusy, lock_run
+from schemas.swap import LakeBusy
+from schemas.trial import PlannedTrial
+
+WHOLE_BYTES = 32 * 2**20
+"""A longer log has files of its own."""
+
+
+@dataclass
+class Brought:
+    """What was brought in of a group of runs."""
+
+    seen: dict[str, RunSeen] = field(default_factory=dict)
+    """What is known of each folder now; none for a run that another process has."""
+    files: list[LakeFile] = field(default_factory=list)
+    n_runs: int = 0
+    n_rows: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def bring_group(runs_dir: Path, names: list[str], manifest: Manifest | None = None) -> Brought:
+    """Bring some runs into the lake.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        names: the runs' folders.
+        manifest: is brought up to date once the runs are locked; by default it is loaded.
+
+    Raises:
+        OSError: the lake cannot be written.
+    """
+    return _Group(runs_dir, manifest or Manifest.load(lake_of(runs_dir))).bring(names)
+
+
+class _Group:
+    def __init__(self, runs_dir: Path, manifest: Manifest) -> None:
+        self._runs_dir = runs_dir
+        self._lake = lake_of(runs_dir)
+        self._manifest = manifest
+        self._brought = Brought()
+        self._locks: dict[str, int] = {}
+        self._imported: dict[str, bool] = {}
+
+    def bring(self, names: list[str]) -> Brought:
+        try:
+            for name in names:
+                self._lock(name)
+            # What another process sealed before these locks were ours is known from here on.
+            self._manifest.refresh()
+            whole: dict[str, list[WholeRun]] = {}
+            for name in list(self._locks):
+                run = self._guarded(name)
+                if run is not None:
+                    whole.setdefault(run.month, []).append(run)
+            for runs in whole.values():
+                self._seal(runs)
+        finally:
+            for handle in self._locks.values():
+                os.close(handle)
+        return self._brought
+
+    def _lock(self, name: str) -> None:
+        folder = self._runs_dir / name
+        self._imported[name] = is_imported(folder)
+        with contextlib.suppress(MirrorBusy):  # its collector brings it in
+            self._locks[name] = lock_run(folder, self._lake, outside=self._imported[name])
+
+    def _guarded(self, name: str) -> WholeRun | None:
+        """Return a run that is to be sealed with others; what is wrong with it is noted."""
+        folder = self._runs_dir / name
+        try:
+            return self._look_at(folder, imported=self._imported[name])
+        except LakeBusy:
+            return None  # the next sync finds it again
+        except ValidationError as exc:
+            file = "plan.jsonl" if exc.title == PlannedTrial.__name__ else "config.json"
+            why = f"{folder / file}: {misfit(exc)}"
+        except (BenchError, LineError) as exc:
+            why = str(exc)
+        except FileNotFoundError as exc:
+            why = f"{exc.filename or folder}: is missing, so this is no complete run"
+        except OSError as exc:
+            if exc.errno in READ_ONLY and str(exc.filename or "").startswith(str(self._lake)):
+                raise
+            if not str(exc.filename or "").startswith(str(folder)):
+                raise
+            why = f"{exc.filename}: cannot be read ({exc.strerror})"
+        self._note(name, _log_seen(folder), [why], told=[why])
+        return None
+
+    def _look_at(self, folder: Path, *, imported: bool) -> WholeRun | None:
+        name = folder.name
+        if not imported and not _is_ours(folder):
+            self._note(name, _log_seen(folder), [], told=[])  # another tool's results.jsonl
+            return None
+        held = [
+            (table, file, part)
+            for table in TABLES_IN_ORDER
+            for file, part in self._manifest.parts_of(table, name)
+        ]
+        seen = _log_seen(folder)
+        if not held and (imported or seen.size <= WHOLE_BYTES):
+            return read_whole(folder, imported=imported)
+        if imported:
+            return self._look_again(folder, seen)
+        self._follow(folder, seen)
+        return None
+
+    def _look_again(self, folder: Path, seen: LogSeen) -> WholeRun | None:
+        """Return an earlier tool's run anew when its log is another one than the lake holds."""
+        name, log = folder.name, folder / LOG
+        covered = covered_until(part for _, part in self._manifest.parts_of("results", name))
+        whole = read_whole(folder, imported=True)
+        is_shorter = covered.end > seen.size
+        is_same = covered.end == whole.coverage.end and covered.tail == (
+            tail_before(log, covered.end) if covered.end else ""
+        )
+        if is_shorter or (is_same and self._manifest.parts_of("plans", name)):
+            self._note(name, seen, [*whole.problems, *_tail(log, covered.end, seen)], told=[])
+            return None
+        for table in reversed(TABLES_IN_ORDER):
+            for file, part in self._manifest.parts_of(table, name):
+                if table != "runs":
+                    remove_part(self._lake, table, file, part)
+        self._keep_labels(whole)
+        return whole
+
+    def _keep_labels(self, whole: WholeRun) -> None:
+        """Give a run that is read anew the labels it has; they are nowhere but in the lake."""
+        from analyze.sync.labels import latest_row, seal_row  # noqa: PLC0415
+        from schemas.arrow import record_of  # noqa: PLC0415
+        from schemas.run_row import RunRow  # noqa: PLC0415
+
+        (row,) = whole.tables.pop("runs").to_pylist()
+        new, old = record_of(RunRow, row), latest_row(self._lake, whole.run_id)
+        kept = {} if old is None else {"labels": old.labels, "recorded_at_ms": old.recorded_at_ms}
+        seal_row(self._lake, new.model_copy(update=kept))
+
+    def _follow(self, folder: Path, seen: LogSeen) -> None:
+        """Bring in what a run wrote since; its lock goes over to the mirror."""
+        name, log = folder.name, folder / LOG
+        mirror = RunMirror(
+            folder, self._lake, lock=self._locks.pop(name), look=self._manifest.parts_of
+        )
+        try:
+            begin = mirror.n_lines
+            known = self._manifest.runs.get(name)
+            problems = (
+                mirror.skipped_before()
+                if known is None
+                else [one for one in known.problems if _line_of(one, log) in range(1, begin + 1)]
+            )
+            n_lines = mirror.step()
+            mirror.seal()
+        finally:
+            mirror.close()
+        self._brought.files += mirror.sealed
+        self._brought.n_rows += n_lines - len(mirror.problems)
+        self._brought.n_runs += bool(n_lines)
+        self._note(
+            name,
+            seen,
+            [*problems, *mirror.problems, *_tail(log, mirror.n_bytes, seen)],
+            told=mirror.problems,
+        )
+
+    def _seal(self, runs: list[WholeRun]) -> None:
+        folders = {run.run_id: self._runs_dir / run.run_id for run in runs}
+        self._brought.files += seal_whole(
+            self._lake, runs, (folder / LOG for folder in folders.values())
+        )
+        for run in runs:
+            log = folders[run.run_id] / LOG
+            self._brought.n_runs += 1
+            self._brought.n_rows += sum(
+                run.tables[table].num_rows for table in ("results", "events") if table in run.tables
+            )
+            problems = [*run.problems, *_tail(log, run.coverage.end, run.seen)]
+            self._note(run.run_id, run.seen, problems, told=problems)
+
+    def _note(self, name: str, seen: LogSeen, problems: list[str], told: list[str]) -> None:
+        self._brought.seen[name] = RunSeen(name, seen.size, seen.mtime_ns, tuple(problems))
+        self._brought.problems += told
+
+
+def _is_ours(folder: Path) -> bool:
+    return (folder / "config.json").exists() or (folder / "plan.jsonl").exists()
+
+
+def _log_seen(folder: Path) -> LogSeen:
+    try:
+        facts = (folder / LOG).stat()
+    except OSError:
+        return NO_LOG
+    return LogSeen(facts.st_size, facts.st_mtime_ns)
+
+
+def _line_of(problem: str, log: Path) -> int:
+    """Return the number of the line that a problem is about; 0 when it is about no line."""
+    number = problem.removeprefix(f"{log}:").partition(":")[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def _tail(log: Path, covered: int, seen: LogSeen) -> list[str]:
+    """Return what is wrong with the end of a log."""
+    if seen.size < covered:
+        return [
+            f"{log}: is {covered - seen.size} bytes shorter than what the lake holds of it; "
+            "the lake's rows are used"
+        ]
+    if seen.size > covered:
+        return [f"{log}: the last {seen.size - covered} bytes are a torn line or not mirrored yet"]
+    return []

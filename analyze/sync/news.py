@@ -1,0 +1,54 @@
+"""What changed in a folder of runs, told from one stat a folder; loads nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.folders import LogSeen, run_folders
+from schemas.manifest import Manifest
+
+Progress = Callable[[int, int], None]
+"""Is told how many bytes of logs of how many are done."""
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a sync did."""
+
+    n_runs: int = 0
+    """Runs of which something was brought in."""
+    n_rows: int = 0
+    """Results and events that were brought in."""
+    problems: tuple[str, ...] = ()
+    """What was found wrong now."""
+    n_with_problems: int = 0
+    """Runs of which problems are known, of earlier syncs as well."""
+    n_compacted: int = 0
+    """Files of the lake that were put into larger ones."""
+    read_only: bool = False
+    """The lake cannot be written, so it is read as it is."""
+
+
+def news(runs_dir: Path, manifest: Manifest) -> list[str]:
+    """Return the names of the run folders that changed since they were brought in."""
+    return changed(run_folders(runs_dir), manifest)
+
+
+def changed(folders: Iterable[tuple[str, LogSeen]], manifest: Manifest) -> list[str]:
+    """Return the names of those folders that changed since they were brought in."""
+    known = manifest.runs
+    names = []
+    for name, log in folders:
+        seen = known.get(name)
+        if seen is None or not (
+            seen.is_pruned or (seen[1:3] == log and seen.is_complete)  # size and time
+        ):
+            names.append(name)
+    return sorted(names)
+
+
+def n_with_problems(manifest: Manifest) -> int:
+    """Return how many runs have known problems."""
+    return sum(1 for seen in manifest.runs.values() if seen.problems)

@@ -1,0 +1,38 @@
+-- One row per trial whose record that counts ended without a success, with its cause.
+select
+    failures.run_id,
+    failures.provider,
+    failures.model,
+    failures.thinking_level,
+    failures.model_id,
+    failures.suite_id,
+    failures.case_id,
+    failures.repetition,
+    failures.record_no,
+    failures.failure_type,
+    failures.cause,
+    failures.counts_against_model,
+    failures.is_retryable,
+    failures.availability_status,
+    failures.status,
+    failures.error_code,
+    failures.http_status,
+    failures.attempt_count,
+    failures.finish_reason,
+    failures.passed,
+    failures.started_at_ms,
+    failures.e2e_ms,
+    outputs.error_message,
+    failures.artifact_path
+from int_failures as failures
+left join stg_outputs as outputs
+    on failures.run_id = outputs.run_id
+    and failures.record_no = outputs.record_no
+order by
+    failures.run_id,
+    failures.provider,
+    failures.model,
+    failures.thinking_level nulls first,
+    failures.model_id,
+    failures.case_id,
+    failures.repetition

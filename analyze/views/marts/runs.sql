@@ -1,0 +1,46 @@
+-- One row per run: what was asked, and which run of the same suite came before.
+-- How it went stands in run_summary.
+with
+
+ordered as (
+    select
+        run_id,
+        suite_id,
+        suite_title,
+        run_profile_id,
+        run_group,
+        labels,
+        started_at_ms,
+        benchlake_version,
+        n_planned,
+        max_cost_usd,
+        is_imported,
+        is_narrowed,
+        row_number() over (
+            partition by suite_id
+            order by started_at_ms nulls first, run_id
+        ) as run_no,
+        lag(run_id) over (
+            partition by suite_id
+            order by started_at_ms nulls first, run_id
+        ) as previous_run_id
+    from stg_runs
+)
+
+select
+    run_id,
+    suite_id,
+    suite_title,
+    run_profile_id,
+    run_group,
+    labels,
+    started_at_ms,
+    benchlake_version,
+    n_planned,
+    max_cost_usd,
+    is_imported,
+    is_narrowed,
+    cast(run_no as bigint) as run_no,
+    previous_run_id
+from ordered
+order by started_at_ms nulls first, run_id

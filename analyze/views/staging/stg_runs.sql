@@ -1,0 +1,26 @@
+-- One row per run, as it was last described.
+-- Labelling a run adds a row to the lake; the row with the highest recorded_at_ms counts.
+select
+    run_id,
+    suite_id,
+    suite_title,
+    run_profile_id,
+    run_group,
+    labels,
+    started_at_ms,
+    benchlake_version,
+    n_planned,
+    max_cost_usd,
+    is_imported,
+    is_narrowed,
+    recorded_at_ms
+from (
+    select
+        *,
+        row_number() over (
+            partition by run_id
+            order by recorded_at_ms desc, cast(labels as string) desc
+        ) as age
+    from raw_runs
+) as descriptions
+where age = 1

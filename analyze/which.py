@@ -1,0 +1,175 @@
+"""Which run is meant: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
+
+Knows nothing of what a run holds; the lake's own list of runs decides what there is, so a run
+that another machine made is found as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.errors import ConfigError, Problem, RunNotFound, nearest
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+
+LABEL = "label:"
+
+MARKS = ("config.json", "results.jsonl")
+"""A folder with one of these is a run; one by an older tool has the second alone."""
+
+
+MOST_NAMED = 20
+"""Names in a message; the nearest one is named apart."""
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """As much of a run as it takes to choose it."""
+
+    run_id: str
+    suite_id: str
+    started_at_ms: int | None
+    labels: tuple[str, ...]
+
+
+def resolve_run(session: Session, text: str) -> str:
+    """Return the run_id that a text means.
+
+    `latest` is the run that started last, `previous` the one before it of the same suite, and
+    `label:NAME` the newest with that label. A run id goes before a path.
+
+    Raises:
+        RunNotFound: there is none; the message names what is near.
+        ConfigError: there is no previous one, or the folder is there and not in the lake.
+    """
+    runs = known_runs(session)
+    by_id = {run.run_id: run for run in runs}
+    if text in by_id:
+        return text
+    if text == "latest" and runs:
+        return runs[0].run_id
+    if text == "previous" and runs:
+        return _previous(session, runs)
+    if text.startswith(LABEL):
+        return _labelled(session, runs, text)
+    if is_run_folder(folder := Path(text)):
+        run_id = folder.resolve().name
+        if run_id in by_id:
+            return run_id
+        raise _not_in_lake(folder)
+    if is_run_folder(session.runs_dir / text):
+        raise _not_in_lake(session.runs_dir / text)
+    raise RunNotFound(text, session.runs_dir, by_id)
+
+
+def known_runs(session: Session) -> list[KnownRun]:
+    """Return every run of the lake, the newest first; runs without a start come last."""
+    return [
+        KnownRun(run_id, suite_id, started_at_ms, tuple(labels))
+        for run_id, suite_id, started_at_ms, labels in session.rows(
+            "select run_id, suite_id, started_at_ms, labels from stg_runs "
+            "order by started_at_ms desc nulls last, run_id desc"
+        )
+    ]
+
+
+def runs_dir_of(runs_dir: Path, text: str) -> Path:
+    """Return the folder of runs to open: the one around a run's folder that is named by its path.
+
+    Args:
+        runs_dir: what `--runs` says.
+        text: what was said of the run; an id in `runs_dir` goes before a path.
+    """
+    folder = Path(text)
+    if is_run_folder(runs_dir / text) and len(folder.parts) == 1 and text != ".":
+        return runs_dir
+    return folder.resolve().parent if is_run_folder(folder) else runs_dir
+
+
+def run_folder(session: Session, run_id: str) -> Path | None:
+    """Return the folder of a run; None when another machine made it, or it was deleted."""
+    folder = session.runs_dir / run_id
+    return folder if is_run_folder(folder) else None
+
+
+def is_run_folder(path: Path) -> bool:
+    """Return whether there is a run in a folder."""
+    return any((path / mark).is_file() for mark in MARKS)
+
+
+def _previous(session: Session, runs: Sequence[KnownRun]) -> str:
+    latest, *older = runs
+    same = [run for run in older if run.suite_id == latest.suite_id]
+    if not same:
+        what = (
+            f"`{latest.run_id}` is the only run of suite `{latest.suite_id}` in "
+            f"{session.runs_dir}: there is no previous one"
+        )
+        raise ConfigError([Problem(None, what)])
+    return same[0].run_id
+
+
+def _labelled(session: Session, runs: Sequence[KnownRun], text: str) -> str:
+    name = text.removeprefix(LABEL)
+    found = [run.run_id for run in runs if name in run.labels]
+    if found:
+        return found[0]
+    labels = {f"{LABEL}{label}" for run in runs for label in run.labels}
+    raise RunNotFound(text, session.runs_dir, labels if nearest(text, labels) else _ids(runs))
+
+
+def _ids(runs: Sequence[KnownRun]) -> list[str]:
+    return [run.run_id for run in runs]
+
+
+def _not_in_lake(folder: Path) -> ConfigError:
+    what = f"{folder} is a run, but nothing of it is in the lake; `analyze sync` says why"
+    return ConfigError([Problem(None, what)])
+
+
+def require_suite(session: Session, suite_id: str) -> None:
+    """Check that there is a run of a suite.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    _require(session, "suite_id", suite_id, "suite")
+
+
+def require_model(session: Session, model: str) -> None:
+    """Check that a model was asked in some run, by its model_id or its model string.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    _require(session, "model_id, model", model, "model")
+
+
+def _require(session: Session, columns: str, wanted: str, what: str) -> None:
+    rows = session.rows(f"select distinct {columns} from int_group_models")  # noqa: S608
+    _require_known(wanted, {name for row in rows for name in row}, what)
+
+
+def require_label(session: Session, label: str) -> None:
+    """Check that a run has a label.
+
+    Raises:
+        ConfigError: none has; names the nearest.
+    """
+    _require_known(label, {name for run in known_runs(session) for name in run.labels}, "label")
+
+
+def _require_known(wanted: str, there: Iterable[str], what: str) -> None:
+    known = sorted(there)
+    if wanted not in known:
+        problem = Problem(
+            None,
+            f"no run has {what} `{wanted}`",
+            allowed=", ".join(known[:MOST_NAMED]) or "there is none yet",
+            nearest=nearest(wanted, known),
+        )
+        raise ConfigError([problem])

@@ -1,0 +1,250 @@
+"""Whole runs into the lake, several in one file: how a long history comes in quickly.
+
+Only runs of which the lake holds nothing go this way, each as one stretch from the first byte of
+its log to the last whole line. The files of a batch share a token in their names; results are put
+in place last, so a batch without them was cut off and goes again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.disk import sync_path
+from schemas.errors import SchemaError
+from schemas.folders import LOG, NO_LOG, LogSeen
+from schemas.lake import LAYOUT, compression_of, file_facts
+from schemas.lake_files import TEMPORARY, month_of
+from schemas.manifest import Manifest
+from schemas.mirror import NO_LOG as NOTHING
+from schemas.mirror import sync_log
+from schemas.parts import Coverage, LakeFile, Part
+from schemas.read_lines import read_plan
+from schemas.reconcile import tail_before
+from schemas.rows import RunRows, empty_table, keys_of, plan_table, run_table
+from schemas.run_config import load_run_config
+from schemas.run_row import run_row
+
+
+def is_document_line(content: object) -> bool:
+    """Return whether a line's content is a record of an earlier tool rather than ours."""
+    return (
+        isinstance(content, dict)
+        and content.get("record_type") in {"result", "event"}
+        and "case_id" not in content
+        and "schema_version" not in content
+    )
+
+
+TABLES_IN_ORDER = ("plans", "runs", "outputs", "events", "results")
+
+PREFIX = "sync-"
+
+UNFINISHED = ".bulk"
+"""Ends the name of a file that is being written."""
+
+CHUNK_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """All rows of one run."""
+
+    run_id: str
+    month: str
+    tables: dict[str, pa.Table]
+    coverage: Coverage
+    problems: tuple[str, ...]
+    seen: LogSeen
+    """The log as it was before it was read."""
+
+
+def is_imported(run_dir: Path) -> bool:
+    """Return whether a folder was made by an earlier tool (decision A10)."""
+    if (run_dir / "plan.jsonl").exists():
+        return False
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if "schema_version" in orjson.loads((run_dir / "config.json").read_bytes()):
+            return False
+    try:
+        with (run_dir / LOG).open("rb") as log:
+            for line in log:
+                with contextlib.suppress(ValueError):
+                    return is_document_line(orjson.loads(line))
+    except OSError:
+        return False
+    return False
+
+
+def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
+    """Return all rows of a run; the caller holds its lock.
+
+    Raises:
+        SchemaError: the folder is no complete run.
+        ValidationError: config or plan do not fit their declaration.
+        OSError: a file is missing or cannot be read.
+    """
+    log = run_dir / LOG
+    seen = NO_LOG
+    content = b""
+    if log.exists():
+        with log.open("rb") as file:
+            facts = os.fstat(file.fileno())
+            seen = LogSeen(facts.st_size, facts.st_mtime_ns)
+            content = file.read(facts.st_size)
+    end = content.rfind(b"\n") + 1
+    lines = content[:end].split(b"\n")[:-1]
+    lines = [line + b"\n" for line in lines]
+    tail = tail_before(log, end) if end else ""
+    coverage = Coverage(0, end, 0, len(lines), tail)
+    if imported:
+        from schemas.imported import import_lines  # noqa: PLC0415 - few folders are
+
+        whole = import_lines(run_dir.name, lines)
+        run_id, tables, found = run_dir.name, whole.tables, list(whole.problems)
+        month = month_of(whole.started_at_ms or seen.mtime_ns // 1_000_000)
+    else:
+        config = load_run_config(run_dir / "config.json")
+        run_id, month = config.run_id, month_of(config.started_at_ms)
+        if run_id != run_dir.name:
+            message = f"{run_dir / 'config.json'}: is the config of another run, `{run_id}`"
+            raise SchemaError(message)
+        with (run_dir / "plan.jsonl").open("rb") as file:
+            plan = read_plan(file.readlines())
+        tables = {"plans": plan_table(plan), "runs": run_table(run_row(config))}
+        rows, found = _rows(RunRows(run_id, keys_of(plan)), lines)
+        tables |= rows
+    if end:
+        tables.setdefault("results", empty_table("results"))
+    problems = [f"{log}:{number}: {why}; the line was skipped" for number, why in found]
+    return WholeRun(run_id, month, tables, coverage, tuple(problems), seen)
+
+
+def _rows(
+    run: RunRows, lines: Sequence[bytes]
+) -> tuple[dict[str, pa.Table], list[tuple[int, str]]]:
+    """Return the rows of lines, made of a limited number at a time."""
+    chunks: dict[str, list[pa.Table]] = {}
+    problems: list[tuple[int, str]] = []
+    begin = 0
+    while begin < len(lines):
+        end, n_bytes = begin, 0
+        while end < len(lines) and n_bytes < CHUNK_BYTES:
+            n_bytes += len(lines[end])
+            end += 1
+        tables, found = run.read(lines[begin:end], begin + 1)
+        problems += found
+        for table, content in tables.items():
+            chunks.setdefault(table, []).append(content)
+        begin = end
+    return {table: pa.concat_tables(parts) for table, parts in chunks.items()}, problems
+
+
+def seal_whole(lake: Path, runs: Sequence[WholeRun], logs: Iterable[Path]) -> list[LakeFile]:
+    """Seal runs of one month, one file a table; the caller holds their locks.
+
+    Raises:
+        OSError: the lake cannot be written; nothing is left there then.
+    """
+    for log in logs:
+        if log.exists():
+            sync_log(log)
+    (month,) = {run.month for run in runs}
+    token = uuid.uuid4().hex
+    staged: list[tuple[Path, Path]] = []
+    sealed: list[LakeFile] = []
+    try:
+        for table in TABLES_IN_ORDER:
+            mine = [run for run in runs if table in run.tables]
+            if not mine:
+                continue
+            parts = [
+                Part(
+                    run.run_id,
+                    NOTHING if table in {"plans", "runs"} else run.coverage,
+                    run.tables[table].num_rows,
+                )
+                for run in mine
+            ]
+            folder = lake / table / f"month={month}"
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary = folder / f"{TEMPORARY}{token}{UNFINISHED}"
+            target = folder / f"{PREFIX}{token}.parquet"
+            staged.append((temporary, target))
+            content = pa.concat_tables([run.tables[table] for run in mine])
+            facts = file_facts(parts)
+            pq.write_table(
+                content.replace_schema_metadata(facts), temporary, **compression_of(table)
+            )
+            sync_path(temporary)
+            sealed.append(LakeFile(target, tuple(parts), LAYOUT))
+        with batch_lock(lake):
+            for temporary, target in staged:
+                temporary.rename(target)
+        for folder in {target.parent for _, target in staged}:
+            sync_path(folder)
+    except BaseException:
+        for temporary, target in reversed(staged):
+            target.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
+        raise
+    return sealed
+
+
+@contextlib.contextmanager
+def batch_lock(lake: Path) -> Iterator[None]:
+    """Hold the lock of those who put the files of a batch in place, or look for unfinished ones."""
+    folder = lake / "manifest"
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / ".batch.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+DEAD_S = 600.0
+"""A file that is being written for longer than this has no writer any more."""
+
+
+def drop_cut_off(lake: Path, manifest: Manifest) -> None:
+    """Remove what a batch left that was cut off: unfinished files, and text without results.
+
+    Args:
+        lake: the lake.
+        manifest: has just been refreshed; is told of what goes.
+    """
+    limit = time.time() - DEAD_S
+    for path in lake.glob(f"*/month=*/{TEMPORARY}*{UNFINISHED}"):
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < limit:
+                path.unlink()
+    names = [name for name in manifest.names if name.rpartition("/")[2].startswith(PREFIX)]
+    if not names:
+        return
+    with batch_lock(lake):
+        for name in names:
+            table, _, rest = name.partition("/")
+            if table == "results" or f"results/{rest}" in manifest.names:
+                continue
+            file = manifest.file(name)
+            covers = [part for part in file.parts if part.coverage.end] if file else []
+            if covers and not any(_has_results(manifest, part) for part in covers):
+                (lake / name).unlink(missing_ok=True)
+                manifest.drop([name])
+
+
+def _has_results(manifest: Manifest, part: Part) -> bool:
+    held = manifest.parts_of("results", part.run_id)
+    return any(other.coverage == part.coverage for _, other in held)

@@ -1,0 +1,227 @@
+"""Run folders of an earlier tool: results.jsonl with the document's fields only (decision A10).
+
+What the lake wants to know beyond them follows from the log as a whole: ids from names, the
+repetition from the order, the plan from the results. So such a log is always read whole. The
+folder itself is another tool's, and nothing in it is ever changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pydantic import BaseModel, ValidationError, create_model
+
+from schemas.arrow import json_text
+from schemas.base import Record, slugify
+from schemas.columns import Columns
+from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, classify
+from schemas.lines import LineError, content_of, misfit
+from schemas.read_lines import Records
+from schemas.result import RAW_OUTPUT_LIMIT, Result
+from schemas.rows import plan_table, run_table, tables_of
+from schemas.run_row import RunRow
+from schemas.trial import PlannedTrial
+
+SUITE_ID = "imported"
+
+LONGEST_ID = 128
+
+N_DOCUMENT_FIELDS = 23
+"""Fields that the document has; the others are ours."""
+
+LATER_FIELDS = {"tool_calls": (), "tool_call_count": 0, "tool_use_success": False}
+"""Fields of the document that its first tool did not write yet."""
+
+
+def _document_result() -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        name: (info.annotation, info)
+        for name, info in list(Result.model_fields.items())[:N_DOCUMENT_FIELDS]
+        if name not in LATER_FIELDS
+    }
+    for name, default in LATER_FIELDS.items():
+        fields[name] = (Result.model_fields[name].annotation, default)
+    return create_model("DocumentResult", __base__=Record, **fields)
+
+
+DocumentResult = _document_result()
+
+
+@dataclass(frozen=True)
+class Imported:
+    """All that a folder of an earlier tool holds, as rows of the lake."""
+
+    tables: dict[str, pa.Table]
+    started_at_ms: int | None
+    problems: tuple[tuple[int, str], ...]
+    """Numbers of lines that could not be read, and why."""
+
+
+def import_lines(run_id: str, lines: Sequence[bytes]) -> Imported:
+    """Return the rows of a whole log.
+
+    Args:
+        run_id: name of the folder; what the lines say may be another, or none.
+        lines: of results.jsonl, each with its newline.
+    """
+    results: list[tuple[int, Any]] = []
+    events: list[tuple[int, dict[str, Any]]] = []
+    problems: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            content = content_of(line)
+            kind = content.get("record_type")
+            if kind == "result":
+                results.append((number, _result(line)))
+            elif kind == "event":
+                events.append((number, content))
+            else:
+                problems.append((number, f"record_type {kind!r} is unknown"))
+        except LineError as exc:
+            problems.append((number, str(exc)))
+    columns = _result_columns(run_id, results)
+    tables = tables_of(Records(columns, _event_columns(run_id, events)))
+    starts = [record.started_at_ms for _, record in results]
+    started_at_ms = min(starts, default=None)
+    run = RunRow(
+        run_id=run_id,
+        suite_id=SUITE_ID,
+        suite_title="Imported",
+        started_at_ms=started_at_ms,
+        run_profile_id=None,
+        benchlake_version=None,
+        n_planned=len(results),
+        run_group=None,
+        labels=(),
+        is_imported=True,
+        is_narrowed=False,
+        max_cost_usd=None,
+        recorded_at_ms=started_at_ms or 0,
+    )
+    head = {"plans": plan_table(_plan_columns(columns)), "runs": run_table(run)}
+    return Imported(head | tables, started_at_ms, tuple(problems))
+
+
+def _result(line: bytes) -> Any:
+    try:
+        return DocumentResult.model_validate_json(line, strict=True, extra="ignore")
+    except ValidationError as exc:
+        raise LineError(misfit(exc)) from exc
+
+
+def _ids(names: Iterable[tuple[str | None, ...]]) -> dict[tuple[str | None, ...], str]:
+    """Return a slug for each name; names that would get the same one get a hash as well."""
+    slugs = {parts: "--".join(slugify(part) for part in parts if part) or "x" for parts in names}
+    taken = Counter(slugs.values())
+    return {
+        parts: slug
+        if taken[slug] == 1 and len(slug) <= LONGEST_ID
+        else f"{slug[: LONGEST_ID - 9]}_{hashlib.sha256(repr(parts).encode()).hexdigest()[:8]}"
+        for parts, slug in slugs.items()
+    }
+
+
+def _result_columns(run_id: str, results: Sequence[tuple[int, Any]]) -> Columns:
+    """Return the columns of results: the document's, and ours as far as they follow from them."""
+    records = [record for _, record in results]
+    models = [(one.provider, one.model, one.thinking_level) for one in records]
+    prompts = [(one.prompt_id, one.prompt_name) for one in records]
+    model_ids, case_ids = _ids(dict.fromkeys(models)), _ids(dict.fromkeys(prompts))
+    seen: Counter[tuple[str, str]] = Counter()
+    rows = []
+    for (number, record), model, prompt in zip(results, models, prompts, strict=True):
+        key = model_ids[model], case_ids[prompt]
+        seen[key] += 1
+        own = {"run_id": run_id, "model_id": key[0], "case_id": key[1], "repetition": seen[key]}
+        rows.append(_row(record) | own | {"record_no": number})
+    names = (*Result.model_fields, "record_no", "supersedes")
+    return {name: [row.get(name, EMPTY.get(name)) for row in rows] for name in names}
+
+
+EMPTY: dict[str, Any] = {
+    "schema_version": 1, "suite_id": SUITE_ID, "runner_type": "llm_probe", "attempt_count": 1,
+    "checks_passed": 0, "checks_failed": 0, "checks_errored": 0, "checks": (),
+    "expected_tools": (), "tags": (),
+}  # fmt: skip
+"""Of our fields, what stands for nothing known; null in all others."""
+
+
+def _row(record: Any) -> dict[str, Any]:
+    """Return what follows from one record alone."""
+    row = dict(vars(record))
+    text = row["raw_output"].encode()
+    failure = None if record.success else _failure(record.failure_type)
+    if len(text) > RAW_OUTPUT_LIMIT:
+        row["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
+    if row["parsed_output"] is not None:
+        row["parsed_output"] = json_text(row["parsed_output"])
+    if not record.success:
+        row["objective_pass"] = None  # the tool let validators judge error texts (decision A7)
+    code = HTTP_PATTERN.fullmatch(record.failure_type or "")
+    return row | {
+        "raw_output_truncated": len(text) > RAW_OUTPUT_LIMIT,
+        "status": _status(record.success, failure),
+        "passed": _passed(record, failure),
+        "requested_model": record.model,
+        "tool_call_source": "text" if record.tool_calls else None,
+        "http_status": int(code[1]) if code else None,
+    }
+
+
+def _failure(failure_type: str | None) -> FailureClass | None:
+    """Return what a failure means; None for a name that only the other tool knows."""
+    try:
+        return classify(failure_type or "")
+    except KeyError:
+        return None
+
+
+def _status(success: bool, failure: FailureClass | None) -> TrialStatus:
+    if success:
+        return "success"
+    return "failed" if failure is None else failure.status
+
+
+def _passed(record: Any, failure: FailureClass | None) -> bool | None:
+    """Return the verdict (decision A9)."""
+    if record.success:
+        verdict: bool | None = record.objective_pass
+        return verdict
+    return False if failure is not None and failure.counts_against_model else None
+
+
+def _event_columns(run_id: str, events: Sequence[tuple[int, dict[str, Any]]]) -> Columns:
+    known = {"record_type", "run_id", "event"}
+    details = [
+        {key: value for key, value in event.items() if key not in known} for _, event in events
+    ]
+    n_events = len(events)
+    return {
+        "record_type": ["event"] * n_events,
+        "run_id": [run_id] * n_events,
+        "event": [str(event.get("event")) for _, event in events],
+        "at_ms": [None] * n_events,
+        "model_id": [None] * n_events,
+        "detail": [json_text(detail) if detail else None for detail in details],
+        "schema_version": [1] * n_events,
+        "record_no": [number for number, _ in events],
+    }
+
+
+def _plan_columns(results: Columns) -> Columns:
+    """Return a plan that has every result, since the other tool wrote none."""
+    n_trials = len(results["record_no"])
+    verdicts = zip(results["case_id"], results["passed"], strict=True)
+    scorable = {case_id for case_id, passed in verdicts if passed is not None}
+    plan = {name: results.get(name, [None] * n_trials) for name in PlannedTrial.model_fields}
+    return plan | {
+        "record_type": ["trial"] * n_trials,
+        "trial_no": list(range(n_trials)),
+        "fingerprint_version": [1] * n_trials,
+        "is_scorable": [case_id in scorable for case_id in results["case_id"]],
+    }

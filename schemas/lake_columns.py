@@ -1,0 +1,37 @@
+"""The columns of the lake's tables as plain data: what schemas/json/lake.json says.
+
+Readers of the lake need names, types and meanings, and neither pyarrow nor the models, whose
+imports cost more than most queries do. Needs nothing but json.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+PATH = Path(__file__).parent / "json" / "lake.json"
+
+
+class LakeColumn(NamedTuple):
+    """One column of a raw table."""
+
+    name: str
+    type: str
+    """As DuckDB writes it, such as `BIGINT` or `VARCHAR[]`."""
+    nullable: bool
+    description: str | None = None
+    unit: str | None = None
+    default: float | None = None
+    """What the only row of `thresholds` holds unless the project says otherwise."""
+
+
+@functools.cache
+def lake_columns() -> dict[str, tuple[LakeColumn, ...]]:
+    """Return the columns of every raw table, by the table's name without `raw_`."""
+    tables = json.loads(PATH.read_bytes())
+    return {
+        table: tuple(LakeColumn(**column) for column in columns)
+        for table, columns in tables.items()
+    }

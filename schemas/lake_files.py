@@ -1,0 +1,189 @@
+"""Which files of the lake count at this moment; standard library only, so that reading is quick.
+
+A compaction moves many files away before the one that replaces them takes its name. What it is
+about to do stands in `manifest/intent.json` before the first file moves, so that whoever lists the
+lake meanwhile, or after it was killed, finds each row exactly once: in the new file when that is in
+place, else in the files it replaces, wherever they lie.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+TABLE_NAMES = ("results", "outputs", "events", "plans", "runs")
+"""Every table of the lake."""
+
+TEMPORARY = ".tmp-"
+"""Begins the name of a file that is being written."""
+
+TRASH = "trash"
+"""Folder of the lake in which replaced files lie for a while, for those who still read them."""
+
+INTENT = "manifest/intent.json"
+"""What the last replacement of files was about to do."""
+
+ONE_RUN = re.compile(r"(?P<run_id>.+)-[0-9a-f]{12}-[0-9]{6,}\.parquet")
+"""Name of a file of one run; others are known by what they say about themselves."""
+
+MOST_TRIES = 100
+PAUSE_S = 0.005
+"""Between two looks at files that are being moved; half a second in all."""
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A replacement that has begun to move files."""
+
+    token: str
+    """Unique; also the name of the folder in the trash."""
+    table: str
+    month: str
+    new: str | None
+    """Name of the file that replaces the others; None when none does."""
+    replaced: tuple[str, ...]
+    """Names of the files that are replaced, all of one table and month."""
+
+    def folder(self, lake: Path) -> Path:
+        """Return the folder the files belong in."""
+        return lake / self.table / f"month={self.month}"
+
+    def trash(self, lake: Path) -> Path:
+        """Return the folder the replaced files move to."""
+        return lake / TRASH / self.token
+
+    def temporary(self, lake: Path) -> Path:
+        """Return the path of the new file before it is in place."""
+        return self.folder(lake) / f"{TEMPORARY}{self.token}"
+
+
+def lake_of(runs_dir: Path) -> Path:
+    """Return the lake that belongs to a folder of runs."""
+    return runs_dir / "lake"
+
+
+def month_of(started_at_ms: int) -> str:
+    """Return the partition of a run: the month of its start, UTC, as text."""
+    return datetime.fromtimestamp(started_at_ms / 1000, tz=UTC).strftime("%Y-%m")
+
+
+def may_hold(path: Path, run_id: str) -> bool:
+    """Return whether a file may hold rows of a run: it is another's own, or it is not."""
+    name = ONE_RUN.fullmatch(path.name)
+    return name is None or name["run_id"] == run_id
+
+
+def live_files(lake: Path, table: str) -> list[Path]:
+    """Return the files that hold a table, oldest month first: every row once, at every moment.
+
+    A file may be moved to the trash between this and the reading of it: list again then.
+    """
+    return list(live_paths(lake, table).values())
+
+
+def live_paths(lake: Path, table: str) -> dict[str, Path]:
+    """Return the same files by the names they have, or had, in the lake: `results/month=…/…`."""
+    n_gone = 0
+    while True:
+        before = intent_text(lake)
+        intent = moving(before)
+        if intent is not None and intent.table != table:
+            intent = None
+        listed, is_whole = _resolved(lake, table, intent)
+        if intent_text(lake) == before:
+            n_gone += 1  # a file that stays away was deleted by somebody
+            if is_whole or n_gone > MOST_TRIES:
+                return listed
+        time.sleep(PAUSE_S)
+
+
+def _resolved(lake: Path, table: str, intent: Intent | None) -> tuple[dict[str, Path], bool]:
+    """Return the files of a table, and whether all that are being moved were found."""
+    found = _listed(lake, table)
+    is_whole = True
+    if intent is not None:
+        month = found.setdefault(f"month={intent.month}", {})
+        is_there = intent.new is None or intent.new in month
+        for name in intent.replaced:
+            if is_there:
+                month.pop(name, None)
+            elif name not in month:
+                trashed = intent.trash(lake) / name
+                if trashed.exists():
+                    month[name] = trashed
+                else:
+                    is_whole = False
+    listed = {
+        f"{table}/{month}/{name}": path
+        for month, files in sorted(found.items())
+        for name, path in sorted(files.items())
+    }
+    return listed, is_whole
+
+
+def _listed(lake: Path, table: str) -> dict[str, dict[str, Path]]:
+    """Return the sealed files of a table by month and name, as they lie there."""
+    found: dict[str, dict[str, Path]] = {}
+    for month in _names(lake / table):
+        if month.startswith("month="):
+            folder = lake / table / month
+            found[month] = {
+                name: folder / name
+                for name in _names(folder)
+                if name.endswith(".parquet") and not name.startswith(".")
+            }
+    return found
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in os.scandir(folder)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def intent_text(lake: Path) -> bytes:
+    """Return what stands in the lake's intent; it is another text after every change."""
+    try:
+        return (lake / INTENT).read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def moving(text: bytes) -> Intent | None:
+    """Return the replacement that is moving files; None when none is, or the text is not ours."""
+    facts = intent_facts(text)
+    if facts.get("phase") != "moving":
+        return None
+    return intent_of(facts)
+
+
+def intent_facts(text: bytes) -> Mapping[str, object]:
+    """Return an intent as it was stored; nothing when it cannot be read."""
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def intent_of(facts: Mapping[str, object]) -> Intent | None:
+    """Return the replacement that an intent describes; None when it describes none."""
+    names = ("token", "table", "month")
+    texts = [value for name in names if isinstance(value := facts.get(name), str)]
+    new, replaced = facts.get("new"), facts.get("replaced")
+    if len(texts) != len(names) or not isinstance(replaced, list):
+        return None
+    token, table, month = texts
+    files = [str(name) for name in ([*replaced] if new is None else [*replaced, new])]
+    if any(not name or "/" in name or name.startswith(".") for name in (*texts, *files)):
+        return None  # not ours: it would lead out of the folder
+    return Intent(
+        token, table, month, None if new is None else str(new), tuple(files[: len(replaced)])
+    )

@@ -1,0 +1,237 @@
+"""What the lake knows of itself, so that looking for news costs one stat a run folder.
+
+`manifest/runs.json` says how far each run folder was mirrored, `manifest/files.json` which parts
+lie in which file. Both only save time: whatever is lost, torn or foreign is found out again from
+the folders and from the files' own metadata, which also know of files that others sealed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from schemas.disk import write_whole
+from schemas.errors import SchemaError
+from schemas.lake_files import TABLE_NAMES, live_paths
+from schemas.parts import Coverage, LakeFile, Part
+
+RUNS = "manifest/runs.json"
+FILES = "manifest/files.json"
+
+VERSION = 1
+"""Of both; another one is not read but made again."""
+
+
+class RunSeen(NamedTuple):
+    """A run folder as it was when it was mirrored last."""
+
+    run_id: str
+    size: int
+    """Bytes of its log."""
+    mtime_ns: int
+    """When its log was changed last."""
+    problems: tuple[str, ...] = ()
+    is_complete: bool = True
+    """Nothing of the log is left to be mirrored."""
+    is_pruned: bool = False
+    """Its rows were taken out of the lake, and it stays out until it is named."""
+
+
+class Refreshed(NamedTuple):
+    """What holding the manifest against the lake brought up."""
+
+    problems: tuple[str, ...]
+    """Files that cannot be read, one sentence each."""
+    robbed_runs: frozenset[str]
+    """Runs of which somebody deleted files."""
+
+
+class Manifest:
+    """The manifest of a lake: loaded, changed, saved. Another process may save in between.
+
+    Attributes:
+        lake: the lake's folder.
+        runs: what was seen of each run folder, by the folder's name; to be changed freely.
+    """
+
+    def __init__(self, lake: Path) -> None:
+        self.lake = lake
+        self.runs: dict[str, RunSeen] = _load_runs(lake)
+        self._runs_before = dict(self.runs)
+        self._stored: dict[str, list[Any]] | None = None
+        self._files: dict[str, LakeFile] = {}
+        self._changes: dict[str, list[Any] | None] = {}
+        self._by_run: dict[tuple[str, str], list[str]] | None = None
+
+    @classmethod
+    def load(cls, lake: Path) -> Manifest:
+        """Return the manifest of a lake, as far as there is one that can be read."""
+        return cls(lake)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the files that are known, such as `results/month=2026-11/….parquet`."""
+        return frozenset(self._all())
+
+    def _all(self) -> dict[str, list[Any]]:
+        if self._stored is None:
+            self._stored = _load(self.lake / FILES, "files")
+        return self._stored
+
+    def file(self, name: str) -> LakeFile | None:
+        """Return what is known of a file, by its name in the lake."""
+        if name not in self._files:
+            with contextlib.suppress(KeyError, TypeError, ValueError):
+                self._files[name] = _lake_file(self.lake / name, self._all()[name])
+        return self._files.get(name)
+
+    def add(self, files: Iterable[LakeFile]) -> None:
+        """Note files that were sealed."""
+        for file in files:
+            self._put(file.path.relative_to(self.lake).as_posix(), file)
+
+    def _put(self, name: str, file: LakeFile) -> None:
+        self._all()[name] = self._changes[name] = _stored(file)
+        self._files[name] = file
+        if self._by_run is not None:
+            for run_id in {part.run_id for part in file.parts}:
+                self._by_run.setdefault((name.partition("/")[0], run_id), []).append(name)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Forget files."""
+        for name in names:
+            self._all().pop(name, None)
+            self._files.pop(name, None)
+            self._changes[name] = None
+        self._by_run = None
+
+    def parts_of(self, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
+        """Return the known parts of a run; `schemas.lake.parts_of` asks the files themselves."""
+        if self._by_run is None:
+            self._by_run = {}
+            for name in self._all():
+                file = self.file(name)
+                for one in {part.run_id for part in file.parts} if file is not None else ():
+                    self._by_run.setdefault((name.partition("/")[0], one), []).append(name)
+        known = (self.file(name) for name in dict.fromkeys(self._by_run.get((table, run_id), ())))
+        files = [file for file in known if file is not None]
+        return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
+
+    def refresh(self) -> Refreshed:
+        """Hold the files that are known against those that are there.
+
+        Runs of which somebody deleted files are not complete any more.
+        """
+        from schemas.lake import read_lake_file  # noqa: PLC0415 - most commands have no news
+
+        problems: list[str] = []
+        there: dict[str, Path] = {}
+        for table in TABLE_NAMES:
+            there |= live_paths(self.lake, table)
+        gone = {name: self.file(name) for name in self._all() if name not in there}
+        self.drop(gone)
+        for name, path in there.items():
+            if self.file(name) is None:
+                try:
+                    self._put(name, read_lake_file(path))
+                except FileNotFoundError:
+                    continue  # it was moved just now; the next look finds where to
+                except (SchemaError, OSError) as exc:
+                    problems.append(str(exc))
+        robbed = self._robbed(gone)
+        for folder, seen in self.runs.items():
+            if seen.run_id in robbed and not seen.is_pruned:
+                self.runs[folder] = seen._replace(is_complete=False)
+        return Refreshed(tuple(problems), robbed)
+
+    def _robbed(self, gone: dict[str, LakeFile | None]) -> frozenset[str]:
+        """Return the runs with parts in files that are gone, and in no other."""
+        robbed = set()
+        for name, file in gone.items():
+            for part in file.parts if file is not None else ():
+                held = self.parts_of(name.partition("/")[0], part.run_id)
+                if all(part != other for _, other in held):
+                    robbed.add(part.run_id)
+        return frozenset(robbed)
+
+    def save(self) -> None:
+        """Store what was changed, beside what others stored meanwhile.
+
+        Raises:
+            OSError: the lake cannot be written.
+        """
+        changed = {
+            folder: seen
+            for folder, seen in self.runs.items()
+            if self._runs_before.get(folder) != seen
+        }
+        removed = self._runs_before.keys() - self.runs.keys()
+        if not (changed or removed or self._changes):
+            return
+        with _locked(self.lake / "manifest"):
+            if changed or removed:
+                runs = {**_load_runs(self.lake), **changed}
+                self.runs = {folder: seen for folder, seen in runs.items() if folder not in removed}
+                rows = {folder: list(seen) for folder, seen in self.runs.items()}
+                _store(self.lake / RUNS, "runs", rows)
+                self._runs_before = dict(self.runs)
+            if self._changes:
+                files = {**_load(self.lake / FILES, "files"), **self._changes}
+                _store(
+                    self.lake / FILES, "files", {name: row for name, row in files.items() if row}
+                )
+                self._changes = {}
+
+
+def _stored(file: LakeFile) -> list[Any]:
+    parts = [[part.run_id, *vars(part.coverage).values(), part.n_rows] for part in file.parts]
+    return [file.layout, parts]
+
+
+def _lake_file(path: Path, stored: list[Any]) -> LakeFile:
+    layout, rows = stored
+    parts = (Part(run_id, Coverage(*coverage), n_rows) for run_id, *coverage, n_rows in rows)
+    return LakeFile(path, tuple(parts), layout)
+
+
+def _load_runs(lake: Path) -> dict[str, RunSeen]:
+    runs = {}
+    for folder, row in _load(lake / RUNS, "runs").items():
+        with contextlib.suppress(TypeError, ValueError):
+            run_id, size, mtime_ns, problems, *flags = row
+            runs[folder] = RunSeen(run_id, size, mtime_ns, tuple(problems), *flags)
+    return runs
+
+
+def _load(path: Path, what: str) -> dict[str, Any]:
+    """Return what is stored; nothing when it is not there, torn, or of another version."""
+    try:
+        stored = orjson.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(stored, dict) or stored.get("version") != VERSION:
+        return {}
+    content = stored.get(what)
+    return content if isinstance(content, dict) else {}
+
+
+def _store(path: Path, what: str, content: dict[str, Any]) -> None:
+    write_whole(path, orjson.dumps({"version": VERSION, what: content}))
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of those who save; for milliseconds, so others wait for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / ".saving.lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

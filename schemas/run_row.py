@@ -1,0 +1,49 @@
+"""A row of the lake's table `runs`: what a run was, for whoever has the lake and not its folder."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from schemas.base import Count, EpochMillis, Record, Usd
+from schemas.run_config import Narrowed, RunConfig
+
+
+class RunRow(Record):
+    """One run as its lake knows it; a run that was given other labels has several rows."""
+
+    run_id: str = Field(description="Name of the run's folder.")
+    suite_id: str = Field(description="Suite the run was made from; `imported`: by another tool.")
+    suite_title: str = Field(description="Title of the suite.")
+    started_at_ms: EpochMillis | None = Field(
+        description="Wall clock at the run's start; null: an imported run without results."
+    )
+    run_profile_id: str | None = Field(description="Run profile; null for an imported run.")
+    benchlake_version: str | None = Field(description="That made it; null for an imported run.")
+    n_planned: Count = Field(description="Trials of the plan.")
+    run_group: str | None = Field(description="The same for all shards of one plan.")
+    labels: tuple[str, ...] = Field(description="Names that people gave the run.")
+    is_imported: bool = Field(description="Made by another tool: no plan, no hashes.")
+    is_narrowed: bool = Field(description="Flags made it smaller than its suite.")
+    max_cost_usd: Usd | None = Field(description="What the run may cost; null: no limit.")
+    recorded_at_ms: EpochMillis = Field(
+        description="When this row was made; of a run's rows the one with the highest counts."
+    )
+
+
+def run_row(config: RunConfig) -> RunRow:
+    """Return the row of a run of ours, as it was at its start."""
+    return RunRow(
+        run_id=config.run_id,
+        suite_id=config.suite_id,
+        suite_title=config.suite_title,
+        started_at_ms=config.started_at_ms,
+        run_profile_id=config.run_profile_id,
+        benchlake_version=config.benchlake_version,
+        n_planned=config.n_planned,
+        run_group=config.run_group,
+        labels=config.labels,
+        is_imported=False,
+        is_narrowed=config.narrowed != Narrowed(),
+        max_cost_usd=config.max_cost_usd,
+        recorded_at_ms=config.started_at_ms,
+    )

@@ -1,0 +1,231 @@
+"""The rules of exactness, each by its number, over a made history and over runs on disk.
+
+Rule 4 (a line is validated strictly before a bulk reader sees it) and the refusal of NaN and of
+double keys on a line are `tests/schemas/test_mirror.py` and `tests/schemas/test_round_trip.py`.
+"""
+
+import math
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from analyze.catalog import VIEWS, create_views, name_of, read_view, sql_of
+from analyze.history import open_lake
+from analyze.rows import CONTRACTS, ModelSummaryRow
+from schemas.lake import TABLES
+from schemas.mirror import mirror_run
+from schemas.run_row import RunRow
+from tests.made_history import MadeHistory
+
+SOURCES = [
+    path
+    for package in ("analyze", "schemas")
+    for path in Path(str(files(package))).rglob("*")
+    if path.suffix in {".py", ".sql"}
+]
+PLAIN = re.compile(r"^(VARCHAR|BIGINT|DOUBLE|BOOLEAN)(\[\])?$|^STRUCT\([^()]*\)(\[\])?$")
+
+
+@pytest.fixture(scope="module")
+def history():
+    return MadeHistory(seed=5)
+
+
+@pytest.fixture(scope="module")
+def made(history):
+    with history.connect() as connection:
+        yield connection
+
+
+def columns_of(connection, view):
+    """Return the names and types of a view's columns."""
+    return dict(
+        connection.execute(f"select column_name, column_type from (describe {view})").fetchall()
+    )
+
+
+def test_rule_1_quantiles_are_linear(made):
+    for *group, p50, p95, p99 in made.execute(
+        "select run_id, model_id, e2e_ms_p50, e2e_ms_p95, e2e_ms_p99 from model_summary"
+    ).fetchall():
+        values = made.execute(
+            "select e2e_ms from trials where run_id = ? and model_id = ? "
+            "and is_success and is_measured and e2e_ms is not null",
+            group,
+        ).fetchall()
+        expected = np.quantile([value for (value,) in values], [0.5, 0.95, 0.99], method="linear")
+        assert (p50, p95, p99) == pytest.approx(expected.tolist(), rel=1e-12)
+
+
+def test_rule_1_no_quantile_is_approximate():
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8").lower()
+        assert not re.search(r"approx_quantile|approx_percentile|percentile_approx", text), path
+
+
+def test_rule_1_both_forms_of_a_view_with_quantiles_agree(made):
+    twins = [path for path in SOURCES if path.name.endswith(".portable.sql")]
+    assert twins
+    for path in twins:
+        view = path.name.removesuffix(".portable.sql")
+        own = made.sql(f"from {view}").to_arrow_table().to_pylist()
+        other = made.sql(path.read_text(encoding="utf-8")).to_arrow_table().to_pylist()
+
+        assert len(own) == len(other) > 0
+        for left, right in zip(own, other, strict=True):
+            assert left.keys() == right.keys()
+            for name, value in left.items():
+                if isinstance(value, float):
+                    assert right[name] == pytest.approx(value, rel=1e-12, abs=0), name
+                else:
+                    assert right[name] == value, name
+
+
+@pytest.mark.parametrize("view", [name_of(view) for view in VIEWS])
+def test_rule_2_times_tokens_and_counts_are_integers(view, made):
+    for name, kind in columns_of(made, view).items():
+        whole = name.startswith("n_") or name.endswith(("_ms", "_tokens", "_nano_usd", "_no"))
+        if whole:
+            assert kind == "BIGINT", (name, kind)
+
+
+@pytest.mark.parametrize("view", CONTRACTS)
+def test_rule_2_nothing_depends_on_the_order_of_rows_or_on_threads(view, history, made):
+    contract = CONTRACTS[view]
+    question = f"select {', '.join(contract.model_fields)} from {view} order by {contract.order}"
+    expected = made.execute(question).fetchall()
+
+    for shuffled, threads in ((7, 1), (8, 4)):
+        with history.connect(shuffled, threads) as connection:
+            assert connection.execute(question).fetchall() == expected
+
+
+def test_rule_2_money_adds_up_to_the_last_nano_dollar(run):
+    for n in range(10):
+        run.result(run.plan(f"c{n}"), cost_usd=0.1, cost_source="computed")
+
+    assert sum([0.1] * 10) != 1.0
+    assert run.group().cost_usd == 1.0
+
+
+@pytest.mark.parametrize("view", [name_of(view) for view in VIEWS])
+def test_rule_3_no_column_has_a_type_that_changes_on_its_way_out(view, made):
+    for name, kind in columns_of(made, view).items():
+        if name != "fingerprint_parts":
+            assert PLAIN.match(kind), (name, kind)
+
+
+def test_rule_3_sums_stay_whole_numbers_in_parquet_and_polars(made, tmp_path):
+    path = tmp_path / "model_summary.parquet"
+    made.execute(f"copy (from model_summary) to '{path}' (format parquet)").fetchall()
+
+    frame = pl.read_parquet(path)
+    for name in ("n_total", "input_tokens", "wall_clock_ms"):
+        assert frame.schema[name] == pl.Int64
+    (largest,) = made.execute("select max(input_tokens) from model_summary").fetchall()
+    assert frame["input_tokens"].max() == largest[0] > 2**32
+
+
+def test_rule_4_no_bulk_reader_of_json_is_used():
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\bread_(nd)?json(_auto|_objects)?\s*\(", text), path
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_rule_5_nan_and_infinity_are_refused_on_write(number, run):
+    trial = run.plan()
+
+    with pytest.raises(ValidationError):
+        run.result(trial, cost_usd=number)
+    with pytest.raises(ValidationError):
+        RunRow.model_validate({"max_cost_usd": number})
+
+
+def test_rule_5_empty_sums_are_zero_counts_and_null_rates(run):
+    run.plan(validator_type=None)
+    run.write()
+    mirror_run(run.path, run.lake)
+    with open_lake(run.lake) as connection:
+        create_views(connection, described=False)
+        (row,) = read_view(connection, ModelSummaryRow)
+
+    values = row.model_dump(exclude={"run_id", "provider", "model", "thinking_level", "model_id"})
+    counts = {name: value for name, value in values.items() if name.startswith("n_")}
+    assert counts.pop("n_planned") == 1
+    assert set(counts.values()) == {0}
+    assert {value for name, value in values.items() if not name.startswith("n_")} == {None}
+
+
+def test_rule_6_null_thinking_levels_are_groups_and_meet_in_joins(made):
+    rows = made.execute(
+        "select thinking_level, count(*), min(n_total), count(passed_rate) "
+        "from model_summary group by thinking_level order by thinking_level nulls first"
+    ).fetchall()
+
+    assert [level for level, *_ in rows] == [None, "low"]
+    for _, n_groups, least, with_rate in rows:
+        assert n_groups == with_rate > 0
+        assert least > 0, "a join that loses nulls finds no trials"
+
+
+@pytest.mark.parametrize("view", [name_of(view) for view in VIEWS if view.startswith("marts/")])
+def test_rule_7_rows_come_in_a_total_order(view, history):
+    contract = CONTRACTS[view]
+    with history.connect(shuffled=3) as connection:
+        found = connection.execute(f"select * from ({sql_of(f'marts/{view}')})").fetchall()
+        sorted_by_key = connection.execute(
+            f"select * from {view} order by {contract.order}"
+        ).fetchall()
+
+    assert found
+    assert found == sorted_by_key
+
+
+def test_rule_7_nothing_is_rounded_in_storage():
+    rounding = [
+        path.name
+        for path in SOURCES
+        if path.suffix == ".sql" and re.search(r"\b(round|floor|ceil|trunc)\w*\(", path.read_text())
+    ]
+
+    assert rounding == ["stg_results.sql"], "dollars become whole nano-dollars there"
+
+
+def test_rule_8_run_ids_and_months_stay_text(new_run):
+    run = new_run("0012")
+    run.result(run.plan(), parsed_output=7)
+    run.write()
+    mirror_run(run.path, run.lake)
+
+    with open_lake(run.lake) as connection:
+        assert connection.execute("select run_id from raw_results").fetchall() == [("0012",)]
+        for table in TABLES:
+            assert "month" not in columns_of(connection, f"raw_{table}")
+    pattern = run.lake / "results" / "month=*" / "*.parquet"
+    found = duckdb.execute(
+        "select run_id, month from read_parquet(?, hive_partitioning = true, "
+        "hive_types_autocast = false)",
+        [str(pattern)],
+    ).fetchall()
+    assert found == [("0012", "2025-11")]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, None), (7, "7"), ("7", '"7"'), ({"b": [1]}, '{"b":[1]}')]
+)
+def test_rule_8_parsed_output_stays_json_text(value, text, new_run):
+    run = new_run()
+    run.result(run.plan(), parsed_output=value)
+    run.write()
+    mirror_run(run.path, run.lake)
+
+    with open_lake(run.lake) as connection:
+        assert columns_of(connection, "raw_outputs")["parsed_output"] == "VARCHAR"
+        assert connection.execute("select parsed_output from raw_outputs").fetchall() == [(text,)]

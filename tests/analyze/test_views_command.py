@@ -1,0 +1,163 @@
+"""`analyze views`, `analyze open` and the data dictionary: what there is to ask."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import analyze.cli
+from analyze import dictionary
+from analyze.catalog import EVERYTHING, NAMES, create_views, named_in
+from analyze.raw_tables import connect, declare
+from analyze.view_pages import all_pages, page_of
+from schemas.errors import ViewNotFound
+from schemas.lake_columns import PATH
+from schemas.lake_document import lake_document
+from schemas.mirror import mirror_run
+
+ROOT = Path(analyze.cli.__file__).parents[1]
+
+
+@pytest.fixture
+def command(run, tmp_path):
+    run.result(run.plan())
+    run.write()
+    mirror_run(run.path, run.lake)
+
+    def call(*args):
+        return subprocess.run(
+            [sys.executable, "-W", "error", "-m", "analyze", *args],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+
+    return call
+
+
+def test_every_view_is_listed_with_its_grain(command):
+    done = command("views")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in EVERYTHING:
+        assert f"  {name} " in done.stdout
+    listed = json.loads(command("views", "--json").stdout)
+    assert {view["name"] for view in listed} == EVERYTHING
+    assert all(view["grain"].startswith("One row") for view in listed)
+
+
+def test_a_view_says_what_its_columns_mean(command):
+    done = command("views", "model_summary", "--sql")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("model_summary (marts)\nOne row per ")
+    assert "BIGINT" in done.stdout
+    assert "select" in done.stdout
+    page = json.loads(command("views", "MODEL_SUMMARY", "--json").stdout)
+    assert page["name"] == "model_summary"
+    assert {"name", "type", "meaning"} == page["columns"][0].keys()
+
+
+def test_a_view_that_is_not_there_names_the_nearest(command):
+    done = command("views", "modelsummary")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean `model_summary`?" in done.stderr
+    with pytest.raises(ViewNotFound):
+        page_of("nothing like it")
+
+
+def test_every_column_of_a_mart_has_a_meaning():
+    silent = [
+        f"{page.name}.{column.name}"
+        for page in all_pages().values()
+        if page.layer == "marts"
+        for column in page.columns
+        if not column.meaning
+    ]
+
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_view_needs_no_more_than_the_views_its_text_names(name):
+    connection = connect()
+    declare(connection)
+
+    create_views(connection, only=named_in(f"select * from {name}"), described=False)
+
+    assert connection.execute(f"select count(*) >= 0 from {name}").fetchall() == [(True,)]
+    connection.close()
+
+
+def test_the_dictionary_and_the_columns_of_the_lake_are_what_the_models_say(capsys):
+    assert dictionary.main(["--check"]) == 0, "run `make schemas`"
+    assert PATH.read_text(encoding="utf-8") == lake_document(), "run `make schemas`"
+
+
+def test_a_stale_dictionary_is_said_to_be(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(dictionary, "PATH", tmp_path / "page.md")
+
+    assert dictionary.main(["--check"]) == 1
+    assert "make schemas" in capsys.readouterr().err
+    assert dictionary.main([]) == 0
+    assert dictionary.main(["--check"]) == 0
+    assert dictionary.main(["--nope"]) == 2
+
+
+def test_a_database_file_shows_every_view_to_any_client(command, tmp_path):
+    done = command("open", "--db", "bench.duckdb")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "analyze open --db bench.duckdb" in done.stdout
+    with duckdb.connect(tmp_path / "bench.duckdb", read_only=True) as client:
+        assert client.execute("select n_total from model_summary").fetchall() == [(1,)]
+        named = client.execute(
+            "select view_name, comment from duckdb_views() where not internal"
+        ).fetchall()
+        (meaning,) = client.execute(
+            "select comment from duckdb_columns() "
+            "where table_name = 'model_summary' and column_name = 'n_total'"
+        ).fetchall()
+    assert dict(named).keys() == EVERYTHING | {"about"}
+    assert all(comment for _, comment in named)
+    assert meaning[0]
+    assert [path.name for path in tmp_path.glob("*.duckdb*")] == ["bench.duckdb"]
+
+
+def test_a_database_file_of_ours_is_refreshed(command, run, tmp_path):
+    command("open", "--db", "bench.duckdb")
+    run.result(run.plan("c2"))
+    run.write()
+
+    assert command("open", "--db", "bench.duckdb").returncode == 0
+    with duckdb.connect(tmp_path / "bench.duckdb", read_only=True) as client:
+        assert client.execute("select n_total from model_summary").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("what", ["text", "database", "folder"])
+def test_other_files_are_not_overwritten(command, tmp_path, what):
+    path = tmp_path / "mine.duckdb"
+    if what == "text":
+        path.write_text("my thesis")
+    elif what == "database":
+        with duckdb.connect(path) as mine:
+            mine.execute("create table t as select 1 as a")
+    else:
+        path.mkdir()
+
+    done = command("open", "--db", "mine.duckdb")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: mine.duckdb is there and is ")
+    if what == "text":
+        assert path.read_text() == "my thesis"
+        assert command("open", "--db", "mine.duckdb", "--force").returncode == 0

@@ -1,0 +1,24 @@
+"""Readers, collectors and a compaction that is killed now and then, all at once, for seconds."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parents[2]
+
+
+def test_nobody_ever_counts_wrong(tmp_path):
+    done = subprocess.run(
+        [sys.executable, HERE / "benchmarks" / "together.py", "--seconds", "12"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=200,
+        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(HERE)},
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    facts = json.loads(done.stdout.splitlines()[0])
+    assert facts["runs"] > 0
+    assert facts["files replaced"] > 0
+    assert facts["looks by files"] > 0
+    assert facts["looks by session"] > 0

@@ -1,0 +1,121 @@
+"""A history as people have it: clean runs, failures, gaps, no prices, no checks, strange names."""
+
+import random
+import shutil
+
+from collect.frames import artifact_frame
+from schemas.mirror import mirror_run
+
+HOSTILE = "bad\x1b[31m\u202emodel"
+DAY_MS = 86_400_000
+
+
+def trace(run_id, model_id, case_id, repetition, *events, **fields):
+    """Return a trace; events are (event_type, fields)."""
+    base = {
+        "schema_version": 1, "run_id": run_id, "model_id": model_id, "case_id": case_id,
+        "repetition": repetition, "wall_ms": 2_500, "request": {"model": "real-m", "max_tokens": 5},
+        "usage": {"prompt_tokens": 7}, "trace": [
+            {"sequence": n, "at_ms": 1_000 + 400 * n, "event_type": kind, **rest}
+            for n, (kind, rest) in enumerate(events)
+        ],
+    }  # fmt: skip
+    return base | fields
+
+
+def write_traces(run, *artifacts):
+    """Write traces as the collector does, and return the `artifact_path` of each."""
+    folder = run.path / "artifacts"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for artifact in artifacts:
+        name = f"{artifact['model_id']}.jsonl.zst"
+        with (folder / name).open("ab") as file:
+            paths.append(f"artifacts/{name}#{file.tell()}")
+            file.write(artifact_frame(artifact))
+    return paths
+
+
+def capable(new_run, run_id, started_at_ms, n_cases=30, *, cost=0.002, e2e_ms=400, reps=4):
+    """A run of two models with tools: one always uses them, one in half of its trials."""
+    run = new_run(run_id, started_at_ms)
+    dice = random.Random(3)
+    for n in range(n_cases * reps):
+        case, rep = f"case-{n % n_cases}", 1 + n // n_cases
+        for model_id, model, hits in (("good", "acme/good", 1), ("half", "acme/half", 0.5)):
+            trial = run.plan(
+                case, rep, model_id, provider="openrouter", model=model, expected_tools=("df",),
+                thinking_level="low" if model_id == "half" else None,
+            )  # fmt: skip
+            run.result(
+                trial, e2e_ms=e2e_ms + n, cost_usd=cost, cost_source="computed",
+                passed=dice.random() < 0.5 + hits / 2,
+                tool_use_success=dice.random() < hits, tool_calls=("df",), tool_call_count=1,
+            )  # fmt: skip
+    run.write()
+    return run
+
+
+def troubled(new_run, run_id, started_at_ms):
+    """A run with every kind of trouble: failures, missing trials, costs of some only."""
+    run = new_run(run_id, started_at_ms)
+    failures = (None, "timeout", "http_500", "http_429", "api_key_missing", "empty_response")
+    for n in range(12):
+        trial = run.plan(f"case-{n}", 1, "local", model="llama3.2:3b")
+        if n < 10:
+            failure = failures[n % len(failures)]
+            verdict = {} if failure else {"passed": n == 0, "violation": "3 words, limit 2"}
+            run.result(trial, failure_type=failure, cost_usd=0.01 if n % 3 else None, **verdict)
+    run.write()
+    return run
+
+
+def unjudged(new_run, run_id, started_at_ms):
+    """A run whose cases have nothing to judge by, on a model with a hostile name."""
+    run = new_run(run_id, started_at_ms)
+    for n in range(3):
+        run.result(run.plan(f"free-{n}", validator_type=None, model=HOSTILE), passed=None)
+    run.write()
+    return run
+
+
+def imported(runs_dir, run_id="20250101_000000"):
+    """A folder of an older tool: results.jsonl with the document's fields alone."""
+    import json
+
+    folder = runs_dir / run_id
+    folder.mkdir(parents=True)
+    lines = []
+    for n in range(4):
+        row = {
+            "record_type": "result", "run_id": run_id, "provider": "ollama_openai",
+            "model": "llama3.2:3b", "thinking_level": None, "prompt_id": f"P{n % 2}",
+            "prompt_name": "old prompt", "availability_status": "ok",
+            "started_at_ms": 1_735_700_000_000 + n, "ended_at_ms": 1_735_700_000_500 + n,
+            "e2e_ms": 500, "ttft_ms": None, "success": True, "failure_type": None,
+            "objective_pass": n > 0, "violation": None if n else "not_exact", "input_tokens": None,
+            "output_tokens": None, "raw_output": "old answer", "parsed_output": None,
+            "tool_calls": [], "tool_call_count": 0, "tool_use_success": False,
+        }  # fmt: skip
+        lines.append(json.dumps(row) + "\n")
+    (folder / "results.jsonl").write_text("".join(lines))
+    return folder
+
+
+def lake_only(run):
+    """Mirror a run and take its folder away, as if another machine had made it."""
+    mirror_run(run.path, run.lake)
+    shutil.rmtree(run.path)
+
+
+def everything(new_run, start):
+    """All of it in one folder of runs; returns the runs by what they are."""
+    runs = {
+        "clean": capable(new_run, "20251101_080000", start),
+        "older": capable(new_run, "20251025_080000", start - 7 * DAY_MS, 4, reps=1),
+        "troubled": troubled(new_run, "20251102_090000", start + DAY_MS),
+        "unjudged": unjudged(new_run, "20251103_100000", start + 2 * DAY_MS),
+    }
+    lake_only(capable(new_run, "20251020_elsewhere", start - 12 * DAY_MS, 3, cost=None, reps=1))
+    imported(runs["clean"].runs_dir)
+    return runs
