@@ -15,7 +15,7 @@ from analyze.catalog import NAMES, grain_of, name_of, sql_of
 from analyze.session import Session, open_session
 from analyze.view_order import VIEWS
 from analyze.which import MARKS, resolve_run, run_folder
-from schemas.errors import ConfigError, Problem, ViewNotFound, nearest
+from schemas.errors import ConfigError, Problem, QueryFailed, ViewNotFound, nearest, printable
 from schemas.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -98,11 +98,14 @@ class History:
             QueryFailed: it has a mistake in it.
             QueryTooLong: it was stopped.
         """
+        import pyarrow as pa  # noqa: PLC0415 - costs more than opening
+
         from analyze.sql.bound import bind  # noqa: PLC0415
         from analyze.sql.query import Answer, ask  # noqa: PLC0415
 
         def table_of(answer: Answer) -> pa.Table:
-            return answer.batches().read_all()
+            schema, batches = answer.batches()
+            return pa.Table.from_batches(batches, schema)
 
         return _frame(ask(self.path, bind(query, parameters), table_of, timeout_s=timeout_s))
 
@@ -194,10 +197,15 @@ def _frame(table: pa.Table) -> pl.DataFrame:
     """
     import polars as pl  # noqa: PLC0415 - 1.2 s on a cold machine
 
-    frame = pl.DataFrame(pl.from_arrow(table))
-    return frame.with_columns(
-        pl.col(name).cast(pl.Int64) for name, kind in frame.schema.items() if _is_whole(kind)
-    )
+    try:
+        frame = pl.DataFrame(pl.from_arrow(table))
+        return frame.with_columns(
+            pl.col(name).cast(pl.Int64) for name, kind in frame.schema.items() if _is_whole(kind)
+        )
+    except (pl.exceptions.PolarsError, NotImplementedError) as exc:
+        said = printable(str(exc).partition("\n")[0])
+        message = f"a frame cannot hold the answer: {said}; cast what is in the way to varchar"
+        raise QueryFailed(message) from exc
 
 
 def _is_whole(kind: pl.DataType) -> bool:

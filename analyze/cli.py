@@ -7,14 +7,16 @@ What a command needs is imported inside it, and of the commands only the one tha
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 import typer
 
 from analyze.lean_command import LeanCommand, LeanGroup
-from schemas.errors import EXIT_INTERRUPTED, BenchError
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, BenchError
 
 COMMANDS = {
     "runs": "runs",
@@ -61,12 +63,20 @@ def analyze() -> None:
 
 def main() -> None:
     """Run the command; an error raised on purpose is one line and an exit code."""
+    if sys.stdout is None:  # closed by who called; there is nobody to tell
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     gc.disable()  # a start leaves no cycles worth looking for
     try:
         app_for(sys.argv[1:])()
     except BenchError as exc:
         sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
         sys.exit(exc.exit_code)
+    except OSError as exc:
+        if exc.filename is not None or exc.errno is None:
+            raise  # not of what is printed: our own mistake
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more to say there
+        sys.stderr.write(f"error: standard output: {exc.strerror}\n")
+        sys.exit(EXIT_BAD_NEWS)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(EXIT_INTERRUPTED)

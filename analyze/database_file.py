@@ -12,7 +12,7 @@ from analyze.meanings import meaning_of
 from analyze.moved_files import FilesMoved, have_moved, until_settled
 from analyze.raw_tables import declare, engine_errors, fill, literal
 from analyze.view_pages import RAW_GRAINS
-from schemas.errors import AnalyzeError, NotOurFile, ViewError, shown
+from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, shown
 from schemas.lake_columns import lake_columns
 from schemas.lake_files import lake_of
 
@@ -30,10 +30,16 @@ def write_database(runs_dir: Path, path: Path, *, force: bool = False) -> int:
 
     Raises:
         NotOurFile: something else is there.
+        ConfigError: what is there is no file.
         AnalyzeError: the file cannot be written.
         ViewError: the lake cannot be read.
     """
     lake = lake_of(runs_dir.resolve())
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "a device or a pipe"
+        message = f"{shown(path)} is there and is {what}; name a file"
+        raise ConfigError([Problem(None, message)])
     if path.exists() and not force:
         _refuse_others(path)
     temporary = path.with_name(f".tmp-{uuid.uuid4().hex}.duckdb")
@@ -88,8 +94,6 @@ def _describe_raw(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _refuse_others(path: Path) -> None:
     """Refuse to replace what is not a file of ours."""
-    if path.is_dir():
-        raise NotOurFile(path, "a folder")
     try:
         with duckdb.connect(path, read_only=True) as connection:
             rows = connection.execute(

@@ -7,6 +7,7 @@ resource snapshots; all else is the same.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -200,8 +201,14 @@ def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
 
 
 def summary_json(summary: RunSummary) -> str:
-    """Return summary.json: fields in the order of their declaration, a newline at the end."""
-    return summary.model_dump_json(indent=2) + "\n"
+    """Return summary.json: fields in the order of their declaration, a newline at the end.
+
+    What a terminal would obey (decision H5) is written as JSON's escape of it: the same text.
+    """
+    text = summary.model_dump_json(indent=2) + "\n"
+    return "".join(
+        char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text
+    )
 
 
 def read_inventory(run_dir: Path) -> Inventory | None:

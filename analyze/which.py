@@ -6,6 +6,7 @@ that another machine made is found as well.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,7 @@ def resolve_run(session: Session, text: str) -> str:
     if text.startswith(LABEL):
         return _labelled(session, runs, text)
     if is_run_folder(folder := Path(text)):
-        run_id = folder.resolve().name
+        run_id = _place(session.runs_dir, folder).name
         if run_id in by_id:
             return run_id
         raise _not_in_lake(folder)
@@ -87,7 +88,14 @@ def runs_dir_of(runs_dir: Path, text: str) -> Path:
     folder = Path(text)
     if is_run_folder(runs_dir / text) and len(folder.parts) == 1 and text != ".":
         return runs_dir
-    return folder.resolve().parent if is_run_folder(folder) else runs_dir
+    return _place(runs_dir, folder).parent if is_run_folder(folder) else runs_dir
+
+
+def _place(runs_dir: Path, folder: Path) -> Path:
+    """Return where a run's folder is; a link among the runs to one elsewhere is a run there."""
+    real, named = folder.resolve(), Path(os.path.abspath(folder))  # noqa: PTH100 - keeps the link
+    among = runs_dir.resolve()
+    return named if real.parent != among == named.parent.resolve() else real
 
 
 def run_folder(session: Session, run_id: str) -> Path | None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,18 +22,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.disk import sync_path
-from schemas.errors import SchemaError
 from schemas.folders import LOG, NO_LOG, LogSeen
 from schemas.lake import LAYOUT, compression_of, file_facts
 from schemas.lake_files import TEMPORARY, month_of
 from schemas.manifest import Manifest
 from schemas.mirror import NO_LOG as NOTHING
-from schemas.mirror import sync_log
+from schemas.mirror import config_of, sync_log
 from schemas.parts import Coverage, LakeFile, Part
 from schemas.read_lines import read_plan
 from schemas.reconcile import tail_before
 from schemas.rows import RunRows, empty_table, keys_of, plan_table, run_table
-from schemas.run_config import load_run_config
 from schemas.run_row import run_row
 
 
@@ -49,6 +48,9 @@ def is_document_line(content: object) -> bool:
 TABLES_IN_ORDER = ("plans", "runs", "outputs", "events", "results")
 
 PREFIX = "sync-"
+
+BATCH = re.compile(PREFIX + r"[0-9a-f]{32}\.parquet")
+"""Name of a file of a batch; a run may be called `sync-1`."""
 
 UNFINISHED = ".bulk"
 """Ends the name of a file that is being written."""
@@ -73,7 +75,7 @@ def is_imported(run_dir: Path) -> bool:
     """Return whether a folder was made by an earlier tool (decision A10)."""
     if (run_dir / "plan.jsonl").exists():
         return False
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with contextlib.suppress(OSError, ValueError, TypeError):
         if "schema_version" in orjson.loads((run_dir / "config.json").read_bytes()):
             return False
     try:
@@ -114,11 +116,8 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         run_id, tables, found = run_dir.name, whole.tables, list(whole.problems)
         month = month_of(whole.started_at_ms or seen.mtime_ns // 1_000_000)
     else:
-        config = load_run_config(run_dir / "config.json")
+        config = config_of(run_dir)
         run_id, month = config.run_id, month_of(config.started_at_ms)
-        if run_id != run_dir.name:
-            message = f"{run_dir / 'config.json'}: is the config of another run, `{run_id}`"
-            raise SchemaError(message)
         with (run_dir / "plan.jsonl").open("rb") as file:
             plan = read_plan(file.readlines())
         tables = {"plans": plan_table(plan), "runs": run_table(run_row(config))}
@@ -150,8 +149,17 @@ def _rows(
     return {table: pa.concat_tables(parts) for table, parts in chunks.items()}, problems
 
 
-def seal_whole(lake: Path, runs: Sequence[WholeRun], logs: Iterable[Path]) -> list[LakeFile]:
+def seal_whole(
+    lake: Path, runs: Sequence[WholeRun], logs: Iterable[Path], make_room: Callable[[], None]
+) -> list[LakeFile]:
     """Seal runs of one month, one file a table; the caller holds their locks.
+
+    Args:
+        lake: the lake.
+        runs: of one month.
+        logs: theirs.
+        make_room: removes what the runs take the place of, once all is written and only the names
+            are to be given, so that a full disk takes nothing away.
 
     Raises:
         OSError: the lake cannot be written; nothing is left there then.
@@ -188,6 +196,7 @@ def seal_whole(lake: Path, runs: Sequence[WholeRun], logs: Iterable[Path]) -> li
             )
             sync_path(temporary)
             sealed.append(LakeFile(target, tuple(parts), LAYOUT))
+        make_room()
         with batch_lock(lake):
             for temporary, target in staged:
                 temporary.rename(target)
@@ -230,13 +239,13 @@ def drop_cut_off(lake: Path, manifest: Manifest) -> None:
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime < limit:
                 path.unlink()
-    names = [name for name in manifest.names if name.rpartition("/")[2].startswith(PREFIX)]
+    names = [name for name in manifest.names if BATCH.fullmatch(name.rpartition("/")[2])]
     if not names:
         return
     with batch_lock(lake):
         for name in names:
             table, _, rest = name.partition("/")
-            if table == "results" or f"results/{rest}" in manifest.names:
+            if table == "results" or (lake / "results" / rest).exists():
                 continue
             file = manifest.file(name)
             covers = [part for part in file.parts if part.coverage.end] if file else []

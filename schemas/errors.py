@@ -185,7 +185,7 @@ class RunNotFound(AnalyzeError):
         if near:
             text += f"; did you mean `{near}`?"
         elif names:
-            text += f"; there are {len(names)}, the newest is `{names[-1]}`"
+            text += f"; there are {len(names)}: `analyze runs` lists them"
         else:
             text += "; there are no runs: make one with `collect demo` or `collect run`"
         super().__init__(text)

@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import BaseModel, ValidationError, create_model
@@ -45,7 +45,8 @@ def _document_result() -> type[BaseModel]:
         if name not in LATER_FIELDS
     }
     for name, default in LATER_FIELDS.items():
-        fields[name] = (Result.model_fields[name].annotation, default)
+        info = Result.model_fields[name]
+        fields[name] = (Annotated[info.annotation, info], default)
     return create_model("DocumentResult", __base__=Record, **fields)
 
 

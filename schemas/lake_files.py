@@ -36,6 +36,9 @@ MOST_TRIES = 100
 PAUSE_S = 0.005
 """Between two looks at files that are being moved; half a second in all."""
 
+LAST_MS = 253_402_300_799_000
+"""The last second of the year 9999: calendars end there, other than clocks that were set wrong."""
+
 
 @dataclass(frozen=True)
 class Intent:
@@ -70,7 +73,7 @@ def lake_of(runs_dir: Path) -> Path:
 
 def month_of(started_at_ms: int) -> str:
     """Return the partition of a run: the month of its start, UTC, as text."""
-    return datetime.fromtimestamp(started_at_ms / 1000, tz=UTC).strftime("%Y-%m")
+    return datetime.fromtimestamp(min(started_at_ms, LAST_MS) / 1000, tz=UTC).strftime("%Y-%m")
 
 
 def may_hold(path: Path, run_id: str) -> bool:

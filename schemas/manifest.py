@@ -41,6 +41,8 @@ class RunSeen(NamedTuple):
     """Nothing of the log is left to be mirrored."""
     is_pruned: bool = False
     """Its rows were taken out of the lake, and it stays out until it is named."""
+    refused_as: str = ""
+    """What the folder looked like (`schemas.folders.look_of`) when it could not be brought in."""
 
 
 class Refreshed(NamedTuple):
@@ -203,9 +205,13 @@ def _lake_file(path: Path, stored: list[Any]) -> LakeFile:
 def _load_runs(lake: Path) -> dict[str, RunSeen]:
     runs = {}
     for folder, row in _load(lake / RUNS, "runs").items():
-        with contextlib.suppress(TypeError, ValueError):
-            run_id, size, mtime_ns, problems, *flags = row
-            runs[folder] = RunSeen(run_id, size, mtime_ns, tuple(problems), *flags)
+        try:
+            run_id, size, mtime_ns, problems, is_complete, is_pruned, refused = row
+            runs[folder] = RunSeen(
+                run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused
+            )
+        except (TypeError, ValueError):
+            continue  # not ours: the folder is looked at again
     return runs
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from schemas.errors import SchemaError
 from schemas.lake import LAYOUT, LakeWriter, parts_of
 from schemas.lake_files import month_of
 from schemas.parts import Coverage, LakeFile, covered_until
@@ -83,7 +84,7 @@ class RunMirror:
 
     def _begin(self, run_dir: Path, lake: Path, log_rules: bool, look: Look | None) -> None:
         """Find out how far the lake is, and put right what a crash may have left there."""
-        config = load_run_config(run_dir / "config.json")
+        config = config_of(run_dir)
         self.run_dir = run_dir
         self.problems: list[str] = []
         self.sealed: list[LakeFile] = []
@@ -245,6 +246,23 @@ class RunMirror:
         self._chunks = {table: [] for table in BATCH_TABLES}
         self._n_pending = 0
         self._sealed_bytes, self._sealed_lines = self._read_bytes, self._read_lines
+
+
+def config_of(run_dir: Path) -> RunConfig:
+    """Return the config of the run that a folder is named for.
+
+    Raises:
+        SchemaError: it is that of another run: this is a copy of its folder, which has a lock of
+            its own, and both would write the same run.
+        UnknownVersion: a newer benchlake wrote it.
+        ValidationError: it does not fit its declaration.
+    """
+    path = run_dir / "config.json"
+    config = load_run_config(path)
+    if config.run_id != run_dir.name:
+        message = f"{path}: is the config of another run, `{config.run_id}`"
+        raise SchemaError(message)
+    return config
 
 
 def sync_log(path: Path) -> None:

@@ -54,11 +54,13 @@ def remove_part(lake: Path, table: str, file: LakeFile, part: Part) -> None:
     """
     if len(file.parts) > 1:
         with lake_lock(lake, LOCK_WAIT_S):
-            for now, found in parts_of(lake, table, part.run_id):
-                if found == part and now.path.name == file.path.name:
-                    _without(lake, table, now, lambda other: other == part)
-                    return
-        raise LakeBusy(lake)
+            holders = [now for now, same in parts_of(lake, table, part.run_id) if same == part]
+            if not holders:
+                raise LakeBusy(lake)
+            # Another part of the file may have been removed since: it has another name then.
+            holders.sort(key=lambda now: now.path.name != file.path.name)
+            _without(lake, table, holders[0], lambda other: other == part)
+            return
     if file.path.is_relative_to(lake / TRASH):
         raise LakeBusy(lake)
     try:

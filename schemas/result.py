@@ -124,13 +124,13 @@ class Result(Record):
 class Event(Record):
     """Something that happened to the run rather than to one trial."""
 
-    record_type: Literal["event"] = "event"
-    run_id: str
-    event: str
-    at_ms: EpochMillis
-    model_id: Slug | None = None
-    detail: JsonText = None
-    schema_version: Positive = SCHEMA_VERSION
+    record_type: Literal["event"] = Field(default="event", description="Always `event`.")
+    run_id: str = Field(description="Run it happened to.")
+    event: str = Field(description="What happened.")
+    at_ms: EpochMillis = Field(description="When, by the wall clock.")
+    model_id: Slug | None = Field(default=None, description="Model it is about, if one.")
+    detail: JsonText = Field(default=None, description="What else there is to say.")
+    schema_version: Positive = Field(default=SCHEMA_VERSION, description="Of this line.")
 
 
 class LakeColumns(Record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -56,11 +57,14 @@ def lock_run(run_dir: Path, lake: Path, wait_s: float = 0.0, *, outside: bool = 
 def _open(run_dir: Path, lake: Path, outside: bool) -> int:
     flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
     if not outside:
+        inside = run_dir / ".mirror.lock"
         try:
-            return os.open(run_dir / ".mirror.lock", flags, 0o644)
+            return os.open(inside, flags, 0o644)
         except OSError as exc:
             if exc.errno not in READ_ONLY:
                 raise
+        with contextlib.suppress(OSError):
+            return os.open(inside, os.O_RDONLY | os.O_CLOEXEC)  # of another user, who may hold it
     path = _outside(run_dir, lake)
     path.parent.mkdir(parents=True, exist_ok=True)
     return os.open(path, flags, 0o644)

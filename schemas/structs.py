@@ -65,14 +65,14 @@ class Shape:
 
     def columns(self, records: Sequence[Any]) -> dict[str, list[Any]]:
         """Return the values of each field; what a record left out is the field's default."""
-        columns: dict[str, list[Any]] = {}
-        for name in self.struct.__struct_fields__:
-            read = attrgetter(name)
-            values = list(map(read, records))
-            if name in self.defaults:
-                default = self.defaults[name]
-                values = [default if value is UNSET else value for value in values]
-            columns[name] = values
+        names = self.struct.__struct_fields__
+        rows = map(msgspec.structs.astuple, records)
+        if not records:
+            return {name: [] for name in names}
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        for name, default in self.defaults.items():
+            if UNSET in columns[name]:
+                columns[name] = [default if value is UNSET else value for value in columns[name]]
         return columns
 
     def keeps_rules(self, columns: Mapping[str, list[Any]]) -> bool:

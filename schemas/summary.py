@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.base import SCHEMA_VERSION, Count, Millis, Positive, Rate, Record, Usd
+from schemas.base import SCHEMA_VERSION, Count, Positive, Rate, Record, Unit, Usd
 from schemas.inventory import ResourceSnapshot
 
 TierLabel = Literal[
@@ -14,6 +14,13 @@ TierLabel = Literal[
     "Tier 2 (Tool-Capable but Inconsistent)",
     "Tier 3 (Tool-Incapable)",
 ]
+
+
+WallClock = Annotated[int, Field(ge=0), Unit("ms")]
+"""Of a run; a clock that begins at 1970 and is set meanwhile makes it longer than any trial."""
+
+Total = Annotated[int, Field(ge=0)]
+"""A sum, which is not bounded by what bounds one trial."""
 
 
 class Interval(Record):
@@ -49,10 +56,10 @@ class Percentiles(Record):
 class TokenTotals(Record):
     """Sums over the trials that reported them; null when none did."""
 
-    input: Count | None
-    output: Count | None
-    reasoning: Count | None
-    cached_input: Count | None
+    input: Total | None
+    output: Total | None
+    reasoning: Total | None
+    cached_input: Total | None
     n_known: Count = Field(description="Trials that reported input and output tokens.")
 
 
@@ -91,7 +98,9 @@ class GroupSummary(Record):
     n_error: Count = Field(description="Any other failure that is not the model's alone.")
     success_rate_ok: Rate | None = Field(description="n_success / n_ok.")
     objective_pass_rate: Rate | None = Field(description="Validator passes among successes.")
-    wall_clock_ms: Millis | None = Field(description="First start to last end, made in this run.")
+    wall_clock_ms: WallClock | None = Field(
+        description="First start to last end, made in this run."
+    )
     latency_ms: Percentiles = Field(description="e2e_ms of successes: p50, p95, p99, mean.")
     resources_before: ResourceSnapshot | None = Field(description="Memory and disk before.")
     resources_after: ResourceSnapshot | None = Field(description="Memory and disk after.")
@@ -129,5 +138,5 @@ class RunSummary(Record):
     schema_version: Positive = SCHEMA_VERSION
     generated_at: str | None = Field(description="The run's last ended_at_ms, as UTC ISO 8601.")
     run_id: str
-    run_wall_clock_ms: Millis | None
+    run_wall_clock_ms: WallClock | None
     models: tuple[GroupSummary, ...]

@@ -45,27 +45,33 @@ class PlannedTrial(Record):
     Fields that have their default are left out of the line.
     """
 
-    record_type: Literal["trial"] = "trial"
-    run_id: str
-    suite_id: Slug
-    model_id: Slug
-    case_id: Slug
+    record_type: Literal["trial"] = Field(default="trial", description="Always `trial`.")
+    run_id: str = Field(description="Run the trial belongs to.")
+    suite_id: Slug = Field(description="Suite the run was made from.")
+    model_id: Slug = Field(description="Local name of the model.")
+    case_id: Slug = Field(description="Case that is asked.")
     repetition: Positive = Field(description="From 1.")
     trial_no: Count = Field(description="Place in the plan, from 0.")
-    runner_type: RunnerType = "llm_probe"
-    provider: Transport
+    runner_type: RunnerType = Field(default="llm_probe", description="Runner that executes it.")
+    provider: Transport = Field(description="Transport the request goes through.")
     model: str = Field(description="The model string the server is asked for.")
-    thinking_level: str | None = None
-    prompt_id: str
-    prompt_name: str | None = None
+    thinking_level: str | None = Field(default=None, description="Reasoning effort asked for.")
+    prompt_id: str = Field(description="case_id, or the id in the prompt list.")
+    prompt_name: str | None = Field(
+        default=None, description="Title of the case, or name in the prompt list."
+    )
     case_hash: Sha256 = Field(description="Of all that reaches the model or decides the verdict.")
     run_fingerprint: Sha256 = Field(description="sha256 over the parts.")
     fingerprint_version: Positive = Field(default=1, description="How the fingerprint was made.")
-    fingerprint_parts: FingerprintParts
-    validator_type: ValidatorType | None = None
+    fingerprint_parts: FingerprintParts = Field(
+        description="Start of the hash of each thing that can change the output."
+    )
+    validator_type: ValidatorType | None = Field(default=None, description="Validator of the case.")
     is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
-    expected_tools: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
+    expected_tools: tuple[str, ...] = Field(
+        default=(), description="Of the validator and the case together."
+    )
+    tags: tuple[str, ...] = Field(default=(), description="Of the case.")
 
 
 def plan_line(trial: PlannedTrial) -> bytes:

@@ -66,7 +66,7 @@ class MadeHistory:
         return connection
 
     def _add_run(self, number: int, run_id: str) -> None:
-        started_at_ms = 1_763_762_400_000 + number * HOUR_MS
+        started_at_ms = 1_763_762_400_000 + max(number, 1) * HOUR_MS  # two runs start together
         suite_id = {"other": "other", "old": "imported"}.get(run_id, "smoke")
         is_old = run_id == "old"
         plans = [
@@ -87,11 +87,11 @@ class MadeHistory:
             "run_profile_id": None if is_old else "quick",
             "benchlake_version": None if is_old else "0",
             "n_planned": len(plans),
-            "run_group": None,
+            "run_group": "group" if number == 1 else None,
             "labels": [],
             "is_imported": is_old,
             "is_narrowed": False,
-            "max_cost_usd": None,
+            "max_cost_usd": 1.5 if number == 1 else None,
             "recorded_at_ms": started_at_ms,
         }
         assert set(description) == set(arrow_schema(RunRow).names)
@@ -176,6 +176,12 @@ class MadeHistory:
                 "tool_use_success": meaning is None and chance.random() < 0.6,
                 "attempt_count": 1,
                 "served_model": None if meaning else plan["model"],
+                "served_provider": None if meaning else "upstream",
+                "routing": "pinned" if plan["provider"] == "openrouter" else None,
+                "http_status": 200 if meaning is None else 500,
+                "finish_reason": "stop" if meaning is None else None,
+                "reasoning_tokens": None if meaning else record_no % 50,
+                "cached_input_tokens": None if meaning else record_no % 40,
                 "cost_usd": None if meaning else chance.choice((None, 0.0, 0.1, 0.000123456)),
                 "checks_passed": 0,
                 "checks_failed": 0,

@@ -56,6 +56,8 @@ def sql(
     wish = Wish("json" if json else form or by_name, max_rows, timeout)
     if wish.form == "parquet" and output is None and sys.stdout.isatty():
         _wrong("--format parquet is no text; name a file with --output")
+    if output is not None and query is None:
+        _wrong("--output needs a query; `-` reads one from standard input")
     look_for_news(runs, sync=not no_sync)
     if query is None:
         from analyze.sql.prompt import run_prompt

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from analyze.rows.base import TRIAL_ORDER, GroupRow, ViewRow, like
 from schemas.base import Count, EpochMillis, Positive, Usd
+from schemas.trial import FingerprintParts
 
 
 class RunsRow(ViewRow):
@@ -102,6 +103,10 @@ class PlannedTrialsRow(GroupRow):
     prompt_name: str | None = like("prompt_name")
     case_hash: str | None = like("case_hash")
     run_fingerprint: str | None = like("run_fingerprint")
+    fingerprint_parts: FingerprintParts | None = Field(
+        description="What run_fingerprint is made of, each as the beginning of a hash: says where "
+        "two trials differ; null in a folder of the older shape."
+    )
     runner_type: str = Field(description="Runner that is to execute the trial.")
     validator_type: str | None = like("validator_type")
     is_scorable: bool = like("is_scorable", "plans")

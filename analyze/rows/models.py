@@ -55,7 +55,7 @@ class TiersRow(ModelRow):
     order: ClassVar[str] = MODEL_ORDER
 
     n_runs: Positive = Field(description="Runs that planned the model, with or without tools.")
-    n_cases: Count = Field(description="Cases (suite_id, case_id, case_hash) with such trials.")
+    n_cases: Count = Field(description="Cases (suite_id, case_id, case_hash) of n_tool_trials.")
     n_tool_trials: Count = Field(description=TOOL_TRIALS)
     n_tool_success: Count = Field(description=TOOL_SUCCESS)
     tool_use_rate: Rate | None = Field(description="n_tool_success / n_tool_trials.")

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from analyze.rows.base import GROUP_ORDER, GroupRow, ViewRow
-from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Tokens, Usd
+from schemas.base import Count, EpochMillis, Positive, Rate, Unit, Usd
+
+TotalTokens = Annotated[int, Field(ge=0), Unit("tokens")]
+"""A sum: what bounds one trial does not bound it."""
+
+WallClock = Annotated[int, Field(ge=0), Unit("ms")]
+"""Longer than any run where a clock began at 1970 and was set meanwhile."""
+
+REUSED = "Results taken from an older run: their verdicts count, their time and cost do not."
+TOKENS = "Sum over trials made in this run that reported it; null: none did."
 
 
 class ModelSummaryRow(GroupRow):
@@ -20,10 +29,13 @@ class ModelSummaryRow(GroupRow):
     n_total: Count = Field(description="Trials with a result.")
     n_ok: Count = Field(description="Trials that the provider served.")
     n_success: Count = Field(description="Served trials that ended without an error.")
+    n_reused: Count = Field(description=REUSED)
     n_skipped_unavailable: Count = Field(description="Trials that nobody was there to serve.")
     n_auth_error: Count = Field(description="Trials refused for want of a right or a key.")
     n_rate_limited: Count = Field(description="Trials refused for asking too often.")
-    n_error: Count = Field(description="Trials that failed in another way outside the model.")
+    n_error: Count = Field(
+        description="Trials not served for any other reason, time-outs included."
+    )
     n_timeout: Count = Field(description="Trials that ran out of time; they are in n_error too.")
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict.")
@@ -35,29 +47,33 @@ class ModelSummaryRow(GroupRow):
     passed_rate: Rate | None = Field(description="n_passed / n_scored.")
     score_strict: Rate | None = Field(description="n_passed / n_scorable.")
     coverage: Rate | None = Field(description="n_scored / n_scorable.")
-    wall_clock_ms: Millis | None = Field(
+    wall_clock_ms: WallClock | None = Field(
         description="First start to last end in ms, reused trials left out; null: none, or the "
         "clock was set back."
     )
-    n_latency: Count = Field(description="Successes with a known e2e_ms.")
-    e2e_ms_p50: float | None = Field(description="Median of successes, in ms.")
-    e2e_ms_p95: float | None = Field(description="95th percentile of successes, in ms.")
-    e2e_ms_p99: float | None = Field(description="99th percentile of successes, in ms.")
-    e2e_ms_mean: float | None = Field(description="Mean of successes, in ms.")
-    n_ttft: Count = Field(description="Successes with a known ttft_ms.")
-    ttft_ms_p50: float | None = Field(description="Median of successes, in ms.")
-    ttft_ms_p95: float | None = Field(description="95th percentile of successes, in ms.")
-    ttft_ms_p99: float | None = Field(description="99th percentile of successes, in ms.")
-    ttft_ms_mean: float | None = Field(description="Mean of successes, in ms.")
-    input_tokens: Tokens | None = Field(description="Sum of known tokens; null: none known.")
-    output_tokens: Tokens | None = Field(description="Sum of known tokens, reasoning included.")
-    reasoning_tokens: Tokens | None = Field(description="Sum of known tokens, part of output.")
-    cached_input_tokens: Tokens | None = Field(description="Sum of known tokens, part of input.")
-    n_tokens_known: Count = Field(description="Trials that reported input and output tokens.")
-    cost_usd: Usd | None = Field(description="Sum over trials with a known cost, in USD.")
-    n_cost_known: Count = Field(description="Trials with a known cost.")
+    n_latency: Count = Field(description="Successes made in this run with a known e2e_ms.")
+    e2e_ms_p50: float | None = Field(description="Median e2e_ms of those successes, in ms.")
+    e2e_ms_p95: float | None = Field(description="95th percentile of those, in ms.")
+    e2e_ms_p99: float | None = Field(description="99th percentile of those, in ms.")
+    e2e_ms_mean: float | None = Field(description="Mean e2e_ms of those successes, in ms.")
+    n_ttft: Count = Field(description="Successes made in this run with a known ttft_ms.")
+    ttft_ms_p50: float | None = Field(description="Median ttft_ms of those successes, in ms.")
+    ttft_ms_p95: float | None = Field(description="95th percentile of those, in ms.")
+    ttft_ms_p99: float | None = Field(description="99th percentile of those, in ms.")
+    ttft_ms_mean: float | None = Field(description="Mean ttft_ms of those successes, in ms.")
+    input_tokens: TotalTokens | None = Field(description=TOKENS)
+    output_tokens: TotalTokens | None = Field(description=f"{TOKENS} Includes reasoning.")
+    reasoning_tokens: TotalTokens | None = Field(description=f"{TOKENS} Part of output_tokens.")
+    cached_input_tokens: TotalTokens | None = Field(description=f"{TOKENS} Part of input_tokens.")
+    n_tokens_known: Count = Field(
+        description="Trials made in this run that reported input and output tokens."
+    )
+    cost_usd: Usd | None = Field(
+        description="Sum over trials made in this run with a known cost, in USD; null: none has."
+    )
+    n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
     output_tokens_per_s: float | None = Field(
-        description="Output tokens per second of e2e_ms, of successes."
+        description="Output tokens per second of e2e_ms, of successes made in this run."
     )
     n_tool_trials: Count = Field(description="Served trials with expected tools.")
     n_tool_success: Count = Field(description="Those that used one of the expected tools.")
@@ -98,6 +114,7 @@ class RunSummaryRow(ViewRow):
     n_total: Count = Field(description="Trials with a result.")
     n_ok: Count = Field(description="Trials that the provider served.")
     n_success: Count = Field(description="Served trials that ended without an error.")
+    n_reused: Count = Field(description=REUSED)
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict.")
     n_passed: Count = Field(description="Trials that passed.")
@@ -107,14 +124,16 @@ class RunSummaryRow(ViewRow):
     ended_at_ms: EpochMillis | None = Field(
         description="Last end of a trial, reused ones too, in ms since 1970-01-01 UTC."
     )
-    wall_clock_ms: Millis | None = Field(
+    wall_clock_ms: WallClock | None = Field(
         description="First start to last end in ms, reused trials left out; null: none, or the "
         "clock was set back."
     )
-    input_tokens: Tokens | None = Field(description="Sum of known tokens; null: none known.")
-    output_tokens: Tokens | None = Field(description="Sum of known tokens, reasoning included.")
-    cost_usd: Usd | None = Field(description="Sum over trials with a known cost, in USD.")
-    n_cost_known: Count = Field(description="Trials with a known cost.")
+    input_tokens: TotalTokens | None = Field(description=TOKENS)
+    output_tokens: TotalTokens | None = Field(description=f"{TOKENS} Includes reasoning.")
+    cost_usd: Usd | None = Field(
+        description="Sum over trials made in this run with a known cost, in USD; null: none has."
+    )
+    n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
 
 
 class CasePassesRow(GroupRow):

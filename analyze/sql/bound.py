@@ -24,7 +24,7 @@ def bind(query: str, parameters: Sequence[object]) -> str:
     """
     if not parameters:
         return query
-    raw = query.encode()  # the tokenizer counts bytes
+    raw = encoded(query)  # the tokenizer counts bytes
     operator = duckdb.token_type.operator
     places = [
         at for at, kind in duckdb.tokenize(query) if kind == operator and raw[at : at + 1] == b"?"
@@ -34,9 +34,19 @@ def bind(query: str, parameters: Sequence[object]) -> str:
         raise QueryFailed(message)
     parts, begin = [], 0
     for at, value in zip(places, parameters, strict=True):
-        parts += [raw[begin:at], _written(value).encode()]
+        # in brackets, a value can neither begin a comment nor grow together with what is beside it
+        parts += [raw[begin:at], f"({_written(value)})".encode()]
         begin = at + 1
     return b"".join([*parts, raw[begin:]]).decode()
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes of a text; half a character, as in broken input, is told as a mistake."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as exc:
+        message = f"character {exc.start + 1} is none of UTF-8: {text[exc.start]!r}"
+        raise QueryFailed(message) from exc
 
 
 def _written(value: object) -> str:
@@ -47,6 +57,7 @@ def _written(value: object) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return f"cast({literal(repr(value))} as double)"
     if isinstance(value, str) and "\0" not in value:
+        encoded(value)
         return literal(value)
     if isinstance(value, datetime):
         return f"cast({literal(value.isoformat())} as timestamptz)"

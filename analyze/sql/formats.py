@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from analyze.sql.query import Answer, Column
+from schemas.errors import QueryFailed, printable
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a text that begins so for a formula; models write such texts."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""A spreadsheet takes a text that begins so, or with their full-width twins, for a formula."""
 
 
 QUOTE = '"'
@@ -70,7 +71,7 @@ def _csv_line(values: Iterable[Any]) -> str:
 
 
 def _csv_cell(value: Any) -> str:
-    if value is None:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     if isinstance(value, bool | int | float | Decimal | list | tuple | dict):
         text = json_text(value)
@@ -84,13 +85,20 @@ def _harmless(text: str) -> str:
 
 
 def write_parquet(path: Path, answer: Answer) -> None:
-    """Write a Parquet file with the engine's own types; a name that comes again gets a number."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - costs more than most queries
+    """Write a Parquet file with the engine's own types; a name that comes again gets a number.
 
-    batches = answer.batches()
-    names = [column.name for column in answer.columns]
-    schema = batches.schema
-    renamed = schema.empty_table().rename_columns(names).schema
-    with pq.ParquetWriter(path, renamed, compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch.rename_columns(names))
+    Raises:
+        QueryFailed: a column has a type that Parquet has no form for.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - costs more than most queries
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    schema, batches = answer.batches()
+    try:
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+    except pa.ArrowNotImplementedError as exc:
+        types = ", ".join(f"`{column.name}` {column.type}" for column in answer.columns)
+        message = f"Parquet has no form for a column of {types}; cast it to varchar"
+        raise QueryFailed(printable(message)) from exc

@@ -8,6 +8,7 @@ settings that can no longer be changed: what the first wall overlooks, the secon
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,13 +49,18 @@ OTHER_THAN_VALUES = frozenset(
         "getenv",
         "getvariable",
         "json_execute_serialized_sql",
+        "json_serialize_plan",
         "nextval",
+        "pg_sleep",
         "setval",
         "sleep_ms",
         "write_log",
     }
 )
 """Functions that do or tell something beside the value they return."""
+
+SETTINGS_TABLES = frozenset({"pg_settings"})
+"""Tables of the engine that tell what `current_setting` would."""
 
 ADVICE = "a query is one statement that reads the lake: SELECT, FROM, WITH, VALUES or DESCRIBE"
 
@@ -76,7 +82,10 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 def _reason_against(connection: duckdb.DuckDBPyConnection, sql: str) -> str | None:
     try:
+        sql.encode()
         statements = connection.extract_statements(sql)
+    except UnicodeEncodeError as exc:
+        return f"the query is not UTF-8: character {exc.start + 1} is {sql[exc.start]!r}"
     except duckdb.Error as exc:
         return f"the query cannot be read: {first_line(exc)}"
     if not statements:
@@ -89,7 +98,10 @@ def _reason_against(connection: duckdb.DuckDBPyConnection, sql: str) -> str | No
     if kind != "SELECT":
         return f"{kind.replace('_', ' ')} is not let through; {ADVICE}"
     rows = connection.execute("select json_serialize_sql(?)", [sql]).fetchall()
-    tree = json.loads(rows[0][0])
+    try:
+        tree = json.loads(rows[0][0])
+    except RecursionError:
+        return "the query is nested too deeply to be checked"
     if tree["error"]:
         return f"{printable(tree['error_message'])}; {ADVICE}"
     return next((reason for part in _parts(tree) if (reason := _against_part(part))), None)
@@ -102,6 +114,8 @@ def _against_part(part: dict[str, Any]) -> str | None:
         return f"{word} is not let through inside a query; {ADVICE}"
     if kind == "VALUE_PARAMETER":
         return "a query has no parameters; write the values into it"
+    if kind == "BASE_TABLE" and str(part.get("table_name")).lower() in SETTINGS_TABLES:
+        return f"`{part['table_name']}` is not let through: a query reads the lake and nothing else"
     if kind == "TABLE_FUNCTION":
         name = str(part["function"].get("function_name"))
         if name.lower() not in TABLE_FUNCTIONS:
@@ -139,12 +153,20 @@ def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], temporary
     allowed = ", ".join(map(literal, names))
     for statement in (
         f"set temp_directory = {literal(temporary)}",
+        f"set memory_limit = '{memory_limit_mb()}MB'",
+        "set max_temp_directory_size = '16GB'",
         f"set allowed_paths = [{allowed}]",
         "set allow_community_extensions = false",
         "set enable_external_access = false",
         "set lock_configuration = true",
     ):
         connection.execute(statement).fetchall()
+
+
+def memory_limit_mb() -> int:
+    """Return what a query may take: a quarter of the machine's memory, at least 1 GB."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(1_000, memory // 4_000_000)
 
 
 def first_line(exc: duckdb.Error) -> str:

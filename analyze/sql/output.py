@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import sys
 import tempfile
@@ -15,8 +16,8 @@ from typing import Literal, TextIO, cast
 
 from analyze.sql.formats import write_csv, write_json, write_parquet
 from analyze.sql.query import Answer, ask
-from analyze.sql.table_text import markdown, table
-from schemas.errors import AnalyzeError, shown
+from analyze.sql.table_text import markdown, table, visible
+from schemas.errors import EXIT_INTERRUPTED, AnalyzeError, shown
 
 Format = Literal["table", "json", "csv", "parquet", "md"]
 
@@ -27,6 +28,8 @@ BY_SUFFIX: dict[str, Format] = {
     ".md": "md",
 }
 """Format of an output file unless one is asked for."""
+
+EOL = "\n"
 
 IN_MEMORY = 2**24
 """Bytes of an answer that are kept in memory before it goes to a temporary file."""
@@ -63,9 +66,12 @@ def print_answer(runs_dir: Path, sql: str, wish: Wish) -> None:
             spool.truncate()
             _write(cast("TextIO", spool), answer, wish, width)
 
-        ask(runs_dir, sql, use, timeout_s=wish.timeout_s)
+        ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=leave)
         spool.seek(0)
-        shutil.copyfileobj(spool, sys.stdout)
+        if wish.form == "csv" and sys.stdout.isatty():
+            sys.stdout.writelines(f"{visible(line.rstrip(EOL))}\n" for line in spool)
+        else:
+            shutil.copyfileobj(spool, sys.stdout)
         sys.stdout.flush()
 
 
@@ -85,22 +91,48 @@ def write_answer(runs_dir: Path, sql: str, wish: Wish, path: Path) -> int:
             with temporary.open("w", encoding="utf-8", newline="") as out:
                 _write(out, answer, wish, None)
 
-        ask(runs_dir, sql, use, timeout_s=wish.timeout_s)
-    return path.stat().st_size
+        def give_up(why: AnalyzeError | KeyboardInterrupt) -> None:
+            temporary.unlink(missing_ok=True)
+            leave(why)
+
+        ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=give_up)
+        return temporary.stat().st_size
+
+
+def leave(why: AnalyzeError | KeyboardInterrupt) -> None:
+    """End the process at once, since the engine does not end its work."""
+    if isinstance(why, AnalyzeError):
+        sys.stderr.write(f"error: {why}\n")
+        sys.stderr.flush()
+        os._exit(why.exit_code)
+    os._exit(EXIT_INTERRUPTED)
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """Yield a name beside a file; what is there in the end takes the file's place."""
-    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
+    """Yield a name beside a file; what is there in the end takes the file's place.
+
+    A link stays one, a file keeps who may read it; a pipe or a device is written to, not replaced.
+    """
+    real = path.resolve() if path.is_symlink() else path
     try:
-        yield temporary
-        temporary.replace(path)
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with tempfile.TemporaryDirectory(prefix="benchlake-") as folder:
+                yield (temporary := Path(folder) / "answer")
+                with temporary.open("rb") as whole, path.open("wb") as device:
+                    shutil.copyfileobj(whole, device)
+            return
+        temporary = real.with_name(f".tmp-{uuid.uuid4().hex}")
+        try:
+            yield temporary
+            if real.is_file():
+                shutil.copymode(real, temporary)
+            temporary.replace(real)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as exc:
         message = f"{shown(path)}: cannot be written ({exc.strerror})"
         raise AnalyzeError(message) from exc
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _write(out: TextIO, answer: Answer, wish: Wish, width: int | None) -> None:

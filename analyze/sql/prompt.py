@@ -96,6 +96,10 @@ def _line(prompt: str, *, is_terminal: bool) -> str | None:
 
 def _is_whole(text: str) -> bool:
     """Return whether a text ends with a `;` that is part of no string and no comment."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.rstrip().endswith(";")
     tokens = duckdb.tokenize(text)
     if not tokens:
         return False
@@ -106,8 +110,9 @@ def _is_whole(text: str) -> bool:
 def _statements(text: str) -> list[str]:
     """Return each statement of a text; the text itself where the engine cannot read it."""
     try:
+        text.encode()
         return [statement.query.strip() for statement in duckdb.extract_statements(text)]
-    except duckdb.Error:
+    except (duckdb.Error, UnicodeEncodeError):
         return [text]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from analyze.catalog import EVERYTHING, named_by, prepare
-from analyze.moved_files import FilesMoved, have_moved, interruptible, until_settled
+from analyze.moved_files import FilesMoved, have_moved, until_settled
 from analyze.raw_tables import connect
 from analyze.sql.guard import check_query, first_line, lock
+from analyze.sql.watched import watched
 from schemas.errors import (
     AnalyzeError,
     QueryFailed,
@@ -86,13 +87,41 @@ class Answer:
                 raise duckdb.InterruptException
             yield from chunk
 
-    def batches(self) -> pa.RecordBatchReader:
-        """Return the rows as Arrow batches."""
+    def batches(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Return the rows as Arrow batches, and their schema; each name comes once."""
         self._engine.abort()  # of what told the columns
-        return self._engine.sql(self._sql).to_arrow_reader(ROWS_AT_ONCE * 16)
+        reader = self._engine.sql(self._sql).to_arrow_reader(ROWS_AT_ONCE * 16)
+        names = [column.name for column in self.columns]
+        schema = reader.schema
+        for place, name in enumerate(names):
+            schema = schema.set(place, schema.field(place).with_name(name))
+        return schema, self._read(reader, names)
+
+    def _read(self, reader: pa.RecordBatchReader, names: list[str]) -> Iterator[pa.RecordBatch]:
+        while True:
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+            except OSError as exc:  # Arrow's word for every error of the engine
+                said = str(exc)
+                if time.monotonic() > self._deadline:
+                    raise duckdb.InterruptException from exc
+                if said.startswith("INTERRUPT"):
+                    raise KeyboardInterrupt from exc
+                kind = duckdb.IOException if said.startswith("IO Error") else duckdb.Error
+                raise kind(said) from exc
+            yield batch.rename_columns(names)
 
 
-def ask(runs_dir: Path, sql: str, use: Callable[[Answer], Result], *, timeout_s: float) -> Result:
+def ask(
+    runs_dir: Path,
+    sql: str,
+    use: Callable[[Answer], Result],
+    *,
+    timeout_s: float,
+    stuck: Callable[[AnalyzeError | KeyboardInterrupt], None] | None = None,
+) -> Result:
     """Return what `use` makes of the answer to a user's query.
 
     Args:
@@ -100,6 +129,8 @@ def ask(runs_dir: Path, sql: str, use: Callable[[Answer], Result], *, timeout_s:
         sql: what the user wrote.
         use: reads the answer; called again from the start when files were moved meanwhile.
         timeout_s: seconds that the query may take.
+        stuck: is told why the process has to end, when the engine does not stop: it is in a
+            function that hears nothing. Without it the engine is waited for.
 
     Raises:
         QueryRefused: it would do more than read the lake.
@@ -110,6 +141,16 @@ def ask(runs_dir: Path, sql: str, use: Callable[[Answer], Result], *, timeout_s:
     lake = lake_of(runs_dir)
     deadline = time.monotonic() + timeout_s
 
+    def stopper(temporary: Path) -> Callable[[bool], None] | None:
+        if stuck is None:
+            return None
+
+        def leave(is_interrupted: bool) -> None:
+            shutil.rmtree(temporary, ignore_errors=True)
+            stuck(KeyboardInterrupt() if is_interrupted else QueryTooLong(timeout_s))
+
+        return leave
+
     def once() -> Result:
         files: list[Path] = []
         with _private_folder() as temporary, _engine() as engine:
@@ -118,8 +159,9 @@ def ask(runs_dir: Path, sql: str, use: Callable[[Answer], Result], *, timeout_s:
                 described = COMMENTS.search(sql) is not None
                 files += prepare(engine, lake, named_by(sql), described=described)
                 lock(engine, files, temporary)
-                with _stopped_at(engine, deadline), interruptible():
-                    return use(Answer(engine, sql, deadline))
+                return watched(
+                    engine, lambda: use(Answer(engine, sql, deadline)), deadline, stopper(temporary)
+                )
             except duckdb.InterruptException as exc:
                 raise QueryTooLong(timeout_s) from exc
             except ViewError as exc:
@@ -147,19 +189,6 @@ def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
 def _private_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="benchlake-") as folder:
         yield Path(folder)
-
-
-@contextmanager
-def _stopped_at(engine: duckdb.DuckDBPyConnection, deadline: float) -> Iterator[None]:
-    """Interrupt what the engine does at a moment of the monotonic clock."""
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), engine.interrupt)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 def failure(exc: duckdb.Error) -> AnalyzeError:

@@ -18,7 +18,6 @@ from analyze.sync.news import Progress, Synced, changed, n_with_problems, news
 from schemas.folders import run_folders
 from schemas.lake_files import TABLE_NAMES, TRASH, intent_text, lake_of, live_paths, moving
 from schemas.manifest import Manifest
-from schemas.swap import TRASH_S
 
 __all__ = ["Progress", "Synced", "has_news", "label", "problems_of", "prune", "sync"]
 
@@ -91,6 +90,8 @@ def _is_tidy(manifest: Manifest) -> bool:
 
 
 def _is_old(trashed: Path) -> bool:
+    from schemas.swap import TRASH_S  # noqa: PLC0415 - looking for news does without
+
     try:
         return time.time() - trashed.stat().st_mtime > TRASH_S
     except FileNotFoundError:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from analyze.sync.bring_group import Brought, bring_group
 from analyze.sync.helpers import in_processes
 from analyze.sync.news import Progress, Synced, changed, n_with_problems
-from schemas.bulk import drop_cut_off
+from schemas.bulk import drop_cut_off, is_imported
 from schemas.compact import compact
 from schemas.folders import LogSeen, run_folders
 from schemas.lake_files import lake_of
@@ -39,18 +40,21 @@ def bring_in(
     refreshed = manifest.refresh()
     drop_cut_off(lake, manifest)
     sizes = {name: log.size for name, log in folders.items()}
-    if only is None:
-        names = changed(folders.items(), manifest)
-    else:
+    if only is not None:
         names = sorted({path.name for path in only} & sizes.keys())
+    else:
+        names = changed(folders.items(), manifest)
+        names = [name for name in names if not _stays_out(manifest, name, folders[name])]
     for name in manifest.runs.keys() - sizes.keys():
         del manifest.runs[name]
     n_runs = n_rows = n_done = 0
-    told = list(refreshed.problems)
+    told = [*refreshed.problems, *(_nameless(runs_dir, name) for name in names if _is_bytes(name))]
+    names = [name for name in names if not _is_bytes(name)]
     total = sum(sizes[name] for name in names)
     for group, brought in _brought(manifest, runs_dir, list(_groups(names, sizes)), total):
-        manifest.runs.update(brought.seen)
         manifest.add(brought.files)
+        manifest.refresh()  # what was read anew has left files, and is not robbed
+        manifest.runs.update(brought.seen)
         n_runs, n_rows = n_runs + brought.n_runs, n_rows + brought.n_rows
         told += brought.problems
         n_done += sum(sizes[name] for name in group)
@@ -63,11 +67,32 @@ def bring_in(
     return Synced(n_runs, n_rows, tuple(told), n_with_problems(manifest), compacted.n_files)
 
 
+def _stays_out(manifest: Manifest, name: str, log: LogSeen) -> bool:
+    """Return whether a run was pruned, and nobody has resumed it since into the lake."""
+    seen = manifest.runs.get(name)
+    if seen is None or not seen.is_pruned or manifest.parts_of("plans", name):
+        return False
+    manifest.runs[name] = seen._replace(size=log.size, mtime_ns=log.mtime_ns)
+    return True
+
+
+def _is_bytes(name: str) -> bool:
+    """Return whether the name of a folder is no text."""
+    return any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def _nameless(runs_dir: Path, name: str) -> str:
+    shown = os.fsencode(name).decode(errors="backslashreplace")
+    return f"{runs_dir}/{shown}: its name is not UTF-8, so no run can be called that"
+
+
 def _groups(names: Sequence[str], sizes: dict[str, int]) -> Iterator[list[str]]:
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_most = GROUP_RUNS if most == resource.RLIM_INFINITY else max(1, min(GROUP_RUNS, most // 2))
     group: list[str] = []
     n_bytes = 0
     for name in names:
-        if group and (len(group) >= GROUP_RUNS or n_bytes + sizes[name] > GROUP_BYTES):
+        if group and (len(group) >= n_most or n_bytes + sizes[name] > GROUP_BYTES):
             yield group
             group, n_bytes = [], 0
         group.append(name)
@@ -91,9 +116,11 @@ def take_out(runs_dir: Path, run_ids: Sequence[str]) -> int:
     """Remove the rows of runs and note that they stay out; see `analyze.sync.prune`."""
     lake = lake_of(runs_dir)
     there = dict(run_folders(runs_dir))
-    handles = []
+    handles: list[int] = []
     try:
-        handles = [lock_run(runs_dir / run_id, lake) for run_id in run_ids if run_id in there]
+        for run_id in there.keys() & set(run_ids):
+            folder = runs_dir / run_id
+            handles.append(lock_run(folder, lake, outside=is_imported(folder)))
         n_rows = prune(lake, run_ids)
         manifest = Manifest.load(lake)
         for run_id in run_ids:

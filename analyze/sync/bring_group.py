@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,20 +14,24 @@ from pydantic import ValidationError
 
 from schemas.bulk import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
 from schemas.errors import BenchError
-from schemas.folders import LOG, NO_LOG, LogSeen
+from schemas.folders import LOG, NO_LOG, LogSeen, look_of
 from schemas.lake_files import lake_of
 from schemas.lines import LineError, misfit
 from schemas.manifest import Manifest, RunSeen
 from schemas.mirror import RunMirror
-from schemas.parts import LakeFile, covered_until
+from schemas.parts import LakeFile, Part, covered_until
 from schemas.prune import remove_part
 from schemas.reconcile import tail_before
-from schemas.run_lock import READ_ONLY, MirrorBusy, lock_run
+from schemas.rows import run_table
+from schemas.run_lock import MirrorBusy, lock_run
 from schemas.swap import LakeBusy
 from schemas.trial import PlannedTrial
 
 WHOLE_BYTES = 32 * 2**20
 """A longer log has files of its own."""
+
+EVERYWHERE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
+"""Errors that say nothing about the folder in which they happen."""
 
 
 @dataclass
@@ -61,20 +68,26 @@ class _Group:
         self._brought = Brought()
         self._locks: dict[str, int] = {}
         self._imported: dict[str, bool] = {}
+        self._looks: dict[str, str] = {}
+        self._replaced: dict[str, list[tuple[str, LakeFile, Part]]] = {}
 
     def bring(self, names: list[str]) -> Brought:
         try:
             for name in names:
-                self._lock(name)
+                self._guarded(name, self._lock)
             # What another process sealed before these locks were ours is known from here on.
             self._manifest.refresh()
             whole: dict[str, list[WholeRun]] = {}
             for name in list(self._locks):
-                run = self._guarded(name)
+                run = self._guarded(name, self._look_at)
                 if run is not None:
                     whole.setdefault(run.month, []).append(run)
             for runs in whole.values():
-                self._seal(runs)
+                self._seal([run for run in runs if run.run_id not in self._replaced])
+                for run in runs:
+                    if run.run_id in self._replaced:
+                        with contextlib.suppress(LakeBusy):  # the next sync finds it again
+                            self._seal([run])
         finally:
             for handle in self._locks.values():
                 os.close(handle)
@@ -82,15 +95,19 @@ class _Group:
 
     def _lock(self, name: str) -> None:
         folder = self._runs_dir / name
+        self._looks[name] = look_of(folder)
+        if _is_second_name(folder):
+            self._note(name, _log_seen(folder), [], told=[])
+            return
         self._imported[name] = is_imported(folder)
         with contextlib.suppress(MirrorBusy):  # its collector brings it in
             self._locks[name] = lock_run(folder, self._lake, outside=self._imported[name])
 
-    def _guarded(self, name: str) -> WholeRun | None:
+    def _guarded(self, name: str, work: Callable[[str], WholeRun | None]) -> WholeRun | None:
         """Return a run that is to be sealed with others; what is wrong with it is noted."""
         folder = self._runs_dir / name
         try:
-            return self._look_at(folder, imported=self._imported[name])
+            return work(name)
         except LakeBusy:
             return None  # the next sync finds it again
         except ValidationError as exc:
@@ -98,19 +115,20 @@ class _Group:
             why = f"{folder / file}: {misfit(exc)}"
         except (BenchError, LineError) as exc:
             why = str(exc)
-        except FileNotFoundError as exc:
-            why = f"{exc.filename or folder}: is missing, so this is no complete run"
         except OSError as exc:
-            if exc.errno in READ_ONLY and str(exc.filename or "").startswith(str(self._lake)):
+            is_own = Path(exc.filename or "").is_relative_to(folder)
+            is_gone = isinstance(exc, FileNotFoundError)
+            if is_gone and not (is_own and folder.exists()):
+                return None  # the folder, or a file of the lake, was moved away just now
+            if not is_own or exc.errno in EVERYWHERE:
                 raise
-            if not str(exc.filename or "").startswith(str(folder)):
-                raise
-            why = f"{exc.filename}: cannot be read ({exc.strerror})"
-        self._note(name, _log_seen(folder), [why], told=[why])
+            cannot = "is missing, so this is no complete run"
+            why = f"{exc.filename}: {cannot if is_gone else f'cannot be read ({exc.strerror})'}"
+        self._note(name, _log_seen(folder), [why], told=[why], refused_as=self._looks[name])
         return None
 
-    def _look_at(self, folder: Path, *, imported: bool) -> WholeRun | None:
-        name = folder.name
+    def _look_at(self, name: str) -> WholeRun | None:
+        folder, imported = self._runs_dir / name, self._imported[name]
         if not imported and not _is_ours(folder):
             self._note(name, _log_seen(folder), [], told=[])  # another tool's results.jsonl
             return None
@@ -136,26 +154,31 @@ class _Group:
         is_same = covered.end == whole.coverage.end and covered.tail == (
             tail_before(log, covered.end) if covered.end else ""
         )
-        if is_shorter or (is_same and self._manifest.parts_of("plans", name)):
+        is_there = all(self._manifest.parts_of(table, name) for table in whole.tables)
+        if is_shorter or (is_same and is_there):
             self._note(name, seen, [*whole.problems, *_tail(log, covered.end, seen)], told=[])
             return None
-        for table in reversed(TABLES_IN_ORDER):
-            for file, part in self._manifest.parts_of(table, name):
-                if table != "runs":
-                    remove_part(self._lake, table, file, part)
         self._keep_labels(whole)
+        self._replaced[name] = [
+            (table, file, part)
+            for table in reversed(TABLES_IN_ORDER)
+            for file, part in self._manifest.parts_of(table, name)
+            if table != "runs"
+        ]
         return whole
 
     def _keep_labels(self, whole: WholeRun) -> None:
         """Give a run that is read anew the labels it has; they are nowhere but in the lake."""
-        from analyze.sync.labels import latest_row, seal_row  # noqa: PLC0415
+        from analyze.sync.labels import latest_row  # noqa: PLC0415
         from schemas.arrow import record_of  # noqa: PLC0415
         from schemas.run_row import RunRow  # noqa: PLC0415
 
-        (row,) = whole.tables.pop("runs").to_pylist()
+        (row,) = whole.tables["runs"].to_pylist()
         new, old = record_of(RunRow, row), latest_row(self._lake, whole.run_id)
-        kept = {} if old is None else {"labels": old.labels, "recorded_at_ms": old.recorded_at_ms}
-        seal_row(self._lake, new.model_copy(update=kept))
+        if old is not None:
+            now_ms = max(time.time_ns() // 1_000_000, old.recorded_at_ms + 1)
+            newer = new.model_copy(update={"labels": old.labels, "recorded_at_ms": now_ms})
+            whole.tables["runs"] = run_table(newer)
 
     def _follow(self, folder: Path, seen: LogSeen) -> None:
         """Bring in what a run wrote since; its lock goes over to the mirror."""
@@ -168,7 +191,7 @@ class _Group:
             known = self._manifest.runs.get(name)
             problems = (
                 mirror.skipped_before()
-                if known is None
+                if known is None or known.refused_as
                 else [one for one in known.problems if _line_of(one, log) in range(1, begin + 1)]
             )
             n_lines = mirror.step()
@@ -186,9 +209,17 @@ class _Group:
         )
 
     def _seal(self, runs: list[WholeRun]) -> None:
+        if not runs:
+            return
+
+        def make_room() -> None:
+            for run in runs:
+                for table, file, part in self._replaced.get(run.run_id, ()):
+                    remove_part(self._lake, table, file, part)
+
         folders = {run.run_id: self._runs_dir / run.run_id for run in runs}
         self._brought.files += seal_whole(
-            self._lake, runs, (folder / LOG for folder in folders.values())
+            self._lake, runs, (folder / LOG for folder in folders.values()), make_room
         )
         for run in runs:
             log = folders[run.run_id] / LOG
@@ -199,9 +230,18 @@ class _Group:
             problems = [*run.problems, *_tail(log, run.coverage.end, run.seen)]
             self._note(run.run_id, run.seen, problems, told=problems)
 
-    def _note(self, name: str, seen: LogSeen, problems: list[str], told: list[str]) -> None:
-        self._brought.seen[name] = RunSeen(name, seen.size, seen.mtime_ns, tuple(problems))
+    def _note(
+        self, name: str, seen: LogSeen, problems: list[str], told: list[str], refused_as: str = ""
+    ) -> None:
+        self._brought.seen[name] = RunSeen(name, *seen, tuple(problems), refused_as=refused_as)
         self._brought.problems += told
+
+
+def _is_second_name(folder: Path) -> bool:
+    """Return whether a folder is a link to another run beside it, which counts once."""
+    target = Path(os.path.realpath(folder))  # a loop is no error here, other than to `resolve`
+    is_beside = target.parent == folder.parent.resolve()
+    return folder.is_symlink() and is_beside and not target.name.startswith(".")
 
 
 def _is_ours(folder: Path) -> bool:
@@ -218,7 +258,8 @@ def _log_seen(folder: Path) -> LogSeen:
 
 def _line_of(problem: str, log: Path) -> int:
     """Return the number of the line that a problem is about; 0 when it is about no line."""
-    number = problem.removeprefix(f"{log}:").partition(":")[0]
+    # The folder of runs may have been named another way, or have been elsewhere, at that time.
+    number = problem.partition(f"{log.parent.name}/{log.name}:")[2].partition(":")[0]
     return int(number) if number.isdecimal() else 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.folders import LogSeen, run_folders
+from schemas.folders import LogSeen, look_of, run_folders
 from schemas.manifest import Manifest
 
 Progress = Callable[[int, int], None]
@@ -38,13 +38,15 @@ def news(runs_dir: Path, manifest: Manifest) -> list[str]:
 
 def changed(folders: Iterable[tuple[str, LogSeen]], manifest: Manifest) -> list[str]:
     """Return the names of those folders that changed since they were brought in."""
-    known = manifest.runs
+    known, runs_dir = manifest.runs, manifest.lake.parent
     names = []
     for name, log in folders:
         seen = known.get(name)
-        if seen is None or not (
-            seen.is_pruned or (seen[1:3] == log and seen.is_complete)  # size and time
-        ):
+        if seen is None or seen[1:3] != log:  # size and time
+            names.append(name)
+        elif seen.is_pruned or (seen.is_complete and not seen.refused_as):
+            continue
+        elif not seen.is_complete or seen.refused_as != look_of(runs_dir / name):
             names.append(name)
     return sorted(names)
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.which import is_run_folder
 from schemas.errors import AnalyzeError, ConfigError, Problem, RunNotFound
 from schemas.lake_files import lake_of
 
@@ -44,8 +43,9 @@ def bring_news(runs_dir: Path, tell: Callable[[str], None]) -> None:
     """Bring what is new into the lake, where anything is, and say in a line what went wrong."""
     from analyze.sync import has_news  # noqa: PLC0415 - not needed by `--no-sync`
 
-    if not has_news(runs_dir):
-        return
+    with _disk_errors(runs_dir):
+        if not has_news(runs_dir):
+            return
     synced = sync_runs(runs_dir, None)
     if synced.read_only:
         tell(f"note: {lake_of(runs_dir)} cannot be written; what is in it is read")
@@ -121,6 +121,8 @@ def _require_folder(runs_dir: Path) -> None:
 
 
 def _folder(runs_dir: Path, name: str) -> Path:
+    from analyze.which import is_run_folder  # noqa: PLC0415 - looking for news does without
+
     folder = runs_dir / Path(name).name
     if is_run_folder(folder):
         return folder

@@ -68,6 +68,17 @@ def test_json_is_the_file_and_nothing_else(command, finished):
     ]
 
 
+def test_json_holds_nothing_that_a_terminal_obeys(command, run):
+    name = "a\x9b31m\u202e\u2028b"
+    run.result(run.plan(model=name))
+    run.write()
+
+    said = command("summarize", "--json").stdout
+
+    assert all(char.isprintable() or char == "\n" for char in said)
+    assert json.loads(said)["models"][0]["model"] == name
+
+
 def test_folders_of_the_users_own_do_not_shadow_ours(command, finished, tmp_path):
     for name in ("schemas", "collect", "analyze"):
         (tmp_path / name).mkdir()

@@ -10,7 +10,14 @@ from analyze.api import MARTS, open_history
 from analyze.catalog import NAMES
 from analyze.sql.bound import bind
 from analyze.summarize import summarize_run
-from schemas.errors import ConfigError, QueryFailed, QueryRefused, RunNotFound, ViewNotFound
+from schemas.errors import (
+    ConfigError,
+    QueryFailed,
+    QueryRefused,
+    QueryTooLong,
+    RunNotFound,
+    ViewNotFound,
+)
 from tests import histories
 
 START = 1_763_762_400_000
@@ -72,7 +79,7 @@ def test_whole_numbers_are_int64_whatever_the_engine_made_of_them(history):
 
 
 def test_a_sum_too_large_for_int64_is_an_error_and_no_other_number(history):
-    with pytest.raises(pl.exceptions.InvalidOperationError):
+    with pytest.raises(QueryFailed, match="a frame cannot hold"):
         history.sql("select sum(x) as s from (values (9e18::hugeint), (9e18::hugeint)) as t (x)")
 
 
@@ -139,3 +146,57 @@ def test_polars_is_loaded_when_a_frame_is_asked_for():
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("query", "values", "came_to"),
+    [
+        ("select 3-?", [-5], 8),
+        ("select -?", [-5], 5),
+        ("select ?-?", [5, -3], 8),
+        ("select coalesce(?, 7)", [None], 7),
+        ("select ? || ''?''".replace("''", "'"), ["it's"], "it's?"),
+        ("select count(*) from (select 1 limit ?)", [1], 1),
+        ("select ? in (?)", ["a", "a"], True),
+    ],
+)
+def test_a_value_never_grows_together_with_the_query_around_it(history, query, values, came_to):
+    assert history.sql(query, values).item() == came_to
+
+
+@pytest.mark.parametrize(
+    ("query", "values"),
+    [("select 1?", [5]), ("select ??", ["a", "b"]), ("select e?", ["\\' as x, 1 --"])],
+)
+def test_a_place_inside_a_word_is_no_place_for_a_value(history, query, values):
+    with pytest.raises((QueryRefused, QueryFailed)):
+        history.sql(query, values)
+
+
+@pytest.mark.parametrize("values", [["\udcff"], []])
+def test_text_that_is_no_utf8_is_told_as_a_mistake(history, values):
+    with pytest.raises((QueryFailed, QueryRefused)):
+        history.sql("select ?" if values else "select '\udcff'", values)
+
+
+def test_what_goes_wrong_while_rows_come_is_told_as_ours(history):
+    with pytest.raises(QueryTooLong):
+        history.sql("from range(100000000000)", timeout_s=0.5)
+    with pytest.raises(QueryFailed, match="Could not convert"):
+        history.sql("select cast(if(range = 500000, 'x', '1') as int) as n from range(1000000)")
+
+
+@pytest.mark.parametrize(
+    "value", ["interval 1 month", "123456789012345678901234567890::hugeint", "union_value(a := 1)"]
+)
+def test_a_value_that_no_frame_can_hold_is_told_as_a_mistake(history, value):
+    with pytest.raises(QueryFailed, match="a frame cannot hold"):
+        history.sql(f"select {value} as a")
+
+
+def test_a_name_that_comes_again_gets_a_number(history):
+    assert history.sql("select 1 as a, 2 as a").columns == ["a", "a_2"]
+
+
+def test_a_query_without_a_time_limit_runs(history):
+    assert history.sql("select 1", timeout_s=float("inf")).item() == 1

@@ -17,7 +17,19 @@ from pydantic import ValidationError
 
 from analyze.catalog import VIEWS, create_views, name_of, read_view, sql_of
 from analyze.history import open_lake
-from analyze.rows import CONTRACTS, ModelSummaryRow
+from analyze.rows import (
+    CONTRACTS,
+    CaseMatrixRow,
+    CellHistoryRow,
+    CellsRow,
+    CostQualityRow,
+    ModelsRow,
+    ModelSummaryRow,
+    RunSummaryRow,
+    TiersRow,
+    ToolUseRow,
+)
+from schemas.base import MOST
 from schemas.lake import TABLES
 from schemas.mirror import mirror_run
 from schemas.run_row import RunRow
@@ -29,6 +41,13 @@ SOURCES = [
     for path in Path(str(files(package))).rglob("*")
     if path.suffix in {".py", ".sql"}
 ]
+PLANNED = {
+    *("run_id", "suite_id", "provider", "model", "thinking_level", "model_id", "case_id"),
+    *("case_hash", "run_no", "started_at_ms", "first_started_at_ms", "last_started_at_ms"),
+    *("n_planned", "n_models", "n_runs", "tier_1_from", "tier_2_from"),
+}
+"""Columns that are known of a trial that never ran."""
+
 PLAIN = re.compile(r"^(VARCHAR|BIGINT|DOUBLE|BOOLEAN)(\[\])?$|^STRUCT\([^()]*\)(\[\])?$")
 
 
@@ -114,6 +133,20 @@ def test_rule_2_money_adds_up_to_the_last_nano_dollar(run):
     assert run.group().cost_usd == 1.0
 
 
+def test_rule_2_a_cost_is_the_nearest_whole_number_of_nano_dollars(run):
+    costs = {"c0": 1.005e-6, "c1": 1e-9, "c2": 4e-10, "c3": 0.0}
+    assert costs["c0"] * 1e9 < 1005, "cutting it off would lose a nano-dollar"
+    for case_id, cost_usd in costs.items():
+        run.result(run.plan(case_id), cost_usd=cost_usd, cost_source="computed")
+    run.write()
+    mirror_run(run.path, run.lake)
+
+    with open_lake(run.lake) as connection:
+        create_views(connection, described=False)
+        found = {row.case_id: row.cost_nano_usd for row in read_view(connection, CellsRow)}
+    assert found == {"c0": 1005, "c1": 1, "c2": 0, "c3": 0}
+
+
 @pytest.mark.parametrize("view", [name_of(view) for view in VIEWS])
 def test_rule_3_no_column_has_a_type_that_changes_on_its_way_out(view, made):
     for name, kind in columns_of(made, view).items():
@@ -132,6 +165,23 @@ def test_rule_3_sums_stay_whole_numbers_in_parquet_and_polars(made, tmp_path):
     assert frame["input_tokens"].max() == largest[0] > 2**32
 
 
+def test_rule_3_a_sum_may_be_more_than_one_trial_can_have(run):
+    for number in range(2):
+        at_ms = 1_763_762_400_000 * number  # the clock began at 1970 and was set meanwhile
+        run.result(
+            run.plan(f"c{number}"), input_tokens=MOST, started_at_ms=at_ms, ended_at_ms=at_ms + 1
+        )
+    run.write()
+    mirror_run(run.path, run.lake)
+
+    with open_lake(run.lake) as connection:
+        create_views(connection, described=False)
+        for contract in (ModelSummaryRow, RunSummaryRow, CellsRow):
+            assert sum(row.input_tokens for row in read_view(connection, contract)) == 2 * MOST
+        (row,) = read_view(connection, RunSummaryRow)
+    assert row.wall_clock_ms == 1_763_762_400_001 > MOST
+
+
 def test_rule_4_no_bulk_reader_of_json_is_used():
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
@@ -148,31 +198,52 @@ def test_rule_5_nan_and_infinity_are_refused_on_write(number, run):
         RunRow.model_validate({"max_cost_usd": number})
 
 
-def test_rule_5_empty_sums_are_zero_counts_and_null_rates(run):
-    run.plan(validator_type=None)
+@pytest.mark.parametrize(
+    "contract",
+    [
+        ModelSummaryRow,
+        RunSummaryRow,
+        ModelsRow,
+        CellsRow,
+        CellHistoryRow,
+        CaseMatrixRow,
+        CostQualityRow,
+        ToolUseRow,
+        TiersRow,
+    ],
+    ids=lambda contract: contract.view,
+)
+def test_rule_5_empty_sums_are_zero_counts_and_null_rates(contract, run):
+    run.plan(validator_type=None, expected_tools=("du",))
     run.write()
     mirror_run(run.path, run.lake)
     with open_lake(run.lake) as connection:
         create_views(connection, described=False)
-        (row,) = read_view(connection, ModelSummaryRow)
+        (row,) = read_view(connection, contract)
 
-    values = row.model_dump(exclude={"run_id", "provider", "model", "thinking_level", "model_id"})
+    known = PLANNED | ({"n_cases"} if contract is ToolUseRow else set())
+    values = {name: value for name, value in row.model_dump().items() if name not in known}
     counts = {name: value for name, value in values.items() if name.startswith("n_")}
-    assert counts.pop("n_planned") == 1
     assert set(counts.values()) == {0}
-    assert {value for name, value in values.items() if not name.startswith("n_")} == {None}
+    assert {value for name, value in values.items() if name not in counts} <= {None}
 
 
 def test_rule_6_null_thinking_levels_are_groups_and_meet_in_joins(made):
-    rows = made.execute(
-        "select thinking_level, count(*), min(n_total), count(passed_rate) "
-        "from model_summary group by thinking_level order by thinking_level nulls first"
-    ).fetchall()
+    for view, count in (
+        ("model_summary", "least(n_total, n_scored)"),
+        ("models", "n_total"),
+        ("tiers", "n_tool_trials"),
+        ("tool_use", "n_tool_trials"),
+        ("cost_quality", "n_cost_known"),
+        ("pairs", "least(n_total, previous_n_total)"),
+    ):
+        rows = made.execute(
+            f"select thinking_level, max({count}) from {view} "
+            "group by thinking_level order by thinking_level nulls first"
+        ).fetchall()
 
-    assert [level for level, *_ in rows] == [None, "low"]
-    for _, n_groups, least, with_rate in rows:
-        assert n_groups == with_rate > 0
-        assert least > 0, "a join that loses nulls finds no trials"
+        assert [level for level, _ in rows] == [None, "low"], view
+        assert all(most > 0 for _, most in rows), f"{view}: a join that loses nulls finds nothing"
 
 
 @pytest.mark.parametrize("view", [name_of(view) for view in VIEWS if view.startswith("marts/")])

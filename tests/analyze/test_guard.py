@@ -97,6 +97,10 @@ HOSTILE = [
     "select write_log('x')",
     "select sleep_ms(60000)",
     "select nextval('s')",
+    "select pg_sleep(60)",
+    "select json_serialize_plan('select current_setting(''temp_directory'')')",
+    "from pg_settings",
+    "select * from pg_catalog.PG_SETTINGS",
     # values from elsewhere
     "select ?",
     "select $1",
@@ -106,6 +110,9 @@ HOSTILE = [
     "drop",
     "'; drop table results; --",
     "select \x00",
+    "select '\udcff'",
+    "select 1" + "+1" * 900,
+    "select " + "[" * 900 + "1" + "]" * 900,
 ]
 
 here = [1, 2, 3]

@@ -28,6 +28,7 @@ NEVER = {
     "parts are not more than the whole": """
         select * from model_summary
         where n_latency > n_success or n_ttft > n_success or n_timeout > n_total - n_success
+            or n_reused > n_total
             or n_objective_scored > n_success or n_objective_passed > n_objective_scored
             or n_tool_success > n_tool_trials or n_tool_trials > n_ok
             or n_cost_known > n_total or n_tokens_known > n_total
@@ -53,20 +54,20 @@ NEVER = {
             select
                 run_id, count(*) as n_models, sum(n_planned) as n_planned,
                 sum(n_total) as n_total, sum(n_ok) as n_ok, sum(n_success) as n_success,
-                sum(n_scorable) as n_scorable, sum(n_scored) as n_scored,
+                sum(n_reused) as n_reused, sum(n_scorable) as n_scorable, sum(n_scored) as n_scored,
                 sum(n_passed) as n_passed, sum(input_tokens) as input_tokens,
                 sum(output_tokens) as output_tokens, sum(n_cost_known) as n_cost_known
             from model_summary group by run_id
         ) as models using (run_id)
         where (
             run_summary.n_models, run_summary.n_planned, run_summary.n_total, run_summary.n_ok,
-            run_summary.n_success, run_summary.n_scorable, run_summary.n_scored,
-            run_summary.n_passed, run_summary.input_tokens, run_summary.output_tokens,
-            run_summary.n_cost_known
+            run_summary.n_success, run_summary.n_reused, run_summary.n_scorable,
+            run_summary.n_scored, run_summary.n_passed, run_summary.input_tokens,
+            run_summary.output_tokens, run_summary.n_cost_known
         ) is distinct from (
             models.n_models, models.n_planned, models.n_total, models.n_ok, models.n_success,
-            models.n_scorable, models.n_scored, models.n_passed, models.input_tokens,
-            models.output_tokens, models.n_cost_known
+            models.n_reused, models.n_scorable, models.n_scored, models.n_passed,
+            models.input_tokens, models.output_tokens, models.n_cost_known
         )
     """,
     "a model is the sum of its runs": """

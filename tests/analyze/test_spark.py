@@ -99,12 +99,3 @@ def test_marts_of_a_lake_of_real_folders_are_the_same(spark, tmp_path, new_run):
         create_views_on_spark(spark, written | write_files(tmp_path, connection, unwritten))
 
         assert differences(spark, connection) == {}
-
-
-def test_marts_of_an_empty_lake_are_the_same(spark, tmp_path):
-    with connect() as connection:
-        fill(connection, tmp_path / "no-lake")
-        create_views(connection, described=False)
-        create_views_on_spark(spark, write_files(tmp_path, connection, RAW_TABLES))
-
-        assert differences(spark, connection) == {}

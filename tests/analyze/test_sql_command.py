@@ -240,10 +240,23 @@ def test_ctrl_c_ends_a_query(ask, tmp_path):
     )
     time.sleep(3)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=8)
 
     assert process.returncode == 130
     assert "Traceback" not in said
+
+
+def test_a_function_that_hears_nothing_does_not_outlive_the_limit(ask, tmp_path):
+    """It would take minutes, and the engine looks for a request to stop between rows only."""
+    deaf = "select levenshtein(repeat('a', 300000), repeat('b', 300000)) as distance"
+    began = time.monotonic()
+
+    done = ask("--timeout", "0.5", "--output", "answer.csv", deaf)
+
+    assert time.monotonic() - began < 25
+    assert done.returncode == 1
+    assert "stopped after 0.5 s" in done.stderr
+    assert list(tmp_path.rglob("*answer*")) == list(tmp_path.rglob(".tmp-*")) == []
 
 
 def test_queries_from_a_pipe_are_answered_one_by_one(ask):
@@ -306,3 +319,86 @@ def test_the_prompt_works_in_a_terminal(ask, tmp_path):
     assert b"42" in said
     assert b"analyze> " in said
     assert "40 +" in (tmp_path / "state" / "benchlake" / "sql_history").read_text()
+
+
+def test_a_device_is_written_to_and_stays_one(ask, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)
+
+    done = ask("select 1 as a", "--format", "csv", "--output", "pipe")
+
+    assert (done.returncode, reader.communicate(timeout=30)[0]) == (0, "a\n1\n")
+    assert pipe.is_fifo()
+
+
+def test_an_output_file_keeps_its_mode_and_a_link_stays_a_link(ask, tmp_path):
+    mine = tmp_path / "mine.csv"
+    mine.write_text("old")
+    mine.chmod(0o600)
+    link = tmp_path / "link.csv"
+    link.symlink_to("mine.csv")
+
+    done = ask("select 1 as a", "--output", "link.csv")
+
+    assert (done.returncode, mine.read_text()) == (0, "a\n1\n")
+    assert link.is_symlink()
+    assert mine.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_output_file_without_a_query_is_a_usage_error(ask, tmp_path):
+    done = ask("--output", "out.csv", stdin="select 1;")
+
+    assert done.returncode == 2
+    assert "--output needs a query" in done.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_type_that_parquet_does_not_know_is_named(ask, tmp_path):
+    done = ask("select interval 1 month as pause", "--output", "out.parquet")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: Parquet has no form for a column of `pause` INTERVAL")
+    assert list(tmp_path.glob("*.parquet")) == []
+
+
+def test_parquet_is_stopped_at_its_time_limit_too(ask):
+    done = ask("from range(100000000000)", "--timeout", "0.5", "--output", "out.parquet")
+
+    assert (done.returncode, done.stderr.startswith("error: the query was stopped")) == (1, True)
+
+
+def test_bytes_that_are_no_utf8_are_a_mistake_in_one_line(ask):
+    done = ask("select '\udcff'")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the query is not UTF-8")
+
+
+def test_without_a_time_limit_nothing_is_stopped(ask):
+    assert "1 row" in answer(ask("select 1", "--timeout", "inf"))
+
+
+def test_a_csv_has_no_value_where_a_number_is_none(ask):
+    text = answer(ask("select 'nan'::double as a, 1 as b, '\uff1d1' as c", "--format", "csv"))
+
+    assert text == "a,b,c\n,1,'\uff1d1\n"
+
+
+def test_an_output_that_is_full_is_told_in_one_line(ask, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, "select 1"],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: standard output: No space left on device\n",
+    )

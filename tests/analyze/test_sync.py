@@ -1,15 +1,18 @@
 """Keeping the lake complete: in bulk, one by one, beside collectors, killed at any moment."""
 
 import collections
+import contextlib
 import errno
 import fcntl
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,10 +21,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze import sync as sync_module
+from analyze.sync import bring_group as bring_module
 from analyze.sync import has_news, label, problems_of, prune, sync
-from schemas.errors import ConfigError, RunNotFound
+from analyze.sync.told import bring_news
+from schemas.bulk import drop_cut_off
+from schemas.errors import AnalyzeError, ConfigError, RunNotFound
 from schemas.lake_files import lake_of, live_files
+from schemas.manifest import Manifest
 from schemas.mirror import mirror_run
+from schemas.run_lock import lock_run
+from tests.disk import mounted_disk
 from tests.schemas.test_imported import RECORD
 from tests.schemas.test_mirror import event_line, plan_line, result_line
 
@@ -464,3 +473,325 @@ def test_rows_of_an_older_layout_stay_when_their_log_is_gone(tmp_path):
 
     assert held(runs_dir) == before
     assert "shorter than what the lake holds" in problems_of(runs_dir, folder)[0]
+
+
+@pytest.fixture
+def shared_dir():
+    """A folder of runs that a user without rights may write."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, which can be another user for a while")
+    with tempfile.TemporaryDirectory() as folder:
+        runs_dir = Path(folder) / "runs"
+        runs_dir.mkdir()
+        Path(folder).chmod(0o755)
+        runs_dir.chmod(0o777)
+        yield runs_dir
+
+
+@contextlib.contextmanager
+def as_nobody():
+    os.setegid(65_534)
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def test_a_run_folder_of_another_user_is_named_and_stops_no_other(shared_dir):
+    make(shared_dir, "ours")
+    secret = make(shared_dir, "secret")
+    secret.chmod(0o700)
+
+    with as_nobody():
+        synced = sync(shared_dir)
+        assert not has_news(shared_dir)
+    secret.chmod(0o755)
+    with as_nobody():
+        again = sync(shared_dir)
+
+    assert (synced.n_runs, synced.read_only) == (1, False)
+    assert "secret" in synced.problems[0]
+    assert "cannot be read" in synced.problems[0]
+    assert (again.n_runs, again.problems) == (1, ())
+    assert_lake_is_the_logs(shared_dir)
+
+
+def test_the_lock_of_another_user_s_collector_holds_for_all(shared_dir):
+    held_by_collector = lock_run(make(shared_dir, "a"), lake_of(shared_dir))
+    try:
+        with as_nobody():
+            synced = sync(shared_dir)
+    finally:
+        os.close(held_by_collector)
+
+    assert (synced.n_runs, synced.problems, synced.read_only) == (0, (), False)
+
+
+def test_a_folder_of_runs_that_cannot_be_read_is_an_error_of_ours(shared_dir):
+    shared_dir.chmod(0o700)
+
+    with as_nobody(), pytest.raises(AnalyzeError, match="Permission denied"):
+        bring_news(shared_dir, print)
+
+
+@pytest.mark.parametrize("name", ["config.json", "plan.jsonl"])
+def test_a_refused_folder_comes_in_once_it_is_put_right(runs_dir, name):
+    folder = make(runs_dir, "x", [result_line(0), "no JSON"])
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[:-20])
+    sync(runs_dir)
+    assert not has_news(runs_dir)
+
+    (folder / name).write_bytes(whole)
+
+    assert has_news(runs_dir)
+    assert sync(runs_dir).n_runs == 1
+    assert ["results.jsonl:2" in problem for problem in problems_of(runs_dir, folder)] == [True]
+
+
+def test_bad_lines_stay_known_through_a_refusal_and_another_name_of_the_folder(
+    runs_dir, monkeypatch
+):
+    folder = make(runs_dir, "x", [result_line(0), "no JSON"])
+    sync(runs_dir)
+    config = (folder / "config.json").read_bytes()
+    append(folder, result_line(1))
+    (folder / "config.json").write_text("{")
+    sync(runs_dir)
+    (folder / "config.json").write_bytes(config)
+    monkeypatch.chdir(runs_dir.parent)
+
+    sync(Path("runs"))
+    append(folder, result_line(2))
+    sync(runs_dir)
+
+    assert ["results.jsonl:2" in problem for problem in problems_of(runs_dir, folder)] == [True]
+    assert len(rows(runs_dir)) == 3
+
+
+def test_a_long_run_s_folder_under_another_name_does_not_touch_the_run(runs_dir, monkeypatch):
+    monkeypatch.setattr(bring_module, "WHOLE_BYTES", 100)  # every log is a long one
+    folder = make(runs_dir, "a")
+    sync(runs_dir)
+    shutil.copytree(folder, runs_dir / "copy")
+    append(folder, result_line(3))
+    sync(runs_dir)
+    with (runs_dir / "copy" / "results.jsonl").open("a") as log:
+        log.writelines(result_line(n).replace('"r-1"', '"a"') + "\n" for n in (4, 5))
+
+    synced = sync(runs_dir)
+
+    assert (synced.n_runs, len(synced.problems)) == (0, 1)
+    assert "another run, `a`" in synced.problems[0]
+    assert sorted(row["case_id"] for row in rows(runs_dir)) == ["c0", "c1", "c2", "c3"]
+
+
+def test_a_folder_that_became_another_run_is_named(runs_dir):
+    folder = make(runs_dir, "a")
+    other = make(runs_dir, "other", [result_line(n) for n in range(5)])
+    sync(runs_dir)
+    shutil.rmtree(folder)
+    shutil.copytree(other, folder)
+
+    assert "another run, `other`" in sync(runs_dir).problems[0]
+    assert collections.Counter(row["run_id"] for row in rows(runs_dir)) == {"a": 3, "other": 5}
+
+
+def test_a_second_name_of_a_run_beside_it_counts_once(runs_dir):
+    make(runs_dir, "ours")
+    import_folder(runs_dir, "old", RECORD)
+    (runs_dir / "0-first").symlink_to("ours")
+    (runs_dir / "latest").symlink_to("old")
+    (runs_dir / "loop").symlink_to("loop")
+
+    synced = sync(runs_dir)
+
+    assert (synced.n_runs, synced.problems) == (2, ())
+    assert {run_id for run_id, _ in held(runs_dir)} == {"ours", "old"}
+    assert not has_news(runs_dir)
+
+
+def test_a_folder_whose_name_is_no_text_is_named_and_stops_no_other(runs_dir):
+    make(runs_dir, "y")
+    folder = Path(os.fsdecode(os.fsencode(runs_dir) + b"/caf\xe9"))
+    folder.mkdir()
+    (folder / "results.jsonl").write_text(json.dumps(RECORD) + "\n")
+
+    synced = sync(runs_dir)
+
+    assert (synced.n_runs, len(synced.problems)) == (1, 1)
+    assert "caf\\xe9: its name is not UTF-8" in synced.problems[0]
+
+
+def test_a_folder_that_goes_away_meanwhile_stops_no_other(runs_dir):
+    make(runs_dir, "there")
+
+    brought = bring_module.bring_group(runs_dir, ["gone", "there"])
+
+    assert (brought.n_runs, brought.problems, set(brought.seen)) == (1, [], {"there"})
+
+
+def test_a_config_that_is_a_number_is_named(runs_dir):
+    folder = make(runs_dir, "x")
+    (folder / "plan.jsonl").unlink()
+    (folder / "config.json").write_text("5")
+    make(runs_dir, "y")
+
+    synced = sync(runs_dir)
+
+    assert (synced.n_runs, len(synced.problems)) == (1, 1)
+    assert "config.json" in synced.problems[0]
+
+
+def test_a_clock_that_was_set_wrong_loses_nothing(runs_dir):
+    make(runs_dir, "first", started_at_ms=0)
+    make(runs_dir, "last", started_at_ms=2**53)
+    import_folder(runs_dir, "old", RECORD | {"started_at_ms": 2**53, "ended_at_ms": 2**53})
+
+    assert sync(runs_dir).n_runs == 3
+    assert held(runs_dir) == written(runs_dir)
+
+
+@pytest.mark.parametrize("table", ["plans", "runs", "outputs", "events"])
+def test_deleted_files_of_an_imported_run_come_back(runs_dir, table):
+    import_folder(runs_dir, "old", RECORD, {"record_type": "event", "event": "e"})
+    sync(runs_dir)
+    for path in live_files(lake_of(runs_dir), table):
+        path.unlink()
+
+    sync(runs_dir)
+
+    for name in ("plans", "outputs", "events", "results"):
+        assert len(rows(runs_dir, name)) == 1, name
+    assert len(rows(runs_dir, "runs")) in {1, 2}, "the newest counts"
+
+
+def test_runs_that_lie_in_one_file_are_all_read_anew_at_once(runs_dir):
+    ours = [make(runs_dir, f"r{number}") for number in range(3)]
+    for number in range(3):
+        import_folder(runs_dir, f"old{number}", RECORD)
+    sync(runs_dir)
+    for folder in ours:
+        lines = [result_line(number).replace('"r-1"', f'"{folder.name}"') for number in range(5, 9)]
+        (folder / "results.jsonl").write_text("\n".join(lines) + "\n")
+    for number in range(3):
+        import_folder(runs_dir, f"old{number}", RECORD)
+
+    synced = sync(runs_dir)
+
+    assert (synced.n_runs, synced.problems) == (6, ())
+    assert held(runs_dir) == held(runs_dir, "outputs") == written(runs_dir)
+    assert not has_news(runs_dir)
+
+
+def test_pruning_an_imported_run_writes_nothing_into_its_folder(runs_dir):
+    folder = import_folder(runs_dir, "old", RECORD)
+    sync(runs_dir)
+
+    prune(runs_dir, ["old"])
+
+    assert [path.name for path in folder.iterdir()] == ["results.jsonl"]
+
+
+def test_a_pruned_run_that_is_resumed_comes_in_whole(runs_dir):
+    folder = make(runs_dir, "a")
+    sync(runs_dir)
+    prune(runs_dir, ["a"])
+    append(folder, result_line(3))
+    mirror_run(folder, lake_of(runs_dir))
+    append(folder, result_line(4))  # and the process that mirrors it is killed
+
+    assert has_news(runs_dir)
+    sync(runs_dir)
+
+    assert_lake_is_the_logs(runs_dir)
+    assert not has_news(runs_dir)
+
+
+def test_an_imported_folder_with_the_longest_name_may_grow(runs_dir):
+    import_folder(runs_dir, "x" * 250, RECORD)
+    sync(runs_dir)
+    import_folder(runs_dir, "x" * 250, RECORD)
+
+    assert sync(runs_dir).n_rows == 2
+
+
+def test_text_whose_results_appear_this_moment_is_not_taken_for_cut_off(runs_dir):
+    make(runs_dir, "a")
+    sync(runs_dir)
+    lake = lake_of(runs_dir)
+    (results,) = live_files(lake, "results")
+    hidden = results.rename(runs_dir.parent / "hidden")
+    manifest = Manifest.load(lake)
+    manifest.refresh()
+    hidden.rename(results)
+
+    drop_cut_off(lake, manifest)
+
+    assert_lake_is_the_logs(runs_dir)
+
+
+def test_a_run_may_be_called_as_files_of_a_sync_are(runs_dir):
+    folder = make(runs_dir, "sync-1")
+    lake = lake_of(runs_dir)
+    mirror_run(folder, lake)
+    collector = lock_run(folder, lake)
+    try:
+        live_files(lake, "results")[0].unlink()  # as if it were about to be sealed
+        sync(runs_dir)
+    finally:
+        os.close(collector)
+
+    assert len(rows(runs_dir, "outputs")) == 3
+
+
+def test_many_runs_come_in_where_few_files_may_be_open(runs_dir):
+    for number in range(150):
+        make(runs_dir, f"r{number}", [result_line(0)])
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_open = len(list(Path("/proc/self/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_open + 120, before[1]))
+    try:
+        synced = sync(runs_dir)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    assert (synced.n_runs, synced.problems) == (150, ())
+    assert_lake_is_the_logs(runs_dir)
+
+
+def test_a_run_whose_file_in_the_lake_was_damaged_comes_back_once_the_file_is_gone(runs_dir):
+    folder = make(runs_dir, "a")
+    mirror_run(folder, lake_of(runs_dir))
+    sync(runs_dir)
+    append(folder, result_line(3))
+    damaged = live_files(lake_of(runs_dir), "results")[0]
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    assert "not a Parquet file" in sync(runs_dir).problems[0]
+    damaged.unlink()
+
+    sync(runs_dir)
+
+    assert_lake_is_the_logs(runs_dir)
+
+
+def test_a_full_disk_takes_nothing_of_a_run_that_is_read_anew(tmp_path):
+    with mounted_disk(tmp_path / "disk") as disk:
+        runs_dir = disk.folder / "runs"
+        runs_dir.mkdir()
+        import_folder(runs_dir, "old", RECORD)
+        sync(runs_dir)
+        import_folder(runs_dir, "old", RECORD)
+        with contextlib.suppress(OSError), (disk.folder / "rest").open("wb", buffering=0) as rest:
+            while rest.write(bytes(4_096)):
+                pass
+
+        with pytest.raises(OSError, match="No space left"):
+            sync(runs_dir)
+        assert len(rows(runs_dir)) == 1
+        disk.resize("9m")
+        sync(runs_dir)
+
+        assert len(rows(runs_dir)) == len(rows(runs_dir, "outputs")) == 2

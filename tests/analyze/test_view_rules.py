@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from analyze.catalog import VIEWS, create_views, grain_of, name_of, sql_of
+from analyze.meanings import meanings_of
 from analyze.rows import CONTRACTS
 from schemas.arrow import arrow_schema
 from schemas.errors import ViewError
@@ -162,6 +163,30 @@ def test_every_column_is_described_and_has_its_unit_in_words(view):
         for suffix, unit in units.items():
             if re.search(rf"{suffix}(_p?\d*|_mean)?$", name):
                 assert re.search(unit, field.description), name
+
+
+def test_every_column_of_every_view_means_something(empty_views):
+    for view in map(name_of, VIEWS):
+        columns = [row[0] for row in empty_views.execute(f"describe {view}").fetchall()]
+        assert [*meanings_of(empty_views, view)] == columns, view
+
+
+@pytest.mark.parametrize(
+    ("view", "column", "meaning"),
+    [
+        ("trials", "started_at_ms", "Wall clock before the trial"),
+        ("stg_runs", "started_at_ms", "Wall clock at the run's start"),
+        ("int_cell_counts", "started_at_ms", "Start of the run"),
+        ("int_failures", "started_at_ms", "Wall clock before the trial"),
+        ("stg_runs", "n_planned", "Trials of the plan"),
+        ("trials", "record_no", "Line number in results.jsonl"),
+        ("trials", "cost_nano_usd", "Cost in whole nano-dollars"),
+        ("int_cell_pairs", "cost_nano_usd", "Sum of their costs"),
+        ("int_cell_pairs", "run_no", "Place among the runs that planned the cell"),
+    ],
+)
+def test_a_column_means_what_its_own_table_says(view, column, meaning, empty_views):
+    assert meanings_of(empty_views, view)[column].startswith(meaning)
 
 
 def test_every_mart_has_a_contract():

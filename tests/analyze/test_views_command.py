@@ -161,3 +161,13 @@ def test_other_files_are_not_overwritten(command, tmp_path, what):
     if what == "text":
         assert path.read_text() == "my thesis"
         assert command("open", "--db", "mine.duckdb", "--force").returncode == 0
+
+
+def test_a_device_is_never_replaced_by_a_database(command, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    done = command("open", "--db", "pipe", "--force")
+
+    assert (done.returncode, "is there and is a device or a pipe" in done.stderr) == (2, True)
+    assert pipe.is_fifo()

@@ -1,5 +1,7 @@
 """Which run a text means."""
 
+from pathlib import Path
+
 import pytest
 
 from analyze.session import Session
@@ -110,3 +112,15 @@ def test_a_folder_that_is_not_in_the_lake_is_said_to_be_there(lake):
 
     with pytest.raises(ConfigError, match="nothing of it is in the lake"):
         resolve_run(lake, "new")
+
+
+def test_a_link_among_the_runs_is_a_run_there(lake, tmp_path, monkeypatch):
+    (lake.runs_dir / "a").rename(tmp_path / "kept")
+    (lake.runs_dir / "a").symlink_to(tmp_path / "kept")
+    (lake.runs_dir / "newest").symlink_to("b")
+    monkeypatch.chdir(lake.runs_dir.parent)
+    runs_dir = Path(lake.runs_dir.name)
+
+    for name, run_id in (("a", "a"), ("newest", "b")):
+        assert runs_dir_of(runs_dir, str(runs_dir / name)).samefile(runs_dir)
+        assert resolve_run(lake, str(runs_dir / name)) == run_id

@@ -157,7 +157,10 @@ def test_faults_that_pass_cost_a_retry_where_one_helps(faulty, endpoint, tmp_pat
         assert_row(rows[name], None if helped else failure_type, 2 if helped else 1)
         retries = [event for event in kept.artifact(rows[name]).trace
                    if getattr(event, "name", None) == "retry_scheduled"]  # fmt: skip
-        assert [event.detail["failure_type"] for event in retries] == [failure_type] * helped
+        mended = [event.detail["failure_type"] for event in retries]
+        # without a byte on a connection used before, it is sent again at once, without a wait
+        is_resent = helped and mended == [] and failure_type == "stream_interrupted"
+        assert is_resent or mended == [failure_type] * helped
     assert len(endpoint.requests) == len(NAMES) + N_RETRIED
 
 

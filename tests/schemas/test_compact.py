@@ -603,7 +603,7 @@ def test_readers_count_right_while_files_come_and_are_compacted(lake):
     threads = [threading.Thread(target=read) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for number in range(25):
+    for number in range(15):
         seal(lake, f"r-{number:02d}", batches=3)
         compact(lake, now_ms=NOW_MS)
     stop.set()
@@ -611,5 +611,5 @@ def test_readers_count_right_while_files_come_and_are_compacted(lake):
         thread.join()
 
     assert problems == []
-    assert counts(lake)["results"] == {"always": 9} | {f"r-{n:02d}": 9 for n in range(25)}
+    assert counts(lake)["results"] == {"always": 9} | {f"r-{n:02d}": 9 for n in range(15)}
     assert set(TABLES) == set(TABLE_NAMES)

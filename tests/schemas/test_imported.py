@@ -132,3 +132,14 @@ def test_a_log_without_results_is_a_run_of_no_trials():
     (run,) = imported.tables["runs"].to_pylist()
     assert (run["n_planned"], run["started_at_ms"], run["is_imported"]) == (0, None, True)
     assert "results" not in imported.tables
+
+
+def test_a_number_that_no_column_holds_is_a_problem_of_its_line():
+    lines = [
+        json.dumps(RECORD | extra).encode() + b"\n" for extra in ({}, {"tool_call_count": 2**63})
+    ]
+
+    imported = import_lines("old", lines)
+
+    assert imported.tables["results"].num_rows == 1
+    assert [number for number, _ in imported.problems] == [2]

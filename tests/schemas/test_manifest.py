@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from schemas import folders
+from schemas.base import SCHEMA_VERSION
 from schemas.compact import compact
 from schemas.lake import files_of, parts_of
 from schemas.lake_files import live_files
@@ -137,3 +139,7 @@ def _seconds_to_load(lake):
     began = time.perf_counter()
     assert len(Manifest.load(lake).runs) == 10_000
     return time.perf_counter() - began
+
+
+def test_a_newer_program_looks_at_refused_folders_again():
+    assert folders.SCHEMA_VERSION == SCHEMA_VERSION

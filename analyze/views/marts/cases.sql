@@ -1,7 +1,17 @@
 -- One row per suite, case and case_hash: a case whose content changed is another case.
 -- What is outside the hash (title) may differ between runs; the last in alphabetical order is
 -- shown. A null case_hash, of folders in the older shape, is a row of its own and equals nothing.
+-- The last run is that of the highest run_rank, so runs with the same start have an order here too.
 with
+
+run_order as (
+    select
+        run_id,
+        min(started_at_ms) as started_at_ms,
+        min(run_rank) as run_rank
+    from int_group_models
+    group by run_id
+),
 
 asked as (
     select
@@ -32,9 +42,10 @@ described as (
         count(*) as n_runs,
         cast(sum(asked.n_planned) as bigint) as n_planned,
         min(runs.started_at_ms) as first_run_at_ms,
-        max(runs.started_at_ms) as last_run_at_ms
+        max(runs.started_at_ms) as last_run_at_ms,
+        max(runs.run_rank) as last_run_rank
     from asked
-    left join stg_runs as runs
+    inner join run_order as runs
         on asked.run_id = runs.run_id
     group by asked.suite_id, asked.case_id, asked.case_hash
 ),
@@ -55,7 +66,7 @@ aged as (
         last_run_at_ms,
         row_number() over (
             partition by suite_id, case_id
-            order by last_run_at_ms desc nulls last, case_hash desc nulls last
+            order by last_run_rank desc, case_hash desc nulls last
         ) as age
     from described
 )

@@ -14,6 +14,7 @@ select
     plans.prompt_name,
     plans.case_hash,
     plans.run_fingerprint,
+    plans.fingerprint_parts,
     plans.runner_type,
     plans.validator_type,
     plans.is_scorable,
