@@ -1,6 +1,6 @@
 """The budgets of the lake: logs to Parquet, summaries of millions of rows, many runs, start-up.
 
-    python benchmarks/lake.py            every row, medians of three rounds, about 15 minutes
+    python benchmarks/lake.py            every row, medians of three rounds, about 10 minutes
     python benchmarks/lake.py --quick    a tenth of the rows, one round, about 2 minutes
 
 Needs 6 GB for synthetic logs and lakes below `--folder` (default: the temporary folder), which are
