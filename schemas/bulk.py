@@ -27,11 +27,12 @@ from schemas.lake import LAYOUT, compression_of, file_facts
 from schemas.lake_files import TEMPORARY, month_of
 from schemas.manifest import Manifest
 from schemas.mirror import NO_LOG as NOTHING
-from schemas.mirror import config_of, sync_log
+from schemas.mirror import sync_log
 from schemas.parts import Coverage, LakeFile, Part
 from schemas.read_lines import read_plan
 from schemas.reconcile import tail_before
 from schemas.rows import RunRows, empty_table, keys_of, plan_table, run_table
+from schemas.run_config import config_of
 from schemas.run_row import run_row
 
 

@@ -6,13 +6,13 @@ that is being mirrored at the moment. Whoever collects does not wait for it.
 
 from __future__ import annotations
 
-import errno
 import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from schemas.disk import READ_ONLY
 from schemas.lake import Coverage, LakeFile, Part, read_lake_file
 from schemas.lake_files import TABLE_NAMES, month_of
 from schemas.manifest import Manifest
@@ -35,10 +35,6 @@ CHEAP_BYTES = 4 * 2**20
 WORTH = 4
 """A larger file is rewritten when it is at most this many times all the smaller ones together, so
 that each row is rewritten a few times in its life, however often small files follow."""
-
-
-READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-"""Reasons to leave a lake as it is without a word."""
 
 
 @dataclass(frozen=True)

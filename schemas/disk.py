@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from pathlib import Path
+
+READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""Reasons to read a lake as it is, and leave it so, instead of giving up."""
 
 
 def write_whole(path: Path, content: bytes) -> None:

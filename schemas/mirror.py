@@ -13,15 +13,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from schemas.errors import SchemaError
-from schemas.lake import LAYOUT, LakeWriter, parts_of
+from schemas.lake import LakeWriter, parts_of
 from schemas.lake_files import month_of
-from schemas.parts import Coverage, LakeFile, covered_until
-from schemas.prune import remove_part
+from schemas.parts import BATCH_TABLES, Coverage, LakeFile
 from schemas.read_lines import read_plan
-from schemas.reconcile import Look, put_right, tail_before
+from schemas.reconcile import Look, drop_older_layout, put_right, tail_before
 from schemas.rows import (
-    BATCH_TABLES,
     RunRows,
     empty_table,
     keys_of,
@@ -29,7 +26,7 @@ from schemas.rows import (
     record_numbers,
     run_table,
 )
-from schemas.run_config import RunConfig, load_run_config
+from schemas.run_config import RunConfig, config_of
 from schemas.run_lock import MirrorBusy, lock_run
 from schemas.run_row import run_row
 
@@ -97,7 +94,7 @@ class RunMirror:
         self._chunks: dict[str, list[pa.Table]] = {table: [] for table in BATCH_TABLES}
         self._n_pending = 0
         self._writer.drop_unfinished()
-        was_changed = self._drop_older_layout()
+        was_changed = drop_older_layout(lake, config.run_id, self._log, self._look)
         done = put_right(
             lake, config.run_id, self._log, log_rules=log_rules, look=None if was_changed else look
         )
@@ -107,23 +104,6 @@ class RunMirror:
         if done.end:
             held = parts_of(lake, "results", config.run_id)
             self._rows.remember(list(dict.fromkeys(file for file, _ in held)))
-
-    def _drop_older_layout(self) -> bool:
-        """Remove stretches of the layout before this one that the log still holds.
-
-        They do not say which record supersedes which, and are read again.
-        """
-        held = {table: self._look(table, self._run_id) for table in BATCH_TABLES}
-        if all(file.layout >= LAYOUT for parts in held.values() for file, _ in parts):
-            return False
-        size = self._log.stat().st_size if self._log.exists() else 0
-        if covered_until(part for _, part in held["results"]).end > size:
-            return False  # the lake may be all that is left of these rows
-        for table in reversed(BATCH_TABLES):
-            for file, part in held[table]:
-                if file.layout < LAYOUT:
-                    remove_part(self._lake, table, file, part)
-        return True
 
     @property
     def n_lines(self) -> int:
@@ -246,23 +226,6 @@ class RunMirror:
         self._chunks = {table: [] for table in BATCH_TABLES}
         self._n_pending = 0
         self._sealed_bytes, self._sealed_lines = self._read_bytes, self._read_lines
-
-
-def config_of(run_dir: Path) -> RunConfig:
-    """Return the config of the run that a folder is named for.
-
-    Raises:
-        SchemaError: it is that of another run: this is a copy of its folder, which has a lock of
-            its own, and both would write the same run.
-        UnknownVersion: a newer benchlake wrote it.
-        ValidationError: it does not fit its declaration.
-    """
-    path = run_dir / "config.json"
-    config = load_run_config(path)
-    if config.run_id != run_dir.name:
-        message = f"{path}: is the config of another run, `{config.run_id}`"
-        raise SchemaError(message)
-    return config
 
 
 def sync_log(path: Path) -> None:

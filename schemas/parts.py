@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+BATCH_TABLES = ("outputs", "events", "results")
+"""The tables of one batch, in the order of sealing: results say that it is complete."""
+
 
 @dataclass(frozen=True)
 class Coverage:

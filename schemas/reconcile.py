@@ -11,12 +11,17 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from schemas.lake import Coverage, LakeFile, Part, covered_until, parts_of, unbroken
-from schemas.parts import whole_batches
+from schemas.lake import LAYOUT, parts_of
+from schemas.parts import (
+    BATCH_TABLES,
+    Coverage,
+    LakeFile,
+    Part,
+    covered_until,
+    unbroken,
+    whole_batches,
+)
 from schemas.prune import remove_part
-
-BATCH_TABLES = ("outputs", "events", "results")
-"""The tables of one batch, in the order of sealing: results say that it is complete."""
 
 TAIL_BYTES = 4_096
 """How much of the log before its end identifies a stretch: a whole line or more, with times."""
@@ -57,6 +62,29 @@ def put_right(
                 remove_part(lake, table, file, part)
             seen.add(part.coverage)
     return covered_until(stay)
+
+
+def drop_older_layout(lake: Path, run_id: str, log: Path, look: Look) -> bool:
+    """Remove stretches of the layout before this one that the log still holds; return whether.
+
+    They do not say which record supersedes which, and are read again.
+
+    Args:
+        lake: the lake; the caller holds the run's lock.
+        run_id: the run.
+        log: its results.jsonl.
+        look: where the run's parts are.
+    """
+    held = {table: look(table, run_id) for table in BATCH_TABLES}
+    if all(file.layout >= LAYOUT for parts in held.values() for file, _ in parts):
+        return False
+    if covered_until(part for _, part in held["results"]).end > _size(log):
+        return False  # the lake may be all that is left of these rows
+    for table in reversed(BATCH_TABLES):
+        for file, part in held[table]:
+            if file.layout < LAYOUT:
+                remove_part(lake, table, file, part)
+    return True
 
 
 def tail_before(log: Path, end: int) -> str:

@@ -12,12 +12,9 @@ import pyarrow.parquet as pq
 from schemas.arrow import row_of
 from schemas.columns import Columns, arrays_of, table_from
 from schemas.lake import TABLES
-from schemas.parts import LakeFile
+from schemas.parts import BATCH_TABLES, LakeFile
 from schemas.read_lines import Records, read_records
 from schemas.run_row import RunRow
-
-BATCH_TABLES = ("outputs", "events", "results")
-"""The tables of one batch, in the order of sealing: results say that it is complete."""
 
 RESULT_COLUMNS = pa.schema(
     {field.name: field for table in ("results", "outputs") for field in TABLES[table]}.values()

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug, Usd
-from schemas.errors import UnknownVersion
+from schemas.errors import SchemaError, UnknownVersion
 from schemas.prices import Price
 from schemas.run_profile import ExecutionPolicy
 from schemas.suite import Routing, Transport
@@ -117,4 +117,21 @@ def load_run_config(path: Path) -> RunConfig:
             f"this benchlake reads up to {SCHEMA_VERSION}"
         )
         raise UnknownVersion(message)
+    return config
+
+
+def config_of(run_dir: Path) -> RunConfig:
+    """Return the config of the run that a folder is named for.
+
+    Raises:
+        SchemaError: it is that of another run: this is a copy of its folder, which has a lock of
+            its own, and both would write the same run.
+        UnknownVersion: a newer benchlake wrote it.
+        ValidationError: it does not fit its declaration.
+    """
+    path = run_dir / "config.json"
+    config = load_run_config(path)
+    if config.run_id != run_dir.name:
+        message = f"{path}: is the config of another run, `{config.run_id}`"
+        raise SchemaError(message)
     return config

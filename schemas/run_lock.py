@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
 import time
 from pathlib import Path
 
+from schemas.disk import READ_ONLY
 from schemas.errors import BenchError
 
 LOCK_POLL_S = 0.1
-
-READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class MirrorBusy(BenchError):

@@ -6,7 +6,6 @@ does (`analyze.bring`).
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import time
@@ -15,14 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from analyze.sync.news import Progress, Synced, changed, n_with_problems, news
+from schemas.disk import READ_ONLY
 from schemas.folders import run_folders
 from schemas.lake_files import TABLE_NAMES, TRASH, intent_text, lake_of, live_paths, moving
 from schemas.manifest import Manifest
 
 __all__ = ["Progress", "Synced", "has_news", "label", "problems_of", "prune", "sync"]
-
-READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-"""Reasons to read a lake as it is instead of giving up."""
 
 
 def has_news(runs_dir: Path) -> bool:

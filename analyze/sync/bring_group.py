@@ -12,9 +12,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from analyze.sync.one_folder import is_ours, is_second_name, line_of, log_seen, torn_tail
 from schemas.bulk import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
 from schemas.errors import BenchError
-from schemas.folders import LOG, NO_LOG, LogSeen, look_of
+from schemas.folders import LOG, LogSeen, look_of
 from schemas.lake_files import lake_of
 from schemas.lines import LineError, misfit
 from schemas.manifest import Manifest, RunSeen
@@ -96,8 +97,8 @@ class _Group:
     def _lock(self, name: str) -> None:
         folder = self._runs_dir / name
         self._looks[name] = look_of(folder)
-        if _is_second_name(folder):
-            self._note(name, _log_seen(folder), [], told=[])
+        if is_second_name(folder):
+            self._note(name, log_seen(folder), [], told=[])
             return
         self._imported[name] = is_imported(folder)
         with contextlib.suppress(MirrorBusy):  # its collector brings it in
@@ -124,20 +125,20 @@ class _Group:
                 raise
             cannot = "is missing, so this is no complete run"
             why = f"{exc.filename}: {cannot if is_gone else f'cannot be read ({exc.strerror})'}"
-        self._note(name, _log_seen(folder), [why], told=[why], refused_as=self._looks[name])
+        self._note(name, log_seen(folder), [why], told=[why], refused_as=self._looks[name])
         return None
 
     def _look_at(self, name: str) -> WholeRun | None:
         folder, imported = self._runs_dir / name, self._imported[name]
-        if not imported and not _is_ours(folder):
-            self._note(name, _log_seen(folder), [], told=[])  # another tool's results.jsonl
+        if not imported and not is_ours(folder):
+            self._note(name, log_seen(folder), [], told=[])  # another tool's results.jsonl
             return None
         held = [
             (table, file, part)
             for table in TABLES_IN_ORDER
             for file, part in self._manifest.parts_of(table, name)
         ]
-        seen = _log_seen(folder)
+        seen = log_seen(folder)
         if not held and (imported or seen.size <= WHOLE_BYTES):
             return read_whole(folder, imported=imported)
         if imported:
@@ -156,7 +157,7 @@ class _Group:
         )
         is_there = all(self._manifest.parts_of(table, name) for table in whole.tables)
         if is_shorter or (is_same and is_there):
-            self._note(name, seen, [*whole.problems, *_tail(log, covered.end, seen)], told=[])
+            self._note(name, seen, [*whole.problems, *torn_tail(log, covered.end, seen)], told=[])
             return None
         self._keep_labels(whole)
         self._replaced[name] = [
@@ -192,7 +193,7 @@ class _Group:
             problems = (
                 mirror.skipped_before()
                 if known is None or known.refused_as
-                else [one for one in known.problems if _line_of(one, log) in range(1, begin + 1)]
+                else [one for one in known.problems if line_of(one, log) in range(1, begin + 1)]
             )
             n_lines = mirror.step()
             mirror.seal()
@@ -204,7 +205,7 @@ class _Group:
         self._note(
             name,
             seen,
-            [*problems, *mirror.problems, *_tail(log, mirror.n_bytes, seen)],
+            [*problems, *mirror.problems, *torn_tail(log, mirror.n_bytes, seen)],
             told=mirror.problems,
         )
 
@@ -227,7 +228,7 @@ class _Group:
             self._brought.n_rows += sum(
                 run.tables[table].num_rows for table in ("results", "events") if table in run.tables
             )
-            problems = [*run.problems, *_tail(log, run.coverage.end, run.seen)]
+            problems = [*run.problems, *torn_tail(log, run.coverage.end, run.seen)]
             self._note(run.run_id, run.seen, problems, told=problems)
 
     def _note(
@@ -235,41 +236,3 @@ class _Group:
     ) -> None:
         self._brought.seen[name] = RunSeen(name, *seen, tuple(problems), refused_as=refused_as)
         self._brought.problems += told
-
-
-def _is_second_name(folder: Path) -> bool:
-    """Return whether a folder is a link to another run beside it, which counts once."""
-    target = Path(os.path.realpath(folder))  # a loop is no error here, other than to `resolve`
-    is_beside = target.parent == folder.parent.resolve()
-    return folder.is_symlink() and is_beside and not target.name.startswith(".")
-
-
-def _is_ours(folder: Path) -> bool:
-    return (folder / "config.json").exists() or (folder / "plan.jsonl").exists()
-
-
-def _log_seen(folder: Path) -> LogSeen:
-    try:
-        facts = (folder / LOG).stat()
-    except OSError:
-        return NO_LOG
-    return LogSeen(facts.st_size, facts.st_mtime_ns)
-
-
-def _line_of(problem: str, log: Path) -> int:
-    """Return the number of the line that a problem is about; 0 when it is about no line."""
-    # The folder of runs may have been named another way, or have been elsewhere, at that time.
-    number = problem.partition(f"{log.parent.name}/{log.name}:")[2].partition(":")[0]
-    return int(number) if number.isdecimal() else 0
-
-
-def _tail(log: Path, covered: int, seen: LogSeen) -> list[str]:
-    """Return what is wrong with the end of a log."""
-    if seen.size < covered:
-        return [
-            f"{log}: is {covered - seen.size} bytes shorter than what the lake holds of it; "
-            "the lake's rows are used"
-        ]
-    if seen.size > covered:
-        return [f"{log}: the last {seen.size - covered} bytes are a torn line or not mirrored yet"]
-    return []
