@@ -28,6 +28,7 @@ import duckdb
 from analyze.session import open_session
 from analyze.sync import sync
 from schemas import compact, mirror
+from schemas.disk import write_whole
 from schemas.lake_files import lake_of, live_files
 from schemas.result import Result
 from schemas.run_config import RunConfig
@@ -97,7 +98,7 @@ def new_run(runs_dir: Path, run_id: str, started_at_ms: int) -> Path:
     (folder / "plan.jsonl").write_text("".join(line + "\n" for line in plan))
     event = {"record_type": "event", "run_id": run_id, "event": "begin", "at_ms": 1}
     (folder / "results.jsonl").write_text(json.dumps(event) + "\n")
-    (folder / "config.json").write_text(config.model_dump_json())
+    write_whole(folder / "config.json", config.model_dump_json().encode())
     return folder
 
 
