@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from schemas.disk import sync_path
 from schemas.folders import LOG, NO_LOG, LogSeen
 from schemas.lake import LAYOUT, compression_of, file_facts
 from schemas.lake_files import TEMPORARY, month_of
-from schemas.manifest import Manifest
 from schemas.mirror import NO_LOG as NOTHING
 from schemas.mirror import sync_log
 from schemas.parts import Coverage, LakeFile, Part
@@ -222,39 +220,3 @@ def batch_lock(lake: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-DEAD_S = 600.0
-"""A file that is being written for longer than this has no writer any more."""
-
-
-def drop_cut_off(lake: Path, manifest: Manifest) -> None:
-    """Remove what a batch left that was cut off: unfinished files, and text without results.
-
-    Args:
-        lake: the lake.
-        manifest: has just been refreshed; is told of what goes.
-    """
-    limit = time.time() - DEAD_S
-    for path in lake.glob(f"*/month=*/{TEMPORARY}*{UNFINISHED}"):
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_mtime < limit:
-                path.unlink()
-    names = [name for name in manifest.names if BATCH.fullmatch(name.rpartition("/")[2])]
-    if not names:
-        return
-    with batch_lock(lake):
-        for name in names:
-            table, _, rest = name.partition("/")
-            if table == "results" or (lake / "results" / rest).exists():
-                continue
-            file = manifest.file(name)
-            covers = [part for part in file.parts if part.coverage.end] if file else []
-            if covers and not any(_has_results(manifest, part) for part in covers):
-                (lake / name).unlink(missing_ok=True)
-                manifest.drop([name])
-
-
-def _has_results(manifest: Manifest, part: Part) -> bool:
-    held = manifest.parts_of("results", part.run_id)
-    return any(other.coverage == part.coverage for _, other in held)

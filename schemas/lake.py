@@ -1,4 +1,4 @@
-"""The lake's tables and sealed files: columns, what a file says about itself, and its only writer.
+"""The lake's tables and sealed files: columns, what a file says about itself, where a run is.
 
 `runs/lake/<table>/month=YYYY-MM/<run_id>-<writer>-<seq>.parquet`. A file is written under a
 temporary name and renamed when it is whole, so a plain glob never meets half a file. Each names
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,13 +20,11 @@ import pyarrow.parquet as pq
 
 from schemas.arrow import arrow_schema
 from schemas.base import SCHEMA_VERSION
-from schemas.disk import sync_path
 from schemas.errors import SchemaError, UnknownVersion
 from schemas.lake_files import (
     MOST_TRIES,
     ONE_RUN,
     PAUSE_S,
-    TEMPORARY,
     lake_of,
     live_files,
     month_of,
@@ -38,7 +35,7 @@ from schemas.run_row import RunRow
 from schemas.trial import PlannedTrial
 
 __all__ = [
-    "LAYOUT", "PREFIX", "TABLES", "Coverage", "LakeFile", "LakeWriter", "Part", "compression_of",
+    "LAYOUT", "PREFIX", "TABLES", "Coverage", "LakeFile", "Part", "compression_of",
     "covered_until", "file_facts", "files_of", "lake_of", "live_files", "month_of", "parts_of",
     "read_lake_file", "table_of", "unbroken",
 ]  # fmt: skip
@@ -199,61 +196,3 @@ def file_facts(parts: Iterable[Part]) -> dict[str, bytes | str]:
 def compression_of(table: str) -> dict[str, Any]:
     """Return how the files of a table are compressed, as arguments of a Parquet writer."""
     return {"compression": "zstd", "compression_level": 1 if table in TEXT_TABLES else 3}
-
-
-class LakeWriter:
-    """Seals files for one run; every file name is unique, so writers never meet."""
-
-    def __init__(self, lake: Path, run_id: str, month: str) -> None:
-        self.lake = lake
-        self.run_id = run_id
-        self.month = month
-        self._writer = uuid.uuid4().hex[:12]
-        self._seq = 0
-
-    def next_sequence(self) -> None:
-        """Begin the next batch: the files of one batch share a sequence number."""
-        self._seq += 1
-
-    def seal_batch(self, tables: Mapping[str, pa.Table], coverage: Coverage) -> list[LakeFile]:
-        """Seal the tables of one batch in their order, one file each: all of them or none.
-
-        Temporary name, fsync, rename, fsync of the folder: after a crash a file is whole or not
-        there. All are written before the first is renamed, so that a full disk leaves nothing.
-        """
-        staged: list[tuple[Path, Path]] = []
-        sealed: list[LakeFile] = []
-        try:
-            for table, content in tables.items():
-                folder = self.lake / table / f"month={self.month}"
-                folder.mkdir(parents=True, exist_ok=True)
-                temporary = folder / f"{TEMPORARY}{self.run_id}-{uuid.uuid4().hex[:12]}"
-                target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
-                staged.append((temporary, target))
-                part = Part(self.run_id, coverage, content.num_rows)
-                pq.write_table(
-                    content.replace_schema_metadata(file_facts([part])),
-                    temporary,
-                    **compression_of(table),
-                )
-                sync_path(temporary)
-                sealed.append(LakeFile(target, (part,), LAYOUT))
-            for temporary, target in staged:
-                temporary.rename(target)
-                sync_path(target.parent)
-        except BaseException:
-            for temporary, target in reversed(staged):
-                target.unlink(missing_ok=True)
-                temporary.unlink(missing_ok=True)
-            raise
-        return sealed
-
-    def drop_unfinished(self) -> None:
-        """Remove what dead writers of this run left half-written.
-
-        Only for the process that holds the run's lock: there is no other writer of the run then.
-        Files of other runs, which several collectors may be writing, are not touched.
-        """
-        for path in self.lake.glob(f"*/month={self.month}/{TEMPORARY}*"):
-            if path.name.removeprefix(TEMPORARY).rpartition("-")[0] == self.run_id:
-                path.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from schemas.lake import LakeWriter, parts_of
+from schemas.lake import parts_of
 from schemas.lake_files import month_of
 from schemas.parts import BATCH_TABLES, Coverage, LakeFile
 from schemas.read_lines import read_plan
@@ -29,6 +29,7 @@ from schemas.rows import (
 from schemas.run_config import RunConfig, config_of
 from schemas.run_lock import MirrorBusy, lock_run
 from schemas.run_row import run_row
+from schemas.seal import LakeWriter
 
 __all__ = ["MirrorBusy", "RunMirror", "mirror_run"]
 

@@ -34,10 +34,10 @@ def route(
     Models that fit stand first, by the lower end of their passed rate, then cost, then latency.
     Exit code 1: nothing fits.
     """
-    from analyze.route.judge import Needs
     from analyze.route.judge import route as choose
     from analyze.route.options import Scope, bounds_of, read_options
     from analyze.route.text import route_json, route_lines
+    from analyze.route.values import Needs
     from analyze.session import open_session
     from analyze.which import require_suite
     from schemas.errors import EXIT_BAD_NEWS

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analyze.metrics.case_rate import NO_RATE, CaseRate, case_rate
-from analyze.route.judge import Option
+from analyze.route.values import Option
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:

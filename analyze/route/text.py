@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from analyze.report.numbers import percent, usd, whole
 from analyze.report.plain import line_of
-from analyze.route.judge import PER_TRIALS, Aspect, Judged, Needs, Option, Route, State
+from analyze.route.values import PER_TRIALS, Aspect, Judged, Needs, Option, Route, State
 
 MARKS: MappingProxyType[State, str] = MappingProxyType(
     {"met": "+", "missed": "-", "unknown": "?", "not_asked": " "}

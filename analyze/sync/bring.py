@@ -10,8 +10,9 @@ from pathlib import Path
 from analyze.sync.bring_group import Brought, bring_group
 from analyze.sync.helpers import in_processes
 from analyze.sync.news import Progress, Synced, changed, n_with_problems
-from schemas.bulk import drop_cut_off, is_imported
+from schemas.bulk import is_imported
 from schemas.compact import compact
+from schemas.cut_off import drop_cut_off
 from schemas.folders import LogSeen, run_folders
 from schemas.lake_files import lake_of
 from schemas.manifest import Manifest, RunSeen

@@ -13,11 +13,12 @@ from schemas.arrow import record_of
 from schemas.bulk import is_imported
 from schemas.disk import write_whole
 from schemas.errors import ConfigError, Problem, RunNotFound
-from schemas.lake import LakeWriter, files_of
+from schemas.lake import files_of
 from schemas.lake_files import lake_of, month_of
 from schemas.mirror import NO_LOG
 from schemas.rows import run_table
 from schemas.run_row import RunRow
+from schemas.seal import LakeWriter
 
 
 def set_labels(runs_dir: Path, run_id: str, labels: tuple[str, ...]) -> None:

@@ -10,8 +10,9 @@ from analyze.metrics.case_rate import NO_RATE, case_rate
 from analyze.metrics.intervals import wilson_clustered
 from analyze.metrics.more_cases import more_cases_above, more_cases_for_tier
 from analyze.metrics.tiers import tier_confident, tier_of
-from analyze.route.judge import Needs, Option, route
+from analyze.route.judge import route
 from analyze.route.text import route_json, route_lines
+from analyze.route.values import Needs, Option
 
 
 def rate(passed, cases):

@@ -9,9 +9,10 @@ import pytest
 from analyze.session import Session
 from analyze.summarize import summarize_run, summary_json, summary_of, write_summary
 from schemas.compact import compact
-from schemas.lake import Coverage, LakeWriter, files_of, table_of
+from schemas.lake import Coverage, files_of, table_of
 from schemas.lake_files import live_files, month_of
 from schemas.mirror import mirror_run
+from schemas.seal import LakeWriter
 from schemas.summary import GroupSummary, RunSummary
 
 FAILURES = (None, None, None, "timeout", "http_429", "empty_response")

@@ -24,7 +24,7 @@ from analyze import sync as sync_module
 from analyze.sync import bring_group as bring_module
 from analyze.sync import has_news, label, problems_of, prune, sync
 from analyze.sync.told import bring_news
-from schemas.bulk import drop_cut_off
+from schemas.cut_off import drop_cut_off
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
 from schemas.lake_files import lake_of, live_files
 from schemas.manifest import Manifest

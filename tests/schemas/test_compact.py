@@ -23,7 +23,6 @@ from schemas.lake import (
     PREFIX,
     TABLES,
     Coverage,
-    LakeWriter,
     files_of,
     parts_of,
     read_lake_file,
@@ -32,6 +31,7 @@ from schemas.lake import (
 from schemas.lake_files import TABLE_NAMES, live_files
 from schemas.manifest import Manifest
 from schemas.run_lock import lock_run
+from schemas.seal import LakeWriter
 from schemas.swap import LakeBusy, lake_lock
 from tests.disk import mounted_disk
 from tests.run_rows import event, planned, result

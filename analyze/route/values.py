@@ -1,0 +1,110 @@
+"""What is asked of a model, what is known of each, and what came of it: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from analyze.metrics.case_rate import CaseRate
+
+Aspect = Literal["tool_use", "quality", "cost", "latency"]
+State = Literal["met", "missed", "unknown", "not_asked"]
+
+PER_TRIALS = 1_000
+"""Costs are named per so many trials: one trial costs too many zeros."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to run a model, and all that history says about it."""
+
+    provider: str
+    model: str
+    thinking_level: str | None
+    tool_use: CaseRate
+    quality: CaseRate
+    cost_usd: float | None
+    """Mean of one trial, over those whose cost is known."""
+    n_cost_known: int
+    n_measured: int
+    """Trials with a result, reused ones left out."""
+    e2e_p95_ms: float | None
+    n_latency: int
+    """Successes behind it."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the model must do; None: does not matter."""
+
+    tool_use: bool = False
+    min_quality: float | None = None
+    """Between 0 and 1, for the lower end of the interval."""
+    max_cost_usd: float | None = None
+    """Of 1,000 trials."""
+    max_latency_ms: float | None = None
+    """For the 95th percentile of e2e_ms."""
+
+    def asked(self) -> tuple[Aspect, ...]:
+        """Return the aspects that matter."""
+        wanted = (
+            self.tool_use,
+            self.min_quality is not None,
+            self.max_cost_usd is not None,
+            self.max_latency_ms is not None,
+        )
+        names: tuple[Aspect, ...] = get_args(Aspect)
+        return tuple(name for name, matters in zip(names, wanted, strict=True) if matters)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What speaks for or against one option."""
+
+    aspect: Aspect
+    state: State
+    text: str
+    distance: float
+    """How far it is from what is asked, to find the nearest miss."""
+    more_cases: int | None = None
+    """Cases that would settle it, where that is what is missing."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An option with its reasons."""
+
+    option: Option
+    reasons: tuple[Reason, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing that was asked for is missed or unknown."""
+        return all(reason.state in {"met", "not_asked"} for reason in self.reasons)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more data alone could make it fit."""
+        return not self.fits and all(reason.state != "missed" for reason in self.reasons)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Who came nearest to a need, or met it while missing another one."""
+
+    aspect: Aspect
+    option: Option
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Route:
+    """All options, best first, and the nearest misses when none fits."""
+
+    judged: tuple[Judged, ...]
+    nearest: tuple[Nearest, ...]
+
+    @property
+    def chosen(self) -> Option | None:
+        """The option to use; None when nothing fits."""
+        return self.judged[0].option if self.judged and self.judged[0].fits else None
