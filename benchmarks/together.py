@@ -28,7 +28,6 @@ import duckdb
 from analyze.session import open_session
 from analyze.sync import sync
 from schemas import compact, mirror
-from schemas.disk import write_whole
 from schemas.lake_files import lake_of, live_files
 from schemas.result import Result
 from schemas.run_config import RunConfig
@@ -77,8 +76,8 @@ def result_line(run_id: str, number: int) -> bytes:
 
 
 def new_run(runs_dir: Path, run_id: str, started_at_ms: int) -> Path:
-    """Make the folder of a run before its first trial."""
-    folder = runs_dir / run_id
+    """Make the folder of a run before its first trial, all of it or nothing."""
+    folder = runs_dir / f".new-{run_id}"
     folder.mkdir()
     parts = FingerprintParts(case=PART, settings=PART, endpoint=PART, harness=PART)
     plan = [
@@ -98,8 +97,8 @@ def new_run(runs_dir: Path, run_id: str, started_at_ms: int) -> Path:
     (folder / "plan.jsonl").write_text("".join(line + "\n" for line in plan))
     event = {"record_type": "event", "run_id": run_id, "event": "begin", "at_ms": 1}
     (folder / "results.jsonl").write_text(json.dumps(event) + "\n")
-    write_whole(folder / "config.json", config.model_dump_json().encode())
-    return folder
+    (folder / "config.json").write_text(config.model_dump_json())
+    return folder.rename(runs_dir / run_id)
 
 
 def write(runs_dir: Path, done_dir: Path, writer: int, all_there: Barrier, stop: Event) -> None:

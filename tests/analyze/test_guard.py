@@ -212,9 +212,7 @@ def test_an_answer_without_end_is_stopped_as_well(lake):
         ask(lake.runs_dir, "from range(100000000000)", first_rows, timeout_s=0.3)
 
 
-def test_what_does_not_fit_into_memory_goes_to_a_folder_that_is_removed(
-    lake, tmp_path, monkeypatch
-):
+def test_a_query_has_a_private_folder_that_is_removed(lake, tmp_path, monkeypatch):
     private = tmp_path / "private"
     private.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(private))
@@ -228,6 +226,26 @@ def test_what_does_not_fit_into_memory_goes_to_a_folder_that_is_removed(
     assert [path.name.startswith("benchlake-") for path in seen] == [True]
     assert list(private.iterdir()) == []
     assert not (Path.cwd() / ".tmp").exists()
+
+
+def test_what_does_not_fit_into_memory_goes_to_the_private_folder(lake, monkeypatch):
+    """A sort of 64 MB with half of it to work in: right with the folder, refused without."""
+    monkeypatch.setattr("analyze.sql.guard.memory_limit_mb", lambda: 40)
+    ordered = "select a from (select range as a, hash(range) as b from range(4000000)) order by b"
+
+    def count(answer):
+        return sum(1 for _ in answer.rows())
+
+    assert ask(lake.runs_dir, ordered, count, timeout_s=60) == 4_000_000
+
+
+def test_what_can_go_nowhere_is_refused_in_a_sentence(lake, monkeypatch):
+    monkeypatch.setattr("analyze.sql.guard.memory_limit_mb", lambda: 40)
+
+    with pytest.raises(QueryFailed, match=r"[Mm]emory") as refused:
+        ask(lake.runs_dir, "select len(list(range)) from range(20000000)", first_rows, timeout_s=60)
+
+    assert "\n" not in str(refused.value)
 
 
 def test_settings_of_the_environment_do_not_show(lake, monkeypatch):
