@@ -12,7 +12,6 @@ import orjson
 
 from collect.builds import look_up, with_builds
 from collect.config import ResolvedModel, RunInputs
-from collect.config.project_file import LoadedProject
 from collect.detectable import detectable_drop, detectable_text
 from collect.estimate import ModelEstimate, estimate
 from collect.news import News, earlier_plan, news_since
@@ -21,6 +20,7 @@ from collect.plan_size import size_of
 from collect.seen import tokens_seen
 from schemas.errors import printable
 from schemas.errors import shown as shown_path
+from schemas.project_file import LoadedProject
 from schemas.run_config import Narrowed
 from schemas.trial import PlannedTrial
 

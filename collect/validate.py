@@ -11,9 +11,9 @@ import orjson
 from collect.config.findings import Findings
 from collect.config.kinds import NAMES, PLACES, kind_of, strays
 from collect.config.project import FOLDERS
-from collect.config.project_file import find_project_file
 from collect.config.whole import CHECKS, case_file, check
 from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, shown
+from schemas.project_file import find_project_file
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         run_id, month = config.run_id, month_of(config.started_at_ms)
         with (run_dir / "plan.jsonl").open("rb") as file:
             plan = read_plan(file.readlines())
-        tables = {"plans": plan_table(plan), "runs": run_table(run_row(config))}
+        tables = {"plans": plan_table(plan), "runs": run_table(run_row(config, run_dir))}
         rows, found = _rows(RunRows(run_id, keys_of(plan)), lines)
         tables |= rows
     if end:

@@ -150,7 +150,7 @@ class RunMirror:
         if not self._look("plans", self._run_id):
             missing["plans"] = plan_table(plan)
         if not self._look("runs", self._run_id):
-            missing["runs"] = run_table(run_row(config))
+            missing["runs"] = run_table(run_row(config, self.run_dir))
         if missing:
             self.sealed += self._writer.seal_batch(missing, NO_LOG)
 

@@ -17,12 +17,16 @@ from pydantic import BaseModel, TypeAdapter
 from schemas.agent import Agent
 from schemas.artifact import Artifact
 from schemas.case import Case, Prompt
+from schemas.comparison import Comparison
 from schemas.doc_tables import with_tables
 from schemas.doctor import DoctorReport
 from schemas.evaluation_profile import EvaluationProfile
+from schemas.gate import GateResult
 from schemas.inventory import Inventory
+from schemas.known import KnownFile
 from schemas.lake_document import lake_document
 from schemas.project import ProjectFile
+from schemas.regressions import Flaky, Regressions
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig
 from schemas.run_profile import RunProfile
@@ -34,14 +38,19 @@ PUBLISHED: dict[str, Any] = {
     "agent": Agent,
     "artifact": Artifact,
     "case": Case,
+    "comparison": Comparison,
     "config": RunConfig,
     "doctor": DoctorReport,
     "evaluation_profile": EvaluationProfile,
     "event": Event,
+    "flaky": Flaky,
+    "gate": GateResult,
     "inventory": Inventory,
+    "known": KnownFile,
     "planned_trial": PlannedTrial,
     "project": ProjectFile,
     "prompt_list": tuple[Prompt, ...],
+    "regressions": Regressions,
     "result": Result,
     "run_profile": RunProfile,
     "suite": Suite,

@@ -98,6 +98,10 @@ class RunConfig(Record):
         default=None, description="What the run may cost; a resumed one too, unless told otherwise."
     )
     reuse: bool = Field(default=False, description="Answers of earlier runs are taken over.")
+    judge_hash: Sha256 | None = Field(
+        default=None,
+        description="Of judges, their prompt and aggregation; null: no judge decides a verdict.",
+    )
     thresholds: Thresholds = Field(
         default_factory=Thresholds, description="In force: the packaged ones or benchlake.yaml's."
     )

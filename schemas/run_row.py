@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from pydantic import Field
 
 from schemas.base import Count, EpochMillis, Record, Usd
@@ -25,13 +28,35 @@ class RunRow(Record):
     is_imported: bool = Field(description="Made by another tool: no plan, no hashes.")
     is_narrowed: bool = Field(description="Flags made it smaller than its suite.")
     max_cost_usd: Usd | None = Field(description="What the run may cost; null: no limit.")
+    judge_hash: str | None = Field(
+        default=None,
+        description="Of judges, their prompt and aggregation; null: no judge decides a verdict.",
+    )
+    machine: str | None = Field(
+        default=None,
+        description="Cores and memory of the machine that collected; null: not known.",
+    )
     recorded_at_ms: EpochMillis = Field(
         description="When this row was made; of a run's rows the one with the highest counts."
     )
 
 
-def run_row(config: RunConfig) -> RunRow:
-    """Return the row of a run of ours, as it was at its start."""
+def machine_of(run_dir: Path) -> str | None:
+    """Return `4 cores, 16 GiB`; None when the run's inventory does not say it."""
+    try:
+        host = json.loads((run_dir / "inventory.json").read_bytes())["host"]
+        return f"{host['cpu_count']:d} cores, {host['memory_bytes'] / 2**30:.0f} GiB"
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def run_row(config: RunConfig, run_dir: Path) -> RunRow:
+    """Return the row of a run of ours, as it was at its start.
+
+    Args:
+        config: of the run.
+        run_dir: its folder, for the machine in its inventory.
+    """
     return RunRow(
         run_id=config.run_id,
         suite_id=config.suite_id,
@@ -45,5 +70,7 @@ def run_row(config: RunConfig) -> RunRow:
         is_imported=False,
         is_narrowed=config.narrowed != Narrowed(),
         max_cost_usd=config.max_cost_usd,
+        judge_hash=config.judge_hash,
+        machine=machine_of(run_dir),
         recorded_at_ms=config.started_at_ms,
     )

@@ -19,6 +19,10 @@ class Thresholds(Record):
         default=0.05,
         description="Pass rates this close (0.05: 5 points) are the same in practice.",
     )
+    ratio_margin: Chance = Field(
+        default=0.10,
+        description="Times and costs this close (0.10: 0.90 to 1.10) are the same in practice.",
+    )
     min_coverage: Rate = Field(
         default=0.95,
         description="Share of scorable trials with a verdict below which numbers carry a warning.",

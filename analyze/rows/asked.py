@@ -27,6 +27,8 @@ class RunsRow(ViewRow):
     benchlake_version: str | None = like("benchlake_version", "runs")
     n_planned: Count = like("n_planned", "runs")
     max_cost_usd: Usd | None = like("max_cost_usd", "runs")
+    judge_hash: str | None = like("judge_hash", "runs")
+    machine: str | None = like("machine", "runs")
     is_imported: bool = like("is_imported", "runs")
     is_narrowed: bool = like("is_narrowed", "runs")
     run_no: Positive = Field(description="Place among the runs of its suite, by start, from 1.")

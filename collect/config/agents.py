@@ -8,12 +8,12 @@ from pathlib import Path
 
 import orjson
 
-from collect.config.problems import parse
 from collect.config.project import unknown
-from collect.config.source import read_yaml
 from collect.config.workspace import WorkspaceEntry, read_workspace
 from schemas.agent import Agent
 from schemas.errors import ConfigError, Problem
+from schemas.yaml_problems import parse
+from schemas.yaml_source import read_yaml
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collect.config.agents import agent_fingerprint, load_agent
 from collect.config.loaded import LoadedCase
 from collect.config.project import project_of
 from collect.config.selection import takes, unknown_ids
-from collect.config.source import Source, dotted
 from schemas.errors import ConfigError, Problem
 from schemas.run_profile import RunProfile
 from schemas.suite import Suite
+from schemas.yaml_source import Source, dotted
 
 
 def assign_agents(

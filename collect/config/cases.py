@@ -11,11 +11,11 @@ from pydantic import JsonValue, ValidationError
 
 from collect.config.loaded import LoadedCase
 from collect.config.messages import Notes, inside, messages_of, read_beside, resolved
-from collect.config.problems import check_extras, parse, problems_of
-from collect.config.source import KeyPath, Source, read_yaml
 from schemas.case import Case, CaseContext
 from schemas.errors import ConfigError, Problem
 from schemas.run_profile import RunnerSettings
+from schemas.yaml_problems import check_extras, parse, problems_of
+from schemas.yaml_source import KeyPath, Source, read_yaml
 
 ATTACHMENT_LIMIT = 8_000_000
 

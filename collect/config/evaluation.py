@@ -9,11 +9,11 @@ from pathlib import Path
 
 from collect.config.judges import ResolvedJudge, resolve_judge
 from collect.config.messages import Notes
-from collect.config.problems import parse
 from collect.config.project import name_problems, project_of, resolve
-from collect.config.source import KeyPath, decode, dotted, read_bytes, read_yaml
 from schemas.errors import ConfigError, nearest
 from schemas.evaluation_profile import EvaluationProfile
+from schemas.yaml_problems import parse
+from schemas.yaml_source import KeyPath, decode, dotted, read_bytes, read_yaml
 
 PROMPT_LIMIT = 200_000
 """Bytes of a system prompt; a larger one would not leave the judge room for the case."""

@@ -11,16 +11,16 @@ from collect.config.assignments import assign_agents, fingerprint_agents
 from collect.config.cases import find_cases
 from collect.config.loaded import LoadedCase, ResolvedModel
 from collect.config.models import resolve_models
-from collect.config.problems import parse
 from collect.config.project import name_problems, resolve
-from collect.config.project_file import LoadedProject, load_project_file
 from collect.config.sendable import unsendable
-from collect.config.source import Source, dotted, read_yaml
 from collect.config.suite_cases import suite_cases
 from schemas.errors import ConfigError, Problem
+from schemas.project_file import LoadedProject, load_project_file
 from schemas.run_config import Narrowed
 from schemas.run_profile import RunProfile
 from schemas.suite import Suite
+from schemas.yaml_problems import parse
+from schemas.yaml_source import Source, dotted, read_yaml
 
 MOST_TRIALS = 1_000_000
 """A plan is written before anything runs, and read again by every analysis."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from collect.config.messages import Notes
-from collect.config.nodes import KeyPath
 from collect.config.transports import (
     TRANSPORT,
     distance,
@@ -21,6 +20,7 @@ from collect.config.transports import (
 )
 from schemas.evaluation_profile import JudgeConfig
 from schemas.suite import TRANSPORTS
+from schemas.yaml_nodes import KeyPath
 
 RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"})
 """A judge is a plain API call that we write: these would change what is asked (decision G1)."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collect.config.loaded import WireMessage
-from collect.config.problems import parse
-from collect.config.source import KeyPath, Source, decode, dotted, read_bytes, read_yaml
 from schemas.case import Case, Message
 from schemas.errors import ConfigError, Problem
+from schemas.yaml_problems import parse
+from schemas.yaml_source import KeyPath, Source, decode, dotted, read_bytes, read_yaml
 
 ATTACHMENT_LIMIT = 8_000_000
 FILES_LIMIT = 32_000_000

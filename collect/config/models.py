@@ -9,10 +9,8 @@ from pydantic import JsonValue
 
 from collect.config.cases import settings_of
 from collect.config.loaded import ResolvedModel
-from collect.config.problems import check_extras
 from collect.config.routing import PINNED, routing_of
 from collect.config.sendable import split
-from collect.config.source import Source, dotted
 from collect.config.transports import (
     TRANSPORT,
     Transport,
@@ -31,6 +29,8 @@ from schemas.run_profile import (
     RunProfile,
 )
 from schemas.suite import TRANSPORTS, ModelConfig, Routing, Suite
+from schemas.yaml_problems import check_extras
+from schemas.yaml_source import Source, dotted
 
 RESERVED = frozenset({"model", "messages", "input", "stream"})
 """Parts of a request body that other fields decide and records rely on."""

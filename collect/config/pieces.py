@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from collect.config.nodes import MAX_DEPTH
 from schemas.errors import ConfigError, Problem
+from schemas.yaml_nodes import MAX_DEPTH
 
 TOKEN = re.compile(
     rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)++|[\[\]{}]',

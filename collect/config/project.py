@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collect.config.nodes import printable
-from collect.config.source import Source
 from schemas.errors import ConfigError, Problem, nearest
+from schemas.yaml_nodes import printable
+from schemas.yaml_source import Source
 
 KINDS = {
     "suite": "suites",

@@ -11,13 +11,13 @@ import orjson
 from pydantic import ValidationError
 
 from collect.config.loaded import LoadedCase, WireMessage
-from collect.config.nodes import MAX_PROBLEMS
 from collect.config.pieces import json_lines, json_objects
-from collect.config.problems import problems_of
-from collect.config.source import Source, read_bytes
 from schemas.base import slim, slugify
 from schemas.case import Prompt
 from schemas.errors import ConfigError, Problem
+from schemas.yaml_nodes import MAX_PROBLEMS
+from schemas.yaml_problems import problems_of
+from schemas.yaml_source import Source, read_bytes
 
 LIST_LIMIT = 64_000_000
 COUNT_LIMIT = 100_000

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from collect.config.cases import CaseFile
 from collect.config.loaded import LoadedCase
-from collect.config.source import KeyPath, Source, dotted
 from schemas.errors import ConfigError, Problem, nearest
 from schemas.suite import CaseSelection
+from schemas.yaml_source import KeyPath, Source, dotted
 
 LISTS = ("include_case_ids", "exclude_case_ids")
 

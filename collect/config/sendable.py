@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from collect.config.loaded import LoadedCase, ResolvedModel
-from collect.config.source import read_yaml
 from collect.config.transports import TRANSPORT
 from schemas.errors import Problem
 from schemas.run_config import EffectiveSetting
+from schemas.yaml_source import read_yaml
 
 Settings = dict[str, EffectiveSetting]
 

@@ -12,9 +12,9 @@ from collect.config.loaded import LoadedCase
 from collect.config.project import project_of
 from collect.config.prompts import load_prompt_lists
 from collect.config.selection import select_cases, select_prompts, unknown_ids
-from collect.config.source import Source
 from schemas.errors import ConfigError, Problem
 from schemas.suite import Suite
+from schemas.yaml_source import Source
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from collect.config.cases import CaseFile, load_case
 from collect.config.evaluation import load_evaluation_profile
 from collect.config.findings import Findings, check_agent_name, hosts_of, parsed
 from collect.config.models import resolve_models
-from collect.config.project_file import load_project_file
 from collect.config.prompts import load_prompt_list
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from schemas.errors import ConfigError
+from schemas.project_file import load_project_file
 from schemas.run_profile import OpenClawRunProfile, RunProfile
 from schemas.suite import Suite
 

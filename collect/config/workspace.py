@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from collect.config.nodes import printable
-from collect.config.source import read_bytes
 from schemas.agent import WORKSPACE_FILES, placeholder
 from schemas.errors import ConfigError, Problem
+from schemas.yaml_nodes import printable
+from schemas.yaml_source import read_bytes
 
 FILE_LIMIT = 8_000_000
 TOTAL_LIMIT = 64_000_000

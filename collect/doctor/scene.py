@@ -13,11 +13,11 @@ from collect.config.cases import CaseFile, find_cases
 from collect.config.findings import parsed
 from collect.config.models import resolve_models
 from collect.config.project import find_project, resolve
-from collect.config.project_file import load_project_file
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from collect.doctor.visit import Place, Visit
 from schemas.errors import ConfigError, Problem
+from schemas.project_file import load_project_file
 from schemas.run_profile import OpenClawRunProfile, RunProfile
 from schemas.suite import Suite
 

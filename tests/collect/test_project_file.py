@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from collect.config.problems import parse
-from collect.config.project_file import LoadedProject, find_project_file, load_project_file
-from collect.config.source import read_yaml
 from schemas import prices as prices_module
 from schemas.errors import ConfigError
 from schemas.prices import packaged_prices
 from schemas.project import ProjectFile
+from schemas.project_file import LoadedProject, find_project_file, load_project_file
 from schemas.thresholds import Thresholds
+from schemas.yaml_problems import parse
+from schemas.yaml_source import read_yaml
 
 TEXT = """\
 schema_version: 1

@@ -4,14 +4,14 @@ import copy
 
 import pytest
 
-from collect.config.problems import parse
-from collect.config.source import Source, dotted
 from schemas.agent import Agent
 from schemas.case import Case
 from schemas.errors import ConfigError
 from schemas.evaluation_profile import EvaluationProfile
 from schemas.run_profile import RunProfile
 from schemas.suite import Suite
+from schemas.yaml_problems import parse
+from schemas.yaml_source import Source, dotted
 
 SELECTION = {
     "include_case_ids": ["a"],

@@ -2,8 +2,8 @@
 
 import pytest
 
-from collect.config.source import read_yaml
 from schemas.errors import ConfigError
+from schemas.yaml_source import read_yaml
 
 
 def read(tmp_path, text):

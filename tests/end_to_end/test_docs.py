@@ -13,10 +13,10 @@ import yaml
 from collect.config.agents import load_agent_file
 from collect.config.cases import load_case
 from collect.config.evaluation import load_evaluation_profile
-from collect.config.problems import parse
-from collect.config.source import read_yaml
 from schemas.run_profile import RunProfile
 from schemas.suite import Suite
+from schemas.yaml_problems import parse
+from schemas.yaml_source import read_yaml
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

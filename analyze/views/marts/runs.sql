@@ -14,6 +14,8 @@ ordered as (
         benchlake_version,
         n_planned,
         max_cost_usd,
+        judge_hash,
+        machine,
         is_imported,
         is_narrowed,
         row_number() over (
@@ -38,6 +40,8 @@ select
     benchlake_version,
     n_planned,
     max_cost_usd,
+    judge_hash,
+    machine,
     is_imported,
     is_narrowed,
     cast(run_no as bigint) as run_no,

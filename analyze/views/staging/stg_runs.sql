@@ -11,6 +11,8 @@ select
     benchlake_version,
     n_planned,
     max_cost_usd,
+    judge_hash,
+    machine,
     is_imported,
     is_narrowed,
     recorded_at_ms

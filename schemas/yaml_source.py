@@ -14,8 +14,8 @@ from pathlib import Path
 import yaml
 from pydantic import JsonValue
 
-from collect.config.nodes import MAX_DEPTH, MAX_VALUES, Builder, KeyPath, dotted, printable
 from schemas.errors import ConfigError, Problem
+from schemas.yaml_nodes import MAX_DEPTH, MAX_VALUES, Builder, KeyPath, dotted, printable
 
 __all__ = ["KeyPath", "Source", "decode", "dotted", "printable", "read_bytes", "read_yaml"]
 

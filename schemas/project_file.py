@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collect.config.problems import parse
-from collect.config.source import read_yaml
 from schemas.prices import PriceTable
 from schemas.project import ProjectFile
 from schemas.thresholds import Thresholds
+from schemas.yaml_problems import parse
+from schemas.yaml_source import read_yaml
 
 NAME = "benchlake.yaml"
 

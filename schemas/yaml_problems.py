@@ -9,9 +9,9 @@ import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from collect.config.nodes import MAX_PROBLEMS, KeyPath, dotted, printable
-from collect.config.source import Source
 from schemas.errors import ConfigError, Problem, nearest
+from schemas.yaml_nodes import MAX_PROBLEMS, KeyPath, dotted, printable
+from schemas.yaml_source import Source
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -1,0 +1,223 @@
+"""What a comparison of runs or models says, as `analyze compare --format json` prints it.
+
+Rates lie between 0 and 1, differences between -1 and 1 (candidate minus base), ratios are candidate
+over base, times in ms, costs in USD. Nothing here is rounded.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.base import SCHEMA_VERSION, Count, Positive, Rate, Record
+from schemas.summary import Interval, PassK
+from schemas.thresholds import Thresholds
+
+Axis = Literal[
+    "case",
+    "settings",
+    "tools",
+    "endpoint",
+    "model_build",
+    "agent",
+    "image",
+    "harness",
+    "judge",
+    "served_model",
+    "routing",
+]
+"""Each thing that can change an answer or its verdict, beside what is compared."""
+
+Verdict = Literal["improved", "regressed", "unchanged", "inconclusive", "not_comparable"]
+
+RatioMetric = Literal["e2e_ms", "ttft_ms", "input_tokens", "output_tokens", "cost_usd"]
+Metric = Literal["passed_rate", "e2e_ms", "ttft_ms", "input_tokens", "output_tokens", "cost_usd"]
+"""The first is the primary metric, the others are compared as ratios."""
+
+Difference = Annotated[float, Field(ge=-1, le=1)]
+
+
+class ThresholdsUsed(Record):
+    """Where numbers became verdicts, and which file said so."""
+
+    thresholds: Thresholds
+    path: str | None = Field(description="benchlake.yaml that was used; null: packaged defaults.")
+    sha256: str | None = Field(description="Of that file.")
+
+
+class Side(Record):
+    """One side of a comparison as it was asked for, and the runs that this means."""
+
+    asked: str = Field(description="Such as `latest`, a run id, `label:NAME` or `last:7`.")
+    run_ids: tuple[str, ...] = Field(description="Oldest first; shards of one plan together.")
+    model: str | None = Field(description="Only this model of them; null: every one.")
+
+
+class AxisReport(Record):
+    """One axis: where the two sides differ in it."""
+
+    axis: Axis
+    is_allowed: bool = Field(description="A difference here keeps nothing out.")
+    n_differ: Count = Field(description="Pairs of model and case that differ.")
+    n_same: Count = Field(description="Pairs that are known to be the same.")
+    n_unknown: Count = Field(description="Pairs of which one side does not say it.")
+    base: tuple[str, ...] = Field(description="Values where they differ: hashes, or names.")
+    candidate: tuple[str, ...] = Field(description="Values where they differ: hashes, or names.")
+    model_ids: tuple[str, ...] = Field(description="Models with a difference.")
+
+
+Exclusion = Literal[
+    "only_in_base", "only_in_candidate", "axis_differs", "no_verdict_in_base",
+    "no_verdict_in_candidate", "quarantined",
+]  # fmt: skip
+
+
+class ExcludedCase(Record):
+    """A case that is not in the test, and why."""
+
+    model_id: str = Field(description="Of the candidate; of the base where only that has it.")
+    suite_id: str
+    case_id: str
+    reason: Exclusion
+    axes: tuple[Axis, ...] = Field(default=(), description="That differ and are not allowed.")
+
+
+class SideFacts(Record):
+    """One group on one side, over the cases that both sides planned and that are comparable."""
+
+    model_id: str
+    run_ids: tuple[str, ...]
+    n_cases: Count
+    n_planned: Count
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_total: Count = Field(description="Trials with a result.")
+    n_reused: Count = Field(description="Results taken from an older run.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    n_passed: Count
+    n_timeout: Count
+    passed_rate: Rate | None = Field(description="n_passed / n_scored.")
+    ci95: Interval | None
+    score_strict: Rate | None = Field(description="n_passed / n_scorable: the lower bound.")
+    score_upper: Rate | None = Field(description="What is missing counted as passed.")
+    score_available: Rate | None = Field(description="n_passed / n_scored.")
+    coverage: Rate | None = Field(description="n_scored / n_scorable.")
+    timeout_share: Rate | None = Field(description="n_timeout / n_scorable.")
+    causes: dict[str, Count] = Field(
+        description="Why trials have no verdict: cause of the failure, `missing`, or `unknown`."
+    )
+    served_models: tuple[str, ...] = Field(description="What the server said it served.")
+    pass_at_k: tuple[PassK, ...]
+    pass_hat_k: tuple[PassK, ...]
+
+
+class RateDifference(Record):
+    """Paired difference of the passed rate over cases, candidate minus base."""
+
+    method: Literal["mover_wilson"] = "mover_wilson"
+    test: Literal["sign_flip_mid_p", "sign_flip", "sign_flip_normal"]
+    cases: Literal["sample"] = "sample"
+    n_cases: Count = Field(description="With a verdict on both sides.")
+    n_nonzero: Count = Field(description="Of them, with a different rate.")
+    difference: Difference
+    low: Difference = Field(description="95 % interval.")
+    high: Difference = Field(description="95 % interval.")
+    low90: Difference = Field(description="90 % interval: two one-sided tests.")
+    high90: Difference = Field(description="90 % interval.")
+    p: Rate
+    q: Rate | None = Field(description="After Benjamini and Hochberg, over the models of the call.")
+    detectable: Rate | None = Field(
+        description="Smallest difference that this data could have shown with power 0.8."
+    )
+    is_borderline: bool = Field(description="Test and interval disagree; the test decides.")
+    cases_needed: Count | None = Field(
+        description="About so many cases put the margin within reach; null: it is within reach."
+    )
+
+
+class Ratio(Record):
+    """Paired ratio of a cost or a time over cases, candidate over base."""
+
+    metric: RatioMetric
+    method: Literal["t_of_log_case_means"] = "t_of_log_case_means"
+    n_cases: Count = Field(description="Measured on both sides.")
+    ratio: float | None = Field(description="Null below five cases.")
+    low: float | None = Field(description="95 % interval.")
+    high: float | None = Field(description="95 % interval.")
+    low90: float | None
+    high90: float | None
+    p: Rate | None
+    q: Rate | None = Field(description="After Benjamini and Hochberg, a family of its own.")
+    left_out_base: Rate | None = Field(description="Share of the trials that are not in it.")
+    left_out_candidate: Rate | None = Field(description="Share of the trials that are not in it.")
+    totals_ratio: float | None = Field(description="Of the sums over the same trials, untested.")
+    verdict: Verdict = Field(description="regressed: higher, which costs more or takes longer.")
+    reason: str | None = Field(description="Why it is not comparable, such as `censored`.")
+
+
+class CaseChange(Record):
+    """One case with one model on both sides; a case alone has no verdict."""
+
+    suite_id: str
+    case_id: str
+    model_id: str = Field(description="Of the base.")
+    candidate_model_id: str
+    base_passed: Count
+    base_scored: Positive
+    candidate_passed: Count
+    candidate_scored: Positive
+    difference: Difference
+    flip: Literal["broke", "fixed"] | None = Field(
+        description="The majority of the verdicts changed; null: it did not, or there is none."
+    )
+    commands: tuple[str, ...] = Field(description="That show the answers of both sides.")
+
+
+class GroupComparison(Record):
+    """One model on both sides: the facts, the difference, the verdict."""
+
+    provider: str
+    model: str
+    thinking_level: str | None
+    model_id: str
+    candidate_provider: str
+    candidate_model: str
+    candidate_thinking_level: str | None
+    candidate_model_id: str
+    verdict: Verdict
+    reasons: tuple[str, ...] = Field(description="Why it is not comparable, or what limits it.")
+    warnings: tuple[str, ...] = Field(description="Such as many time-outs.")
+    base: SideFacts
+    candidate: SideFacts
+    difference: RateDifference | None = Field(description="Null below two cases on both sides.")
+    ratios: tuple[Ratio, ...]
+
+
+class PlainDifference(Record):
+    """Rates of some cases on both sides with an interval and no verdict: overall, or of a tag."""
+
+    name: str = Field(description="The tag, or `overall`.")
+    model_id: str | None = Field(description="Null: all models together.")
+    n_cases: Count
+    base_rate: Rate
+    candidate_rate: Rate
+    difference: Difference
+    low: Difference
+    high: Difference
+
+
+class Comparison(Record):
+    """Two sides, what differs between them, and what follows for each model."""
+
+    schema_version: Positive = SCHEMA_VERSION
+    base: Side
+    candidate: Side
+    allowed: tuple[Axis, ...]
+    limits: ThresholdsUsed
+    axes: tuple[AxisReport, ...] = Field(description="Every axis, in their order.")
+    excluded: tuple[ExcludedCase, ...]
+    unmatched: tuple[str, ...] = Field(description="Models that only one side has, in words.")
+    groups: tuple[GroupComparison, ...]
+    overall: PlainDifference | None = Field(description="Only where there are several models.")
+    tags: tuple[PlainDifference, ...] = Field(description="With `--by tag`.")
+    cases: tuple[CaseChange, ...] = Field(description="All that changed, worst first.")

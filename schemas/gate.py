@@ -1,0 +1,53 @@
+"""What a gate says, as `analyze gate --format json` prints it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.base import SCHEMA_VERSION, Positive, Record
+from schemas.comparison import Comparison, Metric
+from schemas.known import Quarantined
+
+Outcome = Literal["passed", "failed", "cannot_judge"]
+
+
+class GateRules(Record):
+    """What was asked of the candidate."""
+
+    metrics: tuple[Metric, ...]
+    max_drop: float = Field(
+        ge=0,
+        description="Tolerated drop of the passed rate (0.02: 2 points); of a ratio: growth.",
+    )
+    min_coverage: float = Field(ge=0, le=1)
+    prove: bool = Field(description="Passed only when a larger drop is ruled out.")
+
+
+class GateLine(Record):
+    """One model and one metric."""
+
+    model_id: str
+    metric: Metric
+    outcome: Outcome
+    why: str = Field(description="One sentence, with the number that decides.")
+    unseen: float | None = Field(
+        description="Drops (or growth) smaller than this would not have been seen; null: unknown."
+    )
+    confirmed: bool | None = Field(
+        default=None, description="A fresh run says the same; null: none was asked."
+    )
+
+
+class GateResult(Record):
+    """The whole gate: `failed` goes before `cannot_judge`, that before `passed`."""
+
+    schema_version: Positive = SCHEMA_VERSION
+    outcome: Outcome
+    exit_code: Literal[0, 1, 3]
+    rules: GateRules
+    lines: tuple[GateLine, ...]
+    quarantined: tuple[Quarantined, ...] = Field(description="Entries that took a case out.")
+    comparison: Comparison
+    confirmation: Comparison | None = Field(description="The fresh run against the same baseline.")
