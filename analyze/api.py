@@ -1,7 +1,7 @@
 """History as a value for notebooks and scripts: queries, frames, summaries and transcripts.
 
 Every time is in ms (whole, Int64), every point in time in ms since 1970-01-01 UTC, every cost in
-USD, every rate between 0 and 1. The only room that hands out Polars frames.
+USD, every rate between 0 and 1. Verdicts are typed records, and `frame` makes frames of them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyze.catalog import NAMES, grain_of, name_of, sql_of
+from analyze.frames import frame, frame_of_table
 from analyze.session import Session, open_session
+from analyze.verdicts import Verdicts
 from analyze.view_order import VIEWS
 from analyze.which import MARKS, resolve_run, run_folder
-from schemas.errors import ConfigError, Problem, QueryFailed, ViewNotFound, nearest, printable
+from schemas.errors import ConfigError, Problem, ViewNotFound, nearest
 from schemas.summary import RunSummary
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+
+__all__ = ["MARTS", "PAGE_WIDTH", "TIMEOUT_S", "History", "frame", "open_history"]
 
 MARTS = tuple(name_of(view) for view in VIEWS if view.startswith("marts/"))
 """Views that are made to be read."""
@@ -49,7 +53,7 @@ def open_history(path: str | Path = ".", *, sync: bool = True) -> History:
     return History(open_session(_runs_dir(Path(path)), sync=sync))
 
 
-class History:
+class History(Verdicts):
     """The lake of one folder of runs; a context manager.
 
     Every view is an attribute: `history.model_summary` is its lazy frame.
@@ -107,7 +111,9 @@ class History:
             schema, batches = answer.batches()
             return pa.Table.from_batches(batches, schema)
 
-        return _frame(ask(self.path, bind(query, parameters), table_of, timeout_s=timeout_s))
+        return frame_of_table(
+            ask(self.path, bind(query, parameters), table_of, timeout_s=timeout_s)
+        )
 
     def view(self, name: str) -> pl.LazyFrame:
         """Return a view as a lazy frame; it is read when this is called.
@@ -120,7 +126,7 @@ class History:
         """
         if name not in NAMES:
             raise ViewNotFound(name, NAMES)
-        return _frame(self._session.arrow(f"select * from {name}")).lazy()  # noqa: S608
+        return frame_of_table(self._session.arrow(f"select * from {name}")).lazy()  # noqa: S608
 
     def __getattr__(self, name: str) -> pl.LazyFrame:
         if name.startswith("_") or name not in NAMES:
@@ -188,28 +194,6 @@ class History:
             for name in MARTS
         )
         return f"<p>{head}</p><table>{rows}</table>"
-
-
-def _frame(table: pa.Table) -> pl.DataFrame:
-    """Return a frame whose whole numbers are all Int64: sums of smaller ones wrap in silence.
-
-    A sum that the engine made wider than that is brought back; one that does not fit is an error.
-    """
-    import polars as pl  # noqa: PLC0415 - 1.2 s on a cold machine
-
-    try:
-        frame = pl.DataFrame(pl.from_arrow(table))
-        return frame.with_columns(
-            pl.col(name).cast(pl.Int64) for name, kind in frame.schema.items() if _is_whole(kind)
-        )
-    except (pl.exceptions.PolarsError, NotImplementedError) as exc:
-        said = printable(str(exc).partition("\n")[0])
-        message = f"a frame cannot hold the answer: {said}; cast what is in the way to varchar"
-        raise QueryFailed(message) from exc
-
-
-def _is_whole(kind: pl.DataType) -> bool:
-    return kind.is_integer() or (kind.is_decimal() and getattr(kind, "scale", None) == 0)
 
 
 def _runs_dir(path: Path) -> Path:

@@ -6,12 +6,15 @@ What a command needs is imported inside it, and of the commands only the one tha
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 
@@ -20,10 +23,15 @@ from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, BenchError
 
 COMMANDS = {
     "runs": "runs",
+    "compare": "compare",
+    "gate": "gate",
+    "regressions": "regressions",
+    "flaky": "flaky",
     "summarize": "summarize",
     "show": "show",
     "sql": "sql",
     "views": "views",
+    "power": "power",
     "tiers": "tiers",
     "route": "route",
     "label": "label",
@@ -65,6 +73,9 @@ def main() -> None:
     """Run the command; an error raised on purpose is one line and an exit code."""
     if sys.stdout is None:  # closed by who called; there is nobody to tell
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # an arrow that the locale lacks is no bad news
+            stream.reconfigure(errors="replace")
     gc.disable()  # a start leaves no cycles worth looking for
     try:
         app_for(sys.argv[1:])()
@@ -82,3 +93,26 @@ def main() -> None:
         sys.exit(EXIT_INTERRUPTED)
     finally:
         gc.enable()
+
+
+def process() -> NoReturn:
+    """Run the command as a process of its own, and leave without taking the interpreter apart.
+
+    Giving back every module one by one takes 0.05 s, an eighth of a comparison. What has to be done
+    at the end is done: exit functions run, and output that cannot be written fails as ever.
+    """
+    code: object = 0
+    try:
+        main()
+    except SystemExit as exc:
+        code = exc.code
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except OSError:
+        sys.exit(code if isinstance(code, int) else None)
+    if code is not None and not isinstance(code, int):
+        sys.exit(str(code))
+    atexit._run_exitfuncs()
+    os._exit(code or 0)

@@ -39,8 +39,10 @@ def _lean(params: list[Any]) -> list[Any]:
 
 
 def _plain_kind(param: Any) -> Any:
-    """Return the type of a parameter with one plain value; None for any other."""
+    """Return the type of a parameter with one plain value, or with texts; None for any other."""
     kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
+    if kind == list[str] and param.multiple:
+        return kind
     is_plain = kind in {bool, str, int, float, Path} or get_origin(kind) is Literal
     return kind if is_plain and param.nargs == 1 and not param.multiple else None
 
@@ -51,6 +53,8 @@ def _reader(param: Any, kind: Any) -> Any:
             return type(param).process_value(param, ctx, value)
         if value is None or kind is bool:
             return value
+        if kind == list[str]:
+            return list(value) or None
         if get_origin(kind) is Literal:
             choices = get_args(kind)
             if value not in choices:

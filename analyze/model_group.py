@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analyze.metrics.identical import repetitions_identical
 from analyze.metrics.intervals import wilson_clustered
 from analyze.metrics.percentiles import supported
 from analyze.metrics.repetition import (
     pass_at_k,
     pass_curve,
     pass_hat_k,
-    repetitions_identical,
 )
 from analyze.metrics.tiers import LABELS, tier_confident, tier_of
 from analyze.rows import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,3 +19,30 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 RUN_HELP = "A run id, a path to a run's folder, `latest`, `previous` or `label:NAME`."
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)]
+
+SIDE_HELP = (
+    "A run id, a path to a run's folder, `latest`, `previous`, `last:N`, `label:NAME`, "
+    "or several of these with commas between."
+)
+
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="AXIS",
+        help="Go on although this differs: case, settings, tools, endpoint, model_build, agent, "
+        "image, harness, judge, served_model, routing. May be given more than once.",
+    ),
+]
+FormOption = Annotated[
+    Literal["table", "md", "json"] | None,
+    typer.Option("--format", help="Default: table, for the terminal; md is Markdown."),
+]
+
+
+def form_of(form: Literal["table", "md", "json"] | None, *, json: bool) -> str:
+    """Return the form that `--format` and `--json` ask for together."""
+    if json and form not in {None, "json"}:
+        message = f"--json and --format {form} exclude each other"
+        raise typer.BadParameter(message)
+    return "json" if json else form or "table"

@@ -6,7 +6,7 @@ than most queries do. Columns that no file has yet are nulls of the declared typ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -72,6 +72,7 @@ def fill(
     tables: Iterable[str] = RAW_TABLES,
     *,
     run_id: str | None = None,
+    months: Collection[str] | None = None,
     thresholds: Mapping[str, float] | None = None,
 ) -> list[Path]:
     """Let raw tables read the files that are live now, and return those files.
@@ -81,6 +82,7 @@ def fill(
         lake: the lake's folder; it need not exist.
         tables: names without `raw_`.
         run_id: only the rows of this run; files and row groups without any are not read.
+        months: only the files of these, such as `2026-02`; by default of all.
         thresholds: of the project; by default the packaged ones.
 
     Raises:
@@ -97,7 +99,9 @@ def fill(
             _view(connection, table, _failure_types())
         else:
             files = [
-                path for path in live_files(lake, table) if run_id is None or may_hold(path, run_id)
+                path
+                for path in live_files(lake, table, months)
+                if run_id is None or may_hold(path, run_id)
             ]
             listed += files
             with engine_errors(f"raw_{table}"):

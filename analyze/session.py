@@ -6,8 +6,11 @@ moved away while it was read.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,14 +19,20 @@ import duckdb
 
 from analyze.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
 from analyze.moved_files import FilesMoved, have_moved, interruptible, until_settled
-from analyze.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill
+from analyze.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
 from schemas.errors import ViewError
 from schemas.lake_files import lake_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from analyze.rows import ViewRow
+
+    Column = np.ndarray[Any, np.dtype[Any]]
+
+MEMORY_MB = 700
+"""What the engine holds before it goes to disk: with all around it less than a gigabyte."""
 
 Row = TypeVar("Row", bound="ViewRow")
 Answer = TypeVar("Answer")
@@ -41,9 +50,12 @@ class Session:
         self.runs_dir = runs_dir
         self.lake = lake_of(runs_dir)
         self._engine = connect(threads=threads)
-        declare(self._engine)
+        spill = Path(tempfile.gettempdir()) / f"benchlake-{os.getpid()}"  # the engine's to remove
+        self._engine.execute(f"set temp_directory = {literal(spill)}").fetchall()
+        self._engine.execute(f"set memory_limit = '{MEMORY_MB}MB'").fetchall()
         self._there: set[str] = set()
         self._files: dict[str, list[Path]] = {}
+        self._months: Collection[str] | None = None
 
     def __enter__(self) -> Session:
         return self
@@ -97,14 +109,47 @@ class Session:
             named_by(sql), lambda: self._engine.sql(sql, params=list(parameters)).to_arrow_table()
         )
 
+    def arrays(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Column]:
+        """Return the columns of a query as arrays by name; one with nulls is a masked array.
+
+        For millions of rows of numbers: as records they would be a hundred times the size.
+
+        Raises:
+            ViewError: it failed; gives the engine's words.
+        """
+        return self._ask(
+            named_by(sql), lambda: self._engine.execute(sql, list(parameters)).fetchnumpy()
+        )
+
+    @contextmanager
+    def only_months(self, months: Collection[str] | None) -> Iterator[None]:
+        """Open files of these months alone, for questions about runs that began in them.
+
+        All rows of a run lie in the month of its start. Nothing changes where the results are open
+        already, since to open them is what takes the time.
+
+        Args:
+            months: such as `2026-02`; None: all.
+        """
+        if months is None or "raw_results" in self._there:
+            yield
+            return
+        self._months = months
+        try:
+            yield
+        finally:
+            self._months = None
+            self._forget()
+
     def _need(self, needed: Collection[str]) -> None:
         """Create what a question needs and is not there yet."""
         missing = set(needed) - self._there
         if missing:
-            create_views(self._engine, described=False, only=missing & NAMES.keys())
             tables = [table for table in RAW_TABLES if f"raw_{table}" in missing]
+            declare(self._engine, tables)
+            create_views(self._engine, described=False, only=missing & NAMES.keys())
             for table in tables:
-                self._files[table] = fill(self._engine, self.lake, [table])
+                self._files[table] = fill(self._engine, self.lake, [table], months=self._months)
             self._there |= missing
 
     def _ask(self, needed: Collection[str], question: Callable[[], Answer]) -> Answer:
@@ -112,9 +157,10 @@ class Session:
 
         def once() -> Answer:
             try:
-                self._need(needed)
-                with engine_errors("query"), interruptible():
-                    return question()
+                with interruptible():
+                    self._need(needed)
+                    with engine_errors("query"):
+                        return question()
             except ViewError as exc:
                 if have_moved(exc.__cause__, chain.from_iterable(self._files.values())):
                     self._forget()

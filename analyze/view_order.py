@@ -23,6 +23,7 @@ VIEWS = (
     "intermediate/int_cell_hashes",
     "intermediate/int_cell_counts",
     "intermediate/int_cell_pairs",
+    "intermediate/int_case_outcomes",
     "marts/runs",
     "marts/models",
     "marts/cases",

@@ -34,6 +34,10 @@ BUDGETS = {
     "a5_one": Budget("A5", "analyze sync of one new run", "s", 1.5, 0.8, "wall"),
     "a5_none": Budget("A5", "analyze sync of nothing new", "s", 0.8, 0.4, "wall"),
     "a6": Budget("A6", "first sync of {runs} runs", "s", 90, 45, "wall", 1),
+    "a7": Budget("A7", "analyze compare of two runs / import duckdb, pydantic", "x", 2.5, 1.8),
+    "a8": Budget("A8", "pairs of consecutive runs, {rows} rows, engine", "s", 1.5, 0.8, "wall"),
+    "a8_many": Budget("A8", "the same, {many_rows} rows", "s", 8, 4, "wall"),
+    "a8_memory": Budget("A8", "peak memory of it, {many_rows} rows", "MB", 1000, None, digits=0),
     "a10": Budget("A10", "every mart of a report, {rows} rows, engine", "s", 8, None, "wall"),
     "a12": Budget("A12", 'analyze sql "select 1" / import duckdb, typer', "x", 1.6, 1.3),
 }

@@ -22,6 +22,7 @@ from watched import Watched, watch
 
 ENGINE = Path(__file__).resolve().parent / "engine.py"
 IMPORTS = "import duckdb, typer"
+IMPORTS_OF_RECORDS = "import duckdb, typer, pydantic"
 STARTS = 11
 """How often the start of a command is timed in a round."""
 
@@ -77,8 +78,9 @@ class Bench:
         """Measure what is wanted, and remove what was made for it as soon as it is done."""
         stages: tuple[tuple[set[str], Callable[[set[str]], None]], ...] = (
             ({"a1"}, self._one_log),
-            ({"a2", "a10", "a12"}, self._one_lake),
+            ({"a2", "a7", "a8", "a10", "a12"}, self._one_lake),
             ({"a2_many", "a3"}, self._big_lake),
+            ({"a8_many", "a8_memory"}, self._many_cells),
             ({"a4", "a5_one", "a5_none", "a6"}, self._many_runs),
         )
         for names, stage in stages:
@@ -104,7 +106,7 @@ class Bench:
             self._note("a1", synced["cpu_s"] / parsed["cpu_s"])
 
     def _one_lake(self, wanted: set[str]) -> None:
-        """A2, the data of A10, A12: a lake of a thousand trials a run."""
+        """A2, A7, A8, the data of A10, A12: a lake of a thousand trials a run."""
         shape = Shape(self._sizes.rows // 1000, 5, 40, 5)
         runs = self._lake("lake", shape)
         for _ in range(self._sizes.rounds):
@@ -113,14 +115,27 @@ class Bench:
             if "a10" in wanted:
                 took = self._engine("ask", runs, *REPORT, what="every mart of a report")
                 self._note("a10", took["wall_s"])
+            if "a8" in wanted:
+                self._note("a8", self._engine("view", runs, "pairs")["wall_s"])
             if "a12" in wanted:
-                self._start(runs)
+                self._note("a12", self._start(runs, IMPORTS, "sql", "select 1"))
+            if "a7" in wanted:
+                newest = (shape.run_id(shape.n_runs - 2), shape.run_id(shape.n_runs - 1))
+                self._note("a7", self._start(runs, IMPORTS_OF_RECORDS, "compare", *newest))
 
     def _big_lake(self, _: set[str]) -> None:
         """A2 and A3 with ten times the trials in each group."""
         runs = self._lake("big", Shape(self._sizes.many_rows // 10_000, 5, 200, 10))
         for _ in range(self._sizes.rounds):
             self._summary(runs, "a2_many", "a3")
+
+    def _many_cells(self, _: set[str]) -> None:
+        """A8 with ten times the runs."""
+        runs = self._lake("cells", Shape(self._sizes.many_rows // 1000, 5, 40, 5))
+        for _ in range(self._sizes.rounds):
+            paired = self._engine("view", runs, "pairs")
+            self._note("a8_many", paired["wall_s"])
+            self._note("a8_memory", paired["peak_mb"])
 
     def _lake(self, name: str, shape: Shape) -> Path:
         _say(f"a lake of {shape.n_rows:,} rows")
@@ -134,17 +149,17 @@ class Bench:
         if memory is not None:
             self._note(memory, summed["peak_mb"])
 
-    def _start(self, runs: Path) -> None:
+    def _start(self, runs: Path, imports: str, *command: str) -> float:
         """Start both processes in turn; the first of each warms the caches."""
-        query = ("-P", "-m", "analyze", "sql", "select 1", "--runs", str(runs))
-        times: dict[tuple[str, ...], list[float]] = {query: [], ("-c", IMPORTS): []}
+        ours = ("-P", "-m", "analyze", *command, "--runs", str(runs))
+        times: dict[tuple[str, ...], list[float]] = {ours: [], ("-c", imports): []}
         for number in range(STARTS + 1):
             for arguments, took in times.items():
-                process = self._process(*arguments)
+                process = self._process(*arguments, good=(0, 1))  # 1: it found something
                 if number:
                     took.append(process.wall_s)
-        ours, bare = (statistics.median(took) for took in times.values())
-        self._note("a12", ours / bare)
+        whole, bare = (statistics.median(took) for took in times.values())
+        return whole / bare
 
     def _many_runs(self, wanted: set[str]) -> None:
         """A6, A5 and A4: many runs of a hundred trials, from their logs."""
@@ -189,9 +204,9 @@ class Bench:
         self._figures.details.append(facts)
         return process
 
-    def _process(self, *arguments: str) -> Watched:
+    def _process(self, *arguments: str, good: tuple[int, ...] = (0,)) -> Watched:
         process = watch([self._python, *arguments], cwd=self._folder)
-        if process.exit_code:
+        if process.exit_code not in good:
             message = f"{arguments} ended with exit code {process.exit_code}:\n{process.output}"
             raise RuntimeError(message)
         return process

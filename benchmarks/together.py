@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -41,6 +42,8 @@ SMALL_FILES = 12
 """In this month, so that it is compacted often."""
 LIVES_ON_S = 4.0
 """At most, after a first whole sync, until the process that compacts is killed."""
+LONGER = 4
+"""Times the seconds that were asked for, until something was merged."""
 REST_S = 0.05
 """Between two looks of a reader: there are more readers than cores."""
 MONTHS_MS = (1_764_547_199_000, 1_764_547_200_000, int(time.time() * 1000))
@@ -234,14 +237,21 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
     done: collections.Counter[str] = collections.Counter()
     ends = time.monotonic() + seconds
     rng = random.Random(0)
-    while time.monotonic() < ends:
+    latest = ends + LONGER * seconds
+
+    def is_on() -> bool:
+        """Whether there is time left, or nothing was merged that could be counted wrong."""
+        now = time.monotonic()
+        return now < ends or (now < latest and not done["files replaced"])
+
+    while is_on():
         tidy = context.Process(target=keep_tidy, args=(runs_dir, told_by := context.SimpleQueue()))
         tidy.start()
-        lives_until, n_before = ends, done["syncs"]
-        while time.monotonic() < min(ends, lives_until):
+        lives_until, n_before = math.inf, done["syncs"]
+        while is_on() and time.monotonic() < lives_until:
             while not told_by.empty():
                 _note(told_by.get(), problems, done)
-            if lives_until == ends and done["syncs"] > n_before:
+            if lives_until == math.inf and done["syncs"] > n_before:
                 lives_until = time.monotonic() + rng.uniform(0, LIVES_ON_S)
             time.sleep(0.01)
         os.kill(tidy.pid or 0, signal.SIGKILL)

@@ -1,47 +1,33 @@
-"""How small a drop of the pass rate a plan can show, before it is run (statistics S11).
-
-The one place where the collector asks the analysis, for a closed formula of the standard library.
-"""
+"""How small a drop of the pass rate a run could show (statistics S11), in its last words."""
 
 from __future__ import annotations
 
-from analyze.metrics.power import (
-    BETWEEN_CASES,
-    PASS_RATE,
-    SAME_HARD_CASES,
-    cases_for_margin,
-    planning_mde,
-)
 from collect.plan_size import PlanSize
 from schemas.thresholds import Thresholds
 
 
-def detectable_drop(size: PlanSize, limits: Thresholds) -> float | None:
-    """Return the drop, as a fraction of 1; None when no drop at all could be shown."""
-    if size.n_scorable_cases < 2:
-        return None
-    return planning_mde(
-        size.n_scorable_cases, size.repetitions, alpha=limits.alpha, power=limits.power
-    )
-
-
 def detectable_text(size: PlanSize, limits: Thresholds) -> str:
-    """Return what the plan can and cannot show, with the assumptions."""
+    """Return what a run of a size can and cannot show, with the assumptions.
+
+    `collect plan` asks the last runs as well; this one is over, and waits for nothing.
+    """
+    from analyze.metrics.planning import Planner  # noqa: PLC0415 - not before the first request
+
+    planner = Planner(limits)
     cases, repetitions = size.n_scorable_cases, size.repetitions
-    drop = detectable_drop(size, limits)
+    drop = planner.smallest(cases, repetitions) if repetitions else None
     counted = f"{cases} scorable cases x {repetitions}"
     if drop is None:
         return f"{counted} repetitions are too few to show any drop of the pass rate"
-    needed = cases_for_margin(
-        limits.pass_rate_margin, max(repetitions, 1), alpha=limits.alpha, power=limits.power
-    )
+    margin, given = limits.pass_rate_margin, planner.given
+    needed = planner.cases(margin, repetitions)
     enough = (
         ""
         if needed is None or needed <= cases
-        else f"; {100 * limits.pass_rate_margin:g} points need {needed} cases"
+        else f"; {100 * margin:g} points need {needed} cases"
     )
     return (
         f"{counted} repetitions can show a drop of {100 * drop:.3g} points or more{enough} "
-        f"(power {100 * limits.power:g} %, assuming a pass rate of {PASS_RATE:g}, "
-        f"rho {BETWEEN_CASES:g}, kappa {SAME_HARD_CASES:g})"
+        f"(power {100 * limits.power:g} %, assuming a pass rate of {given.pass_rate:g}, "
+        f"rho {given.rho:g}, kappa {given.kappa:g})"
     )

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
 from collect.builds import look_up, with_builds
 from collect.config import ResolvedModel, RunInputs
-from collect.detectable import detectable_drop, detectable_text
 from collect.estimate import ModelEstimate, estimate
 from collect.news import News, earlier_plan, news_since
 from collect.plan import make_plan
+from collect.plan_power import detectable_drop, powers_json, powers_of, powers_text
 from collect.plan_size import size_of
-from collect.seen import tokens_seen
+from collect.seen import outcomes_seen, tokens_seen
 from schemas.errors import printable
 from schemas.errors import shown as shown_path
 from schemas.project_file import LoadedProject
 from schemas.run_config import Narrowed
 from schemas.trial import PlannedTrial
+
+if TYPE_CHECKING:
+    from analyze.metrics.planning import PowerPlan
 
 PREVIEW_RUN_ID = "plan"
 
@@ -35,6 +42,8 @@ class Preview:
     trials: tuple[PlannedTrial, ...]
     estimates: tuple[ModelEstimate, ...]
     news: News
+    powers: tuple[PowerPlan, ...]
+    """What it can show of each model."""
 
 
 def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
@@ -52,7 +61,18 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
     inputs = replace(inputs, warnings=warnings)
     history = tokens_seen(runs_dir / news.since, trials) if news.since else None
     estimates = estimate(inputs, trials, inputs.project.prices, on_date=today, history=history)
-    return Preview(inputs, trials, estimates, news)
+    return Preview(inputs, trials, estimates, news, _powers(inputs, trials, runs_dir))
+
+
+def _powers(
+    inputs: RunInputs, trials: Sequence[PlannedTrial], runs_dir: Path
+) -> tuple[PowerPlan, ...]:
+    sizes = {
+        model_id: size_of(of_model)
+        for model_id, of_model in groupby(trials, key=attrgetter("model_id"))
+    }
+    runs = outcomes_seen(runs_dir, inputs.suite.suite_id, sizes)
+    return powers_of(sizes, runs, inputs.project.thresholds)
 
 
 def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[str]:
@@ -79,7 +99,6 @@ def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[
 def plan_json(shown: Preview) -> str:
     """Return the plan as one JSON object: models with settings and origins, every trial."""
     inputs, project = shown.inputs, shown.inputs.project
-    drop = detectable_drop(size_of(shown.trials), project.thresholds)
     return orjson.dumps(
         {
             "suite_id": inputs.suite.suite_id,
@@ -92,7 +111,8 @@ def plan_json(shown: Preview) -> str:
             "repetitions": inputs.profile.execution_policy.run_repetitions,
             "warnings": list(inputs.warnings),
             "estimates": [_estimate_json(one) for one in shown.estimates],
-            "smallest_detectable_drop": drop,
+            "smallest_detectable_drop": detectable_drop(shown.powers),
+            "power": powers_json(shown.powers),
             "since_run_id": shown.news.since,
             "gone": [list(key) for key in shown.news.gone],
             "trials": [
@@ -168,7 +188,8 @@ def plan_text(shown: Preview) -> str:
     lines += [
         "",
         *_news_text(shown.news),
-        detectable_text(size_of(shown.trials), inputs.project.thresholds),
+        "",
+        *powers_text(shown.powers, inputs.project.thresholds),
     ]
     lines += [f"warning: {warning}" for warning in inputs.warnings]
     return "\n".join(printable(line) for line in lines)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.base import SCHEMA_VERSION, Count, Positive, Rate, Record
-from schemas.summary import Interval, PassK
+from schemas.interval import Interval, PassK
 from schemas.thresholds import Thresholds
 
 Axis = Literal[
@@ -95,7 +95,7 @@ class SideFacts(Record):
     n_reused: Count = Field(description="Results taken from an older run.")
     n_scored: Count = Field(description="Trials with a verdict.")
     n_passed: Count
-    n_timeout: Count
+    n_timeout: Count = Field(description="Of the trials that can get a verdict.")
     passed_rate: Rate | None = Field(description="n_passed / n_scored.")
     ci95: Interval | None
     score_strict: Rate | None = Field(description="n_passed / n_scorable: the lower bound.")
@@ -119,6 +119,8 @@ class RateDifference(Record):
     cases: Literal["sample"] = "sample"
     n_cases: Count = Field(description="With a verdict on both sides.")
     n_nonzero: Count = Field(description="Of them, with a different rate.")
+    base_rate: Rate = Field(description="Mean over these cases of the share that passed.")
+    candidate_rate: Rate = Field(description="Mean over these cases of the share that passed.")
     difference: Difference
     low: Difference = Field(description="95 % interval.")
     high: Difference = Field(description="95 % interval.")

@@ -49,5 +49,11 @@ class GateResult(Record):
     rules: GateRules
     lines: tuple[GateLine, ...]
     quarantined: tuple[Quarantined, ...] = Field(description="Entries that took a case out.")
+    expired: tuple[Quarantined, ...] = Field(
+        default=(), description="Entries whose last day is over: they take nothing out."
+    )
+    unused: tuple[Quarantined, ...] = Field(
+        default=(), description="Entries that hold, and name no case of this test."
+    )
     comparison: Comparison
     confirmation: Comparison | None = Field(description="The fresh run against the same baseline.")

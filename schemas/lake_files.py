@@ -12,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,12 +82,21 @@ def may_hold(path: Path, run_id: str) -> bool:
     return name is None or name["run_id"] == run_id
 
 
-def live_files(lake: Path, table: str) -> list[Path]:
+def live_files(lake: Path, table: str, months: Collection[str] | None = None) -> list[Path]:
     """Return the files that hold a table, oldest month first: every row once, at every moment.
 
     A file may be moved to the trash between this and the reading of it: list again then.
+
+    Args:
+        lake: the lake's folder.
+        table: such as `results`.
+        months: only those of these, such as `2026-02`; None: of all.
     """
-    return list(live_paths(lake, table).values())
+    return [
+        path
+        for name, path in live_paths(lake, table).items()
+        if months is None or name.split("/")[1].removeprefix("month=") in months
+    ]
 
 
 def live_paths(lake: Path, table: str) -> dict[str, Path]:

@@ -77,6 +77,7 @@ class CellShift(Record):
     p: Rate = Field(description="Of the best split, times the number of splits.")
     q: Rate = Field(description="After Benjamini and Hochberg, over all cells of the call.")
     changed: tuple[str, ...]
+    warnings: tuple[str, ...]
     acknowledged: Acknowledged | None
 
 

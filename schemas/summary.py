@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.base import SCHEMA_VERSION, Count, Positive, Rate, Record, Unit, Usd
+from schemas.interval import Interval, PassK
 from schemas.inventory import ResourceSnapshot
 
 TierLabel = Literal[
@@ -21,17 +22,6 @@ WallClock = Annotated[int, Field(ge=0), Unit("ms")]
 
 Total = Annotated[int, Field(ge=0)]
 """A sum, which is not bounded by what bounds one trial."""
-
-
-class Interval(Record):
-    """A confidence interval of a rate, and how it was made."""
-
-    low: Rate
-    high: Rate
-    method: Literal["wilson_clustered"] = "wilson_clustered"
-    n_cases: Count
-    n_trials: Count
-    n_eff: float = Field(description="Effective number of independent trials.")
 
 
 class Supported(Record):
@@ -72,16 +62,6 @@ class ToolUse(Record):
     tier: Literal[1, 2, 3] | None = Field(description="Null: unrated, no such trial.")
     tier_label: TierLabel | None
     tier_confident: bool | None = Field(description="The whole interval lies inside the tier.")
-
-
-class PassK(Record):
-    """pass@k (at least one of k passes) or pass^k (all of k pass), mean over cases."""
-
-    k: Positive
-    value: Rate
-    ci95: Interval | None
-    n_cases: Count = Field(description="Cases with at least k independent scored trials.")
-    n_cases_short: Count = Field(description="Cases left out because they have fewer.")
 
 
 class GroupSummary(Record):

@@ -92,6 +92,8 @@ class MadeHistory:
             "is_imported": is_old,
             "is_narrowed": False,
             "max_cost_usd": 1.5 if number == 1 else None,
+            "judge_hash": None,
+            "machine": None,
             "recorded_at_ms": started_at_ms,
         }
         assert set(description) == set(arrow_schema(RunRow).names)

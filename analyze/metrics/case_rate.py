@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyze.metrics.intervals import wilson_clustered
-from schemas.summary import Interval
+from schemas.interval import Interval
 
 
 @dataclass(frozen=True)

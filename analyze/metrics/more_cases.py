@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from analyze.metrics.intervals import MIN_CASES, Z95
 from analyze.metrics.tiers import DEFAULT, tier_of
-from schemas.summary import Interval
+from schemas.interval import Interval
 from schemas.thresholds import Thresholds
 
 MOST_CASES = 100_000

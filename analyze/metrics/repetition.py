@@ -11,25 +11,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from analyze.metrics.intervals import mean_of_cases
-from schemas.summary import PassK
-
-IDENTICAL_PERCENT = 95
-"""From this share of repeated cases on, repetitions count as one trial."""
+from schemas.interval import PassK
 
 CaseValue = Callable[[int, int, int], float]
 """(m trials, c passes, k) of one case to its value."""
-
-
-def repetitions_identical(n_repeated: int, n_identical: int) -> bool | None:
-    """Return whether repeating changed nothing, or None when nothing was repeated.
-
-    Args:
-        n_repeated: cases with at least two answers.
-        n_identical: those of them whose answers are byte-identical.
-    """
-    if n_repeated == 0:
-        return None
-    return 100 * n_identical >= IDENTICAL_PERCENT * n_repeated
 
 
 def pass_at_k(m: int, c: int, k: int) -> float:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Literal
 
-from schemas.summary import Interval, TierLabel
+from schemas.interval import Interval
+from schemas.summary import TierLabel
 from schemas.thresholds import Thresholds
 
 Tier = Literal[1, 2, 3]

@@ -1,6 +1,7 @@
 """Formatting of numbers, the only place that rounds.
 
 * a rate becomes a percentage with one decimal, without its sign: the column's title has it
+* a difference of rates becomes points of 100 with one decimal, a p or q value three decimals
 * milliseconds become whole numbers; a duration that people wait for becomes minutes and hours
 * money keeps three digits that mean something, however small it is
 * null becomes an empty text, and the missing side of a pair a dash
@@ -27,6 +28,35 @@ def percent(rate: float | None) -> str:
 def percent_range(low: float, high: float) -> str:
     """Return the limits of an interval of a rate as percentages: `[80.1, 92.3]`."""
     return f"[{percent(low)}, {percent(high)}]"
+
+
+def points(rate: float | None) -> str:
+    """Return a distance between rates in points of 100, without its sign: 0.18 is `18.0`."""
+    return "" if rate is None else f"{100 * abs(rate):.1f}"
+
+
+def signed_points(difference: float | None) -> str:
+    """Return a difference of rates in points of 100: -0.18 is `-18.0`, 0.05 is `+5.0`."""
+    if difference is None:
+        return ""
+    text = points(difference)
+    if float(text) == 0:
+        return text
+    return ("-" if difference < 0 else "+") + text
+
+
+def times(ratio: float | None) -> str:
+    """Return a ratio: two decimals, three digits that mean something where it is small or large."""
+    if ratio is None:
+        return ""
+    return f"{ratio:.2f}" if 0.1 <= ratio < 100 else f"{ratio:.3g}"
+
+
+def chance(p: float | None) -> str:
+    """Return a p or q value: three decimals, `<0.001` below."""
+    if p is None:
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def millis(value: float | None) -> str:

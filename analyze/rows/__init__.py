@@ -24,6 +24,7 @@ from analyze.rows.models import (
     TiersRow,
     ToolUseRow,
 )
+from analyze.rows.outcomes import CaseOutcomesRow
 from analyze.rows.summary import (
     CasePassesRow,
     CaseToolUseRow,
@@ -41,6 +42,7 @@ CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
         contract.view: contract
         for contract in (
             CasePassesRow,
+            CaseOutcomesRow,
             CaseToolUseRow,
             PassCountsRow,
             ToolCountsRow,
@@ -77,6 +79,7 @@ __all__ = [
     "GROUP_ORDER",
     "AttemptsRow",
     "CaseMatrixRow",
+    "CaseOutcomesRow",
     "CasePassesRow",
     "CaseToolUseRow",
     "CasesRow",

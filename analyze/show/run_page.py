@@ -12,9 +12,9 @@ from analyze.report.plain import Column, facts, line_of, table
 from analyze.report.run_table import cost_of, notes_of, passed_of
 from analyze.rows import RunSummaryRow
 from analyze.run_rows import ListedRun
+from analyze.runs_option import runs_option
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial
-from schemas.errors import shown
 from schemas.summary import GroupSummary, Percentiles, RunSummary
 
 MODELS = (
@@ -37,7 +37,6 @@ TRIALS = (
 )
 
 MOST_PROBLEMS = 10
-DEFAULT_RUNS = Path("runs")
 
 
 @dataclass(frozen=True)
@@ -171,8 +170,7 @@ def _next(page: RunPage) -> Iterator[str]:
 
 
 def _runs_option(runs_dir: Path) -> str:
-    here = shown(runs_dir.absolute())
-    return "" if here == str(DEFAULT_RUNS) else f" --runs {_word(here)}"
+    return "".join(f" {_word(word)}" for word in runs_option(runs_dir))
 
 
 def _word(text: str) -> str:

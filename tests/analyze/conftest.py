@@ -233,15 +233,24 @@ def new_run(tmp_path: Path) -> Callable[..., RunFolder]:
     return lambda *args, **fields: RunFolder(tmp_path / "runs", *args, **fields)
 
 
+@pytest.fixture(scope="module")
+def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., RunFolder]:
+    """Return a maker of run folders in a folder of runs that the tests of a file only read."""
+    runs_dir = tmp_path_factory.mktemp("shared") / "runs"
+    return lambda *args, **fields: RunFolder(runs_dir, *args, **fields)
+
+
 @pytest.fixture
 def run(new_run: Callable[..., RunFolder]) -> RunFolder:
     return new_run()
 
 
-@pytest.fixture
-def empty_views(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with every view over a lake that holds nothing."""
-    connection = open_lake(tmp_path / "no-lake")
+@pytest.fixture(scope="module")
+def empty_views(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with every view over a lake that holds nothing; a file's tests share it."""
+    connection = open_lake(tmp_path_factory.mktemp("nothing") / "no-lake")
     create_views(connection)
     yield connection
     connection.close()

@@ -36,9 +36,16 @@ OWN = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def made():
     with MadeHistory(seed=3).connect() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def shuffled():
+    """The same, its records in another order, read by one thread."""
+    with MadeHistory(seed=3).connect(shuffled=9, threads=1) as connection:
         yield connection
 
 
@@ -149,9 +156,8 @@ def test_rows_fit_their_contract_and_its_order_is_total(made, contract):
 
 
 @pytest.mark.parametrize("contract", OWN, ids=[contract.view for contract in OWN])
-def test_rows_do_not_depend_on_the_order_of_records_or_on_threads(made, contract):
-    with MadeHistory(seed=3).connect(shuffled=9, threads=1) as other:
-        assert read_view(other, contract) == read_view(made, contract)
+def test_rows_do_not_depend_on_the_order_of_records_or_on_threads(made, shuffled, contract):
+    assert read_view(shuffled, contract) == read_view(made, contract)
 
 
 def test_an_old_folder_has_cells_and_no_case_that_equals_another(made):

@@ -2,14 +2,23 @@
 
 import itertools
 import math
+import random
 import subprocess
 import sys
 from statistics import NormalDist
 
 import pytest
 
+from analyze.metrics.assumptions import Assumptions
+from analyze.metrics.planning import Planner
 from analyze.metrics.power import cases_for_margin, planning_mde
+from analyze.metrics.sign_flip import sign_flip
 from analyze.metrics.student import LONG, t_cdf, t_quantile
+from schemas.thresholds import Thresholds
+
+USUAL = Planner(Thresholds())
+CERTAIN = Planner(Thresholds(), Assumptions(0.8, 1.0, 1.0, ()))
+"""A model that answers the same every time: its two runs would never differ by chance."""
 
 TABLE = {
     (0.975, 1): 12.706205,
@@ -141,7 +150,7 @@ def test_impossible_assumptions_are_errors(wrong):
 
 def test_the_collector_can_plan_with_it_without_loading_an_engine():
     code = (
-        "import sys, analyze.metrics.power; "
+        "import sys, analyze.metrics.planning, analyze.report.power_text; "
         "print(sorted({'numpy', 'duckdb', 'pyarrow', 'polars'} & sys.modules.keys()))"
     )
     done = subprocess.run(
@@ -149,3 +158,49 @@ def test_the_collector_can_plan_with_it_without_loading_an_engine():
     )
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("n_cases", "repetitions"), [(20, 1), (20, 3), (100, 3), (1000, 1)])
+def test_whole_trials_decide_nothing_at_the_usual_sizes(n_cases, repetitions):
+    assert USUAL.smallest(n_cases, repetitions) == planning_mde(n_cases, repetitions)
+    assert USUAL.cases(0.05, repetitions) == cases_for_margin(0.05, repetitions)
+
+
+def test_a_certain_model_is_promised_no_difference_that_trials_cannot_make():
+    assert planning_mde(100, 3, p=0.8, rho=1.0, kappa=1.0) < 1e-6, "what the variance alone says"
+    assert CERTAIN.smallest(100, 3) == pytest.approx(0.0741, abs=1e-4)
+    assert CERTAIN.smallest(100, 3) == CERTAIN.smallest(100, 1)
+    assert CERTAIN.repetitions(0.05, 100) is None
+    n = CERTAIN.cases(0.05, 3)
+    assert CERTAIN.smallest(n, 1) <= 0.05 < CERTAIN.smallest(n - 1, 1)
+
+
+@pytest.mark.parametrize("n_cases", [30, 100, 300])
+def test_a_certain_models_drop_is_found_as_often_as_planned(n_cases):
+    """Every case that changes goes from passed to failed; 600 draws, so two standard errors."""
+    dice, drop = random.Random(4), CERTAIN.smallest(n_cases, 1)
+    found = 0
+    for _ in range(600):
+        before = [dice.random() < 0.8 for _ in range(n_cases)]
+        after = [passed and dice.random() >= drop / 0.8 for passed in before]
+        ones = [1] * n_cases
+        found += sign_flip(list(map(int, before)), ones, list(map(int, after)), ones).p <= 0.05
+
+    assert 0.77 <= found / 600 <= 0.93
+
+
+def test_below_five_cases_nothing_can_be_shown_however_often_they_are_asked():
+    ones, zeros = [9] * 5, [0] * 5
+    assert sign_flip(ones[:4], ones[:4], zeros[:4], ones[:4]).p > 0.05
+    assert sign_flip(ones, ones, zeros, ones).p <= 0.05
+    assert USUAL.smallest(4, 1000) is None
+    assert USUAL.smallest(5, 10) is not None
+    assert USUAL.cases(0.7, 1000) == 5
+
+
+def test_more_repetitions_than_needed_are_not_asked_for():
+    needed = USUAL.repetitions(0.05, 200)
+
+    assert USUAL.smallest(200, needed) <= 0.05 < USUAL.smallest(200, needed - 1)
+    assert USUAL.repetitions(0.2, 1000) == 1
+    assert USUAL.repetitions(0.01, 200) is None

@@ -104,3 +104,23 @@ def test_a_folder_that_is_not_there_is_told(tmp_path):
     assert len(told) == 1
     assert "there is no folder" in told[0]
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_what_does_not_fit_into_memory_goes_to_disk_and_is_gone_at_the_end(
+    new_run, monkeypatch, tmp_path
+):
+    run = new_run()
+    run.result(run.plan())
+    run.write()
+    (place := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    monkeypatch.setattr("analyze.session.MEMORY_MB", 60)
+    with open_session(run.runs_dir) as session:
+        rows = session.rows(
+            "select i from (select range as i, md5(cast(range as varchar)) as text "
+            "from range(1_000_000) order by text) offset 999_999"
+        )
+        assert len(rows) == 1
+        assert [folder.name.partition("-")[0] for folder in place.iterdir()] == ["benchlake"]
+
+    assert list(place.iterdir()) == []

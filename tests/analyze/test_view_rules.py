@@ -151,6 +151,7 @@ def test_columns_are_those_of_the_contract(view, empty_views):
         empty_views.execute(f"select column_name, column_type from (describe {name})").fetchall()
         for name in ("declared", view)
     )
+    empty_views.unregister("declared")
 
     assert found == declared
 

@@ -14,8 +14,8 @@ from tests.real_claude import real_claude
 COUNTERS = ("prompt_tokens_total", "prompt_tokens_cached_total", "tokens_predicted_total")
 
 PROMPTS = [
-    "Say yes.", "Name a colour.", "What is 2 + 2?", "Write the word café once more.", "Count to 3.",
-    "Omega means", "Is water wet? Answer briefly.", "Say yes.", "List two animals.", "1, 2, 3,",
+    "Say yes.", "Name a colour.", "Write the word café once more.", "Omega means", "Say yes.",
+    "1, 2, 3,",
 ]  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def test_token_sums_equal_the_servers_own_counters(weights, project):
     (results,) = project.root.glob("runs/*/results.jsonl")
     rows = [json.loads(line) for line in results.read_text().splitlines()]
     rows = [row for row in rows if row["record_type"] == "result"]
-    assert len(rows) == 50, done.stderr
+    assert len(rows) == 5 * len(PROMPTS), done.stderr
     assert {row["availability_status"] for row in rows} == {"ok"}, done.stderr
     sources = {row["token_source"] for row in rows}
     assert sources == {"api", "model_usage", "usage"}, "of the CLI, whole answers and cut ones"

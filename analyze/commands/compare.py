@@ -1,0 +1,102 @@
+"""`analyze compare`: what a run, a set of runs or a model is beside another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from analyze.options import (
+    RUNS,
+    SIDE_HELP,
+    AllowOption,
+    FormOption,
+    JsonOption,
+    NoSyncOption,
+    RunsOption,
+    form_of,
+)
+from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE
+
+if TYPE_CHECKING:
+    from schemas.comparison import Axis
+
+MODELS = ("analyze.compare.comparison", "analyze.limits", "analyze.report.comparison_text")
+"""What takes as long to load as two runs to read."""
+
+
+def compare(
+    base: Annotated[str, typer.Argument(metavar="BASE", help=SIDE_HELP)],
+    candidate: Annotated[
+        str | None, typer.Argument(metavar="[CANDIDATE]", help="The same. Default: `latest`.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Only this, by model_id or model string.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Compare --model, as the base, with this one."),
+    ] = None,
+    by: Annotated[
+        Literal["model", "cell", "tag"],
+        typer.Option(help="Also list every case that changed, or every tag. Changes no verdict."),
+    ] = "model",
+    allow: AllowOption = None,
+    form: FormOption = None,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Compare a candidate with a base, case by case, and say for each model what follows.
+
+    Exit code 1: a model regressed. Exit code 3: no model could be compared.
+    """
+    from pathlib import Path
+
+    from analyze.compare.evidence import read_evidence
+    from analyze.compare.sides import resolve_sides
+    from analyze.meanwhile import imported_meanwhile
+    from analyze.session import open_session
+    from analyze.which import runs_dir_of
+
+    wanted, allowed = form_of(form, json=json), _axes(allow)
+    where = runs_dir_of(runs, candidate or base)
+    with (
+        imported_meanwhile(*MODELS),
+        open_session(where, sync=not no_sync, threads=1) as session,  # two runs are quick to read
+    ):
+        sides = resolve_sides(session, base, candidate, model=model, against=against)
+        evidence = read_evidence(session, *sides)
+
+    from analyze.compare.comparison import compare_evidence
+    from analyze.limits import limits_in_force
+
+    limits = limits_in_force(Path.cwd())
+    found = compare_evidence(evidence, limits=limits, allow=allowed, by=by)
+    if wanted == "json":
+        from analyze.report.record_json import record_json
+
+        typer.echo(record_json(found))
+    elif wanted == "md":
+        from analyze.report.comparison_markdown import comparison_markdown
+
+        typer.echo(comparison_markdown(found, all_cases=by == "cell"), nl=False)
+    else:
+        from analyze.report.comparison_text import comparison_lines
+        from analyze.report.plain import screen_width
+
+        lines = comparison_lines(found, screen_width(), all_cases=by == "cell")
+        typer.echo("\n".join(lines))
+    verdicts = {group.verdict for group in found.groups}
+    if "regressed" in verdicts:
+        raise typer.Exit(EXIT_BAD_NEWS)
+    if verdicts <= {"not_comparable"}:
+        raise typer.Exit(EXIT_CANNOT_JUDGE)
+
+
+def _axes(allow: list[str] | None) -> frozenset[Axis]:
+    if not allow:
+        return frozenset()
+    from analyze.named import axes_named  # loads the models
+
+    return axes_named(allow)

@@ -1,0 +1,60 @@
+"""`analyze flaky`: cases whose verdict changes although nothing else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analyze.options import RUNS, FormOption, JsonOption, NoSyncOption, RunsOption, form_of
+
+
+def flaky(
+    suite: Annotated[str | None, typer.Option(help="Only this suite.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Only this, by model_id or model string.")
+    ] = None,
+    quarantine: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Quarantined cases, which are marked: TOML or YAML."),
+    ] = None,
+    is_all: Annotated[
+        bool, typer.Option("--all", help="List every cell, not the flaky ones alone.")
+    ] = False,
+    form: FormOption = None,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+    json: JsonOption = False,
+) -> None:
+    """List cases whose trials disagree, and since which run a case has been worse."""
+    from analyze.gate.known_files import read_known
+    from analyze.limits import limits_in_force
+    from analyze.report.plain import screen_width
+    from analyze.session import open_session
+    from analyze.shifts.flaky import find_flaky
+    from analyze.shifts.progress import Progress
+    from analyze.which import require_model, require_suite
+
+    wanted = form_of(form, json=json)
+    limits = limits_in_force(Path.cwd())
+    known = None if quarantine is None else read_known(quarantine)
+    with open_session(runs, sync=not no_sync) as session, Progress() as progress:
+        if suite is not None:
+            require_suite(session, suite)
+        if model is not None:
+            require_model(session, model)
+        found = find_flaky(
+            session, limits=limits, known=known, suite=suite, model=model, tell=progress
+        )
+    if wanted == "json":
+        from analyze.report.record_json import record_json
+
+        typer.echo(record_json(found))
+        return
+    from analyze.report.flaky_text import flaky_lines, flaky_markdown
+
+    if wanted == "md":
+        typer.echo(flaky_markdown(found, is_all=is_all), nl=False)
+    else:
+        typer.echo("\n".join(flaky_lines(found, screen_width(), is_all=is_all)))

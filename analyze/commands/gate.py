@@ -1,0 +1,156 @@
+"""`analyze gate`: may this go out? One answer for a pipeline, as an exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analyze.options import (
+    RUN_HELP,
+    RUNS,
+    AllowOption,
+    FormOption,
+    JsonOption,
+    NoSyncOption,
+    RunsOption,
+    form_of,
+)
+
+METRIC_HELP = (
+    "Judge this: passed_rate, the default, e2e_ms, ttft_ms, input_tokens, output_tokens, cost_usd. "
+    "May be given more than once."
+)
+
+
+def gate(
+    candidate: Annotated[str, typer.Argument(metavar="[CANDIDATE]", help=RUN_HELP)] = "latest",
+    baseline: Annotated[
+        str,
+        typer.Option(
+            metavar="RUN",
+            help="A run, `previous`, `label:NAME`, `last:N` runs since the last level shift, or "
+            "`history`: the last 7.",
+        ),
+    ] = "previous",
+    max_drop: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="D",
+            help="Drop tolerated: 0.02 is 2 points, and of a time or cost 2 % growth.",
+        ),
+    ] = 0.0,
+    metric: Annotated[list[str] | None, typer.Option(metavar="METRIC", help=METRIC_HELP)] = None,
+    min_coverage: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="R", help="Share of trials that need a verdict."),
+    ] = None,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Pass only when a drop of more than D is ruled out.")
+    ] = False,
+    confirm: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Fail only when this fresh, whole run fails too."),
+    ] = None,
+    quarantine: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Cases not to test: TOML or YAML.")
+    ] = None,
+    allow: AllowOption = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Only this, by model_id or model string.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report there.")
+    ] = None,
+    form: FormOption = None,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Judge a run against a baseline: has any model become worse?
+
+    Exit code 0: nothing worse is shown. Exit code 1: a drop is shown. Exit code 3: the runs cannot
+    tell, as after an outage, with fewer than 5 cases, or with --prove when there is no proof.
+    """
+    from datetime import UTC, datetime
+
+    from analyze.gate.decide import Question, decide
+    from analyze.gate.known_files import read_known
+    from analyze.limits import limits_in_force
+    from analyze.named import axes_named, metrics_named
+    from analyze.session import open_session
+    from analyze.which import runs_dir_of
+    from schemas.gate import GateRules
+
+    wanted, limits = form_of(form, json=json), limits_in_force(Path.cwd())
+    least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
+    question = Question(
+        rules=GateRules(
+            metrics=metrics_named(metric or ()),
+            max_drop=max_drop,
+            min_coverage=least,
+            prove=prove,
+        ),
+        limits=limits,
+        candidate=candidate,
+        baseline=baseline,
+        model=model,
+        confirm=confirm,
+        allow=axes_named(allow or ()),
+        known=None if quarantine is None else read_known(quarantine),
+    )
+    if junit is not None:
+        _require_place(junit)
+    where = runs_dir_of(runs, candidate)
+    with open_session(where, sync=not no_sync) as session:
+        decision = decide(session, question, datetime.now(UTC).date())
+        if junit is not None:
+            from analyze.gate.case_counts import candidate_cases
+            from analyze.report.junit import junit_xml
+
+            report = junit_xml(decision.result, candidate_cases(session, decision.candidate))
+    if wanted == "json":
+        from analyze.report.record_json import record_json
+
+        typer.echo(record_json(decision.result))
+    elif wanted == "md":
+        from analyze.report.gate_markdown import gate_markdown
+
+        typer.echo(gate_markdown(decision.result, where), nl=False)
+    else:
+        from analyze.report.gate_text import gate_lines
+        from analyze.report.plain import screen_width
+
+        typer.echo("\n".join(gate_lines(decision.result, screen_width(), where)))
+    if junit is not None:
+        _write(junit, report)
+    if decision.result.exit_code:
+        raise typer.Exit(decision.result.exit_code)
+
+
+def _require_place(junit: Path) -> None:
+    """Refuse what a report would replace: a device, a pipe, a folder, a link to one of them.
+
+    Raises:
+        ConfigError: it is there, and no file.
+    """
+    from os.path import lexists
+
+    from schemas.errors import ConfigError, Problem
+
+    if lexists(junit) and (junit.is_symlink() or not junit.is_file()):
+        raise ConfigError([Problem(junit, "is not a regular file", key="--junit")])
+
+
+def _write(junit: Path, report: bytes) -> None:
+    from schemas.disk import write_whole
+    from schemas.errors import ConfigError, Problem
+
+    try:
+        write_whole(junit, report)
+    except OSError as exc:
+        what = f"cannot be written: {exc.strerror}"
+        raise ConfigError([Problem(junit, what, key="--junit")]) from exc

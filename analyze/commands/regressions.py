@@ -1,0 +1,100 @@
+"""`analyze regressions`: when the level of a pass rate, a time or a cost shifted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from analyze.options import (
+    RUNS,
+    FormOption,
+    JsonOption,
+    NoSyncOption,
+    RunsOption,
+    form_of,
+)
+from schemas.errors import EXIT_BAD_NEWS
+
+if TYPE_CHECKING:
+    from schemas.comparison import Axis
+
+
+def regressions(
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN",
+            help="Only shifts that began at or after a run, `label:NAME`, a day (2026-11-30) or "
+            "so long ago (7d, 12h, 2w).",
+        ),
+    ] = None,
+    suite: Annotated[str | None, typer.Option(help="Only this suite.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Only this, by model_id or model string.")
+    ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Shifts that need no alert: TOML or YAML."),
+    ] = None,
+    allow: Annotated[
+        Literal["case"] | None,
+        typer.Option(help="Go by case_id, whatever the content of a case."),
+    ] = None,
+    is_all: Annotated[
+        bool, typer.Option("--all", help="Tell what is better or acknowledged in full, too.")
+    ] = False,
+    form: FormOption = None,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Find the runs with which a level shifted, for good and not for one bad night.
+
+    Exit code 1: a level shifted for the worse, and nobody has acknowledged it.
+    """
+    from analyze.gate.known_files import read_known
+    from analyze.limits import limits_in_force
+    from analyze.report.plain import screen_width
+    from analyze.report.regressions_words import everything, is_alert, look_options
+    from analyze.session import open_session
+    from analyze.shifts.alerts import find_regressions
+    from analyze.shifts.progress import Progress
+    from analyze.which import require_model, require_suite
+
+    wanted = form_of(form, json=json)
+    allowed: tuple[Axis, ...] = () if allow is None else (allow,)
+    look = look_options(runs, allowed)
+    limits = limits_in_force(Path.cwd())
+    entries = None if known is None else read_known(known)
+    with open_session(runs, sync=not no_sync) as session, Progress() as progress:
+        if suite is not None:
+            require_suite(session, suite)
+        if model is not None:
+            require_model(session, model)
+        found = find_regressions(
+            session,
+            limits=limits,
+            since=since,
+            allow=allowed,
+            known=entries,
+            suite=suite,
+            model=model,
+            tell=progress,
+        )
+    if wanted == "json":
+        from analyze.report.record_json import record_json
+
+        typer.echo(record_json(found))
+    elif wanted == "md":
+        from analyze.report.regressions_markdown import regressions_markdown
+
+        typer.echo(regressions_markdown(found, look), nl=False)
+    else:
+        from analyze.report.regressions_text import regressions_lines
+
+        lines = regressions_lines(found, screen_width(), look, is_all=is_all)
+        typer.echo("\n".join(lines))
+    if any(map(is_alert, everything(found))):
+        raise typer.Exit(EXIT_BAD_NEWS)

@@ -1,0 +1,175 @@
+"""One model on both sides: facts of each side, the paired difference, and at last the verdict.
+
+In two steps, since a q needs the p of every model of the call: `figures_of` is what comes before
+it, `judged` what follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from analyze.compare.outcomes import Causes
+from analyze.compare.pairing import PairedCase, PairedGroup
+from analyze.compare.ratios import Measure, measures_of
+from analyze.compare.side_facts import side_facts
+from analyze.compare.verdict import limits_of, obstacles_between, verdict_of, warnings_of
+from analyze.metrics.rate_difference import (
+    RateInterval,
+    cases_needed,
+    detectable,
+    rate_difference,
+)
+from analyze.metrics.sign_flip import SignFlip, sign_flip
+from schemas.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
+from schemas.thresholds import Thresholds
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One model before all p of the call are known."""
+
+    group: PairedGroup
+    base: SideFacts
+    candidate: SideFacts
+    interval: RateInterval | None
+    test: SignFlip | None
+    measures: tuple[Measure, ...]
+    obstacles: tuple[str, ...]
+    """Why the sides cannot be compared."""
+
+    @property
+    def p(self) -> float | None:
+        """What the model adds to the family; None when it is not compared."""
+        return None if self.obstacles or self.interval is None or self.test is None else self.test.p
+
+
+def figures_of(
+    group: PairedGroup, causes: Causes, min_coverage: float, differing: Collection[Axis] = ()
+) -> Figures:
+    """Return the figures of one model that do not depend on other models.
+
+    Args:
+        group: its cases on both sides.
+        causes: why trials have no verdict, of every run.
+        min_coverage: share of trials with a verdict that each side must have.
+        differing: axes that keep cases of it out.
+    """
+    base = side_facts(
+        group.base_key.model_id,
+        group.base_runs,
+        group.base_served,
+        [case.base for case in group.cases],
+        _causes(group, causes, is_base=True),
+    )
+    candidate = side_facts(
+        group.candidate_key.model_id,
+        group.candidate_runs,
+        group.candidate_served,
+        [case.candidate for case in group.cases],
+        _causes(group, causes, is_base=False),
+    )
+    counts = paired_counts(group.cases)
+    n_common = len(counts[0])
+    obstacles = tuple(obstacles_between(base, candidate, n_common, min_coverage, differing))
+    # a suite without checks has no verdicts, and its times and costs can be compared all the same
+    barred = "; ".join(obstacles) if base.n_scorable or candidate.n_scorable else ""
+    return Figures(
+        group=group,
+        base=base,
+        candidate=candidate,
+        interval=rate_difference(*counts),
+        test=sign_flip(*counts) if n_common else None,
+        measures=tuple(replace(one, barred=barred or None) for one in measures_of(group.cases)),
+        obstacles=obstacles,
+    )
+
+
+def paired_counts(
+    cases: Sequence[PairedCase],
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Return passes and verdicts of the base, then of the candidate, by case with both."""
+    common = [c for c in cases if c.base.counts.n_scored and c.candidate.counts.n_scored]
+    return (
+        [case.base.counts.n_passed for case in common],
+        [case.base.counts.n_scored for case in common],
+        [case.candidate.counts.n_passed for case in common],
+        [case.candidate.counts.n_scored for case in common],
+    )
+
+
+def mean_rate(k: Sequence[int], m: Sequence[int]) -> float:
+    """Return the mean over cases of the share that passed; there is a case."""
+    return min(math.fsum(c / n for c, n in zip(k, m, strict=True)) / len(k), 1.0)
+
+
+def judged(
+    figures: Figures, q: float | None, ratios: tuple[Ratio, ...], thresholds: Thresholds
+) -> GroupComparison:
+    """Return one model with its verdict.
+
+    Args:
+        figures: of the model.
+        q: of its p, over the models of the call.
+        ratios: its times, tokens and costs.
+        thresholds: the margin and the chance of a false alarm.
+    """
+    difference = _difference(figures, q, thresholds)
+    verdict = verdict_of(difference, figures.obstacles, thresholds)
+    base, candidate = figures.group.base_key, figures.group.candidate_key
+    return GroupComparison(
+        provider=base.provider,
+        model=base.model,
+        thinking_level=base.thinking_level,
+        model_id=base.model_id,
+        candidate_provider=candidate.provider,
+        candidate_model=candidate.model,
+        candidate_thinking_level=candidate.thinking_level,
+        candidate_model_id=candidate.model_id,
+        verdict=verdict,
+        reasons=(*figures.obstacles, *limits_of(difference, verdict, thresholds)),
+        warnings=tuple(warnings_of(figures.base, figures.candidate, thresholds)),
+        base=figures.base,
+        candidate=figures.candidate,
+        difference=difference,
+        ratios=ratios,
+    )
+
+
+def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> RateDifference | None:
+    found, test = figures.interval, figures.test
+    if found is None or test is None:
+        return None
+    k_a, m_a, k_b, m_b = paired_counts(figures.group.cases)
+    is_sure = q is not None and q <= thresholds.alpha
+    return RateDifference(
+        test=test.test,
+        n_cases=found.n_cases,
+        n_nonzero=test.n_nonzero,
+        base_rate=mean_rate(k_a, m_a),
+        candidate_rate=mean_rate(k_b, m_b),
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        low90=found.low90,
+        high90=found.high90,
+        p=test.p,
+        q=q,
+        detectable=min(detectable(found.low, found.high), 1.0),
+        is_borderline=q is not None and is_sure != (found.low > 0 or found.high < 0),
+        cases_needed=cases_needed(
+            found.n_cases, found.low90, found.high90, thresholds.pass_rate_margin
+        ),
+    )
+
+
+def _causes(group: PairedGroup, causes: Causes, *, is_base: bool) -> Counter[str]:
+    """Return why trials of one side have no verdict, over the cases of a model."""
+    model_id = (group.base_key if is_base else group.candidate_key).model_id
+    found: Counter[str] = Counter()
+    for case in group.cases:
+        for run_id in (case.base if is_base else case.candidate).run_ids:
+            found.update(causes.get((run_id, model_id, case.case), {}))
+    return found

@@ -1,0 +1,135 @@
+"""Times, tokens and costs of one model on both sides, as paired ratios: statistics S9.
+
+The value of a case is the mean of ln over its trials, so that the ratio of two sides is one of
+geometric means and a single slow trial moves it little. Ratios are a family of tests of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analyze.compare.outcomes import METRICS
+from analyze.compare.pairing import PairedCase, Pooled
+from analyze.metrics.families import benjamini_hochberg
+from analyze.metrics.mean_difference import MeanDifference, paired_t
+from analyze.report.numbers import percent
+from schemas.comparison import Ratio, RatioMetric, Verdict
+from schemas.thresholds import Thresholds
+
+LEAST_CASES = 5
+"""Pairs below which there is no ratio."""
+
+MOST_APART = 0.05
+"""Shares left out further apart than this: the sides measured different kinds of trials."""
+
+ROUNDING = 1e-12
+"""A share that a division blurred is not above its limit."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One metric of one model before all p of the call are known."""
+
+    metric: RatioMetric
+    n_cases: int
+    logs: MeanDifference | None
+    left_out_base: float | None
+    left_out_candidate: float | None
+    totals_ratio: float | None
+    barred: str | None = None
+    """Why the model cannot be compared at all."""
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why this ratio cannot be compared; None when it can."""
+        if self.barred is not None:
+            return self.barred
+        if self.n_cases == 0:
+            return "not measured on both sides"
+        if self.left_out_base is not None and self.left_out_candidate is not None:
+            apart = abs(self.left_out_base - self.left_out_candidate)
+            if apart > MOST_APART + ROUNDING:
+                return (
+                    f"censored: {percent(self.left_out_base)} % of the trials of the base and "
+                    f"{percent(self.left_out_candidate)} % of the candidate are not in it"
+                )
+        if self.logs is None:
+            return f"measured in fewer than {LEAST_CASES} cases on both sides"
+        return None
+
+    @property
+    def p(self) -> float | None:
+        """Of the paired t test; None where it is not compared."""
+        return None if self.logs is None or self.obstacle is not None else self.logs.p
+
+
+def measures_of(cases: Sequence[PairedCase]) -> tuple[Measure, ...]:
+    """Return every metric of one model over its pairs of cases."""
+    return tuple(_measure(number, cases) for number in range(len(METRICS)))
+
+
+def ratios_of(
+    groups: Sequence[Sequence[Measure]], thresholds: Thresholds
+) -> list[tuple[Ratio, ...]]:
+    """Return the ratios of every model of a call, with q over all of them together."""
+    every = [measure for group in groups for measure in group]
+    qs = iter(benjamini_hochberg([measure.p for measure in every]))
+    return [tuple(_ratio(measure, next(qs), thresholds) for measure in group) for group in groups]
+
+
+def _measure(number: int, cases: Sequence[PairedCase]) -> Measure:
+    pairs = [(case.base.measured[number], case.candidate.measured[number]) for case in cases]
+    logs = [(base.ln_mean, candidate.ln_mean) for base, candidate in pairs]
+    both = [(base, candidate) for base, candidate in pairs if base.n and candidate.n]
+    before = math.fsum(base.total / base.n for base, _ in both)
+    after = math.fsum(candidate.total / candidate.n for _, candidate in both)
+    return Measure(
+        metric=METRICS[number],
+        n_cases=len(both),
+        logs=paired_t([b - a for a, b in logs if a is not None and b is not None]),
+        left_out_base=_left_out([case.base for case in cases], number),
+        left_out_candidate=_left_out([case.candidate for case in cases], number),
+        totals_ratio=after / before if before > 0 else None,
+    )
+
+
+def _left_out(sides: Sequence[Pooled], number: int) -> float | None:
+    """Return the share of the trials to be made in these runs that the metric does not hold."""
+    made = sum(side.counts.n_planned - side.counts.n_reused for side in sides)
+    held = sum(side.measured[number].n for side in sides)
+    return max(made - held, 0) / made if made > 0 else None
+
+
+def _ratio(measure: Measure, q: float | None, thresholds: Thresholds) -> Ratio:
+    logs = measure.logs
+    return Ratio(
+        metric=measure.metric,
+        n_cases=measure.n_cases,
+        ratio=None if logs is None else math.exp(logs.mean),
+        low=None if logs is None else math.exp(logs.low),
+        high=None if logs is None else math.exp(logs.high),
+        low90=None if logs is None else math.exp(logs.low90),
+        high90=None if logs is None else math.exp(logs.high90),
+        p=measure.p,
+        q=q,
+        left_out_base=measure.left_out_base,
+        left_out_candidate=measure.left_out_candidate,
+        totals_ratio=measure.totals_ratio,
+        verdict=_verdict(measure, q, thresholds),
+        reason=measure.obstacle,
+    )
+
+
+def _verdict(measure: Measure, q: float | None, thresholds: Thresholds) -> Verdict:
+    """Return the verdict: more time or money is worse, a difference inside the margin is none."""
+    logs = measure.logs
+    if logs is None or measure.obstacle is not None:
+        return "not_comparable"
+    margin = thresholds.ratio_margin
+    if 1 - margin < math.exp(logs.low90) and math.exp(logs.high90) < 1 + margin:
+        return "unchanged"
+    if q is not None and q <= thresholds.alpha:
+        return "regressed" if logs.mean > 0 else "improved"
+    return "inconclusive"

@@ -1,0 +1,1 @@
+"""A comparison turned into one answer for a pipeline: passed, failed, or cannot be judged."""

@@ -1,0 +1,35 @@
+"""Every case of a candidate with what became of its trials, for reports that list them all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from analyze.compare.outcomes import CaseOutcome, read_causes, read_outcomes
+from analyze.compare.sides import Chosen
+from analyze.report.junit import CandidateCase, Key
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+
+
+def candidate_cases(session: Session, candidate: Chosen) -> list[CandidateCase]:
+    """Return the cases of a candidate by suite, model and case; trials of several runs add up."""
+    found: dict[Key, list[CaseOutcome]] = {}
+    for row in read_outcomes(session, candidate.run_ids):
+        if candidate.model in {None, row.key.model_id, row.key.model}:
+            key = row.case.suite_id, row.key.model_id, row.case.case_id
+            found.setdefault(key, []).append(row)
+    causes: dict[Key, Counter[str]] = {}
+    for (_, model_id, case), counts in read_causes(session, candidate.run_ids).items():
+        causes.setdefault((case.suite_id, model_id, case.case_id), Counter()).update(counts)
+    return [
+        CandidateCase(
+            *key,
+            n_scorable=sum(row.counts.n_scorable for row in rows),
+            n_scored=sum(row.counts.n_scored for row in rows),
+            n_passed=sum(row.counts.n_passed for row in rows),
+            causes=causes.get(key, Counter()),
+        )
+        for key, rows in sorted(found.items())
+    ]

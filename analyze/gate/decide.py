@@ -1,0 +1,96 @@
+"""From what a user asked of a gate to its answer: both sides, the comparison, the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from analyze.compare.comparison import compare
+from analyze.compare.sides import Chosen
+from analyze.compare.texts import Texts, runs_of
+from analyze.gate.baseline import resolve_baseline
+from analyze.gate.fresh import check_confirming
+from analyze.gate.judge import judge
+from analyze.gate.quarantine import Quarantine, quarantine_on, with_quarantine
+from schemas.comparison import Axis, Comparison, ThresholdsUsed
+from schemas.gate import GateResult, GateRules
+from schemas.known import KnownFile
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a gate is asked."""
+
+    rules: GateRules
+    limits: ThresholdsUsed
+    candidate: str = "latest"
+    baseline: str = "previous"
+    model: str | None = None
+    confirm: str | None = None
+    """A fresh run that has to say the same."""
+    allow: Collection[Axis] = ()
+    known: KnownFile | None = None
+    """Its quarantined cases are not tested."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer, and the runs that were judged."""
+
+    result: GateResult
+    candidate: Chosen
+
+
+def decide(session: Session, question: Question, today: date) -> Decision:
+    """Return what a gate says.
+
+    Args:
+        session: the open lake.
+        question: what is asked.
+        today: entries of a quarantine hold until their last day.
+
+    Raises:
+        RunNotFound: there is no such run; names what is near.
+        ConfigError: a side means nothing, or the confirming run cannot confirm.
+        ViewError: the lake cannot be read.
+    """
+    base, candidate = resolve_baseline(
+        session,
+        question.baseline,
+        question.candidate,
+        limits=question.limits.thresholds,
+        model=question.model,
+        allow=question.allow,
+    )
+    known = question.known
+    quarantine = Quarantine() if known is None else quarantine_on(today, known)
+
+    def compared(chosen: Chosen) -> Comparison:
+        return compare(
+            session,
+            base,
+            chosen,
+            limits=question.limits,
+            allow=question.allow,
+            min_coverage=question.rules.min_coverage,
+            without=quarantine.holding,
+        )
+
+    confirmation = None
+    if question.confirm is not None:
+        confirming = _alone(session, question.confirm, question.model)
+        check_confirming(session, confirming, candidate, base)
+        confirmation = compared(confirming)
+    result = judge(compared(candidate), question.rules, confirmation)
+    return Decision(with_quarantine(result, quarantine), candidate)
+
+
+def _alone(session: Session, text: str, model: str | None) -> Chosen:
+    """Return the runs that a text means by itself."""
+    plans = Texts(session).alone(text, [] if model is None else [model])
+    return Chosen(text, runs_of(plans), model)

@@ -1,0 +1,203 @@
+"""The rules of a gate: what a comparison means for a pipeline (statistics S13).
+
+A pure function of comparisons. A drop has to be shown before it fails anything; what the data could
+not have shown is said and passes, unless the gate is to prove that nothing fell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analyze.gate.confirm import confirmed_by
+from analyze.metrics.intervals import Z95
+from analyze.metrics.rate_difference import Z_POWER
+from analyze.report.numbers import chance, percent, points, signed_points, times, whole
+from schemas.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
+from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
+from schemas.gate import GateLine, GateResult, GateRules, Outcome
+
+LEAST_CASES = 5
+"""Fewer cases on both sides can prove nothing, whatever they say."""
+
+ROUNDING = 1e-12
+"""A difference that a division blurred is not above its limit."""
+
+EXIT_CODES: Mapping[Outcome, int] = {
+    "passed": EXIT_OK,
+    "failed": EXIT_BAD_NEWS,
+    "cannot_judge": EXIT_CANNOT_JUDGE,
+}
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What one metric of one model comes to."""
+
+    outcome: Outcome
+    why: str
+    unseen: float | None = None
+
+
+def judge(
+    comparison: Comparison, rules: GateRules, confirmation: Comparison | None = None
+) -> GateResult:
+    """Return what a gate says of the candidate of a comparison.
+
+    Args:
+        comparison: the candidate against the baseline.
+        rules: what was asked of it.
+        confirmation: a fresh run against the same baseline; a failure stands only with it.
+    """
+    lines = _lines(comparison, rules)
+    if confirmation is not None:
+        fresh = {(line.model_id, line.metric): line for line in _lines(confirmation, rules)}
+        run_ids = confirmation.candidate.run_ids
+        lines = [
+            confirmed_by(line, fresh.get((line.model_id, line.metric)), run_ids, rules)
+            for line in lines
+        ]
+    outcome = worst_of([line.outcome for line in lines])
+    return GateResult(
+        outcome=outcome,
+        exit_code=EXIT_CODES[outcome],
+        rules=rules,
+        lines=tuple(lines),
+        quarantined=(),
+        comparison=comparison,
+        confirmation=confirmation,
+    )
+
+
+def worst_of(outcomes: list[Outcome]) -> Outcome:
+    """Return the outcome of the whole: nothing at all cannot be judged."""
+    if "failed" in outcomes:
+        return "failed"
+    return "cannot_judge" if "cannot_judge" in outcomes or not outcomes else "passed"
+
+
+def _lines(comparison: Comparison, rules: GateRules) -> list[GateLine]:
+    alpha = comparison.limits.thresholds.alpha
+    found = []
+    for group in comparison.groups:
+        for metric in rules.metrics:
+            ruling = _ruling(group, metric, rules, alpha)
+            found.append(
+                GateLine(
+                    model_id=group.candidate_model_id,
+                    metric=metric,
+                    outcome=ruling.outcome,
+                    why=ruling.why,
+                    unseen=ruling.unseen,
+                )
+            )
+    return found
+
+
+def _ruling(group: GroupComparison, metric: Metric, rules: GateRules, alpha: float) -> Ruling:
+    if metric == "passed_rate":
+        if group.verdict == "not_comparable":
+            return Ruling("cannot_judge", "; ".join(group.reasons))
+        n_cases = 0 if group.difference is None else group.difference.n_cases
+        if group.difference is None or n_cases < LEAST_CASES:
+            return Ruling("cannot_judge", _too_few(n_cases, "a verdict"))
+        return _of_rate(group.difference, rules, alpha)
+    if group.verdict == "not_comparable" and _has_verdicts(group):
+        return Ruling("cannot_judge", "; ".join(group.reasons))
+    ratio = next(ratio for ratio in group.ratios if ratio.metric == metric)
+    if ratio.n_cases < LEAST_CASES:
+        return Ruling("cannot_judge", _too_few(ratio.n_cases, "a value"))
+    if ratio.verdict == "not_comparable":
+        return Ruling("cannot_judge", ratio.reason or "the two sides cannot be compared")
+    return _of_ratio(ratio, rules, alpha)
+
+
+def _has_verdicts(group: GroupComparison) -> bool:
+    """Return whether trials can get a verdict: where none can, times and costs are all there is.
+
+    Where they can, too low a coverage says that the two sides did not see the same work, and what
+    was measured on the trials that are left is no answer either.
+    """
+    return group.base.n_scorable > 0 or group.candidate.n_scorable > 0
+
+
+def _too_few(n_cases: int, what: str) -> str:
+    noun = "case has" if n_cases == 1 else "cases have"
+    return f"{whole(n_cases)} {noun} {what} on both sides; a gate needs {LEAST_CASES}"
+
+
+def _of_rate(found: RateDifference, rules: GateRules, alpha: float) -> Ruling:
+    drop, tolerated = -found.difference, rules.max_drop
+    unseen = found.detectable
+    limit = f"{points(tolerated)} points"
+    if _is_shown(found.q, alpha) and drop > tolerated + ROUNDING:
+        asked = f"more than the {limit} tolerated" if tolerated else "no drop is tolerated"
+        why = (
+            f"{percent(found.base_rate)} -> {percent(found.candidate_rate)} % passed, "
+            f"{signed_points(found.difference)} points "
+            f"({signed_points(found.low)} to {signed_points(found.high)}) over "
+            f"{whole(found.n_cases)} cases, q {chance(found.q)}: {asked}"
+        )
+        return Ruling("failed", why, unseen)
+    if rules.prove:
+        worst = f"the lower 90 % limit is {signed_points(found.low90)} points"
+        if found.low90 > -tolerated:
+            why = f"a drop of {limit} or more is ruled out: {worst}"
+            return Ruling("passed", why, unseen)
+        why = f"a drop of {limit} or more is not ruled out: {worst}"
+        return Ruling("cannot_judge", why + _advice(rules), unseen)
+    shown = "no regression shown"
+    if _is_shown(found.q, alpha) and drop > 0:
+        shown = f"a drop of {points(drop)} points is shown, and up to {limit} are tolerated"
+    return Ruling("passed", f"{shown}; {_rate_unseen(unseen)}", unseen)
+
+
+def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:
+    """Return the ruling on a time, a count of tokens or a cost: `max_drop` is its growth."""
+    ratio, low, high, high90 = found.ratio, found.low, found.high, found.high90
+    if ratio is None or low is None or high is None or high90 is None:
+        return Ruling("cannot_judge", "there is no interval of it")
+    half = (math.log(high) - math.log(low)) / 2
+    unseen = math.expm1((Z95 + Z_POWER) / Z95 * half)
+    limit = f"{percent(rules.max_drop)} %"
+    if _is_shown(found.q, alpha) and ratio > 1 + rules.max_drop + ROUNDING:
+        asked = f"more than {limit} growth" if rules.max_drop else "no growth is tolerated"
+        why = (
+            f"{found.metric} is {times(ratio)} times the baseline's "
+            f"({times(low)} to {times(high)}) over {whole(found.n_cases)} cases, "
+            f"q {chance(found.q)}: {asked}"
+        )
+        return Ruling("failed", why, unseen)
+    if rules.prove:
+        worst = f"the upper 90 % limit is {times(high90)} times"
+        if high90 < 1 + rules.max_drop:
+            return Ruling("passed", f"growth of {limit} or more is ruled out: {worst}", unseen)
+        why = f"growth of {limit} or more is not ruled out: {worst}"
+        return Ruling("cannot_judge", why + _advice(rules), unseen)
+    if _is_shown(found.q, alpha) and ratio > 1:
+        grown = f"growth of {percent(ratio - 1)} %"
+        why = f"{grown} is shown, and up to {limit} are tolerated"
+    else:
+        why = "no regression shown"
+    if unseen > 0:  # nothing varied: any growth at all would have been seen
+        why += f"; growth under {percent(unseen)} % would not have been seen"
+    return Ruling("passed", why, unseen)
+
+
+def _is_shown(q: float | None, alpha: float) -> bool:
+    return q is not None and q <= alpha
+
+
+def _rate_unseen(unseen: float | None) -> str:
+    if unseen is None:
+        return "which drops would not have been seen is unknown"
+    return f"drops under {points(unseen)} points would not have been seen"
+
+
+def _advice(rules: GateRules) -> str:
+    if rules.max_drop:
+        return ""
+    return (
+        "; with nothing tolerated only a rise is a proof: --max-drop names what you can live with"
+    )

@@ -1,0 +1,33 @@
+"""Which thresholds hold now: those of the project's benchlake.yaml, else the packaged ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from schemas.comparison import ThresholdsUsed
+from schemas.thresholds import Thresholds
+
+NAME = "benchlake.yaml"
+
+
+def limits_in_force(working_dir: Path) -> ThresholdsUsed:
+    """Return the thresholds in force in a folder, and the file that says so.
+
+    Args:
+        working_dir: benchlake.yaml is looked for from here upward.
+
+    Raises:
+        ConfigError: every problem of the file, each with its line.
+    """
+    folder = working_dir.absolute()
+    if not any(os.path.lexists(above / NAME) for above in (folder, *folder.parents)):
+        return ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
+    from schemas.project_file import load_project_file  # noqa: PLC0415 - reads YAML: 0.04 s
+
+    project = load_project_file(working_dir)
+    return ThresholdsUsed(
+        thresholds=project.thresholds,
+        path=None if project.path is None else str(project.path),
+        sha256=project.sha256,
+    )

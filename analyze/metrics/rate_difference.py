@@ -1,0 +1,146 @@
+"""The interval of a rate difference over the same cases, and what follows from its width.
+
+Wilson's interval of each side is carried over to the difference with the correlation of the case
+rates (MOVER). Closed forms; the test of the same difference is `sign_flip`, which decides where
+the two disagree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import sub
+from statistics import NormalDist
+
+from analyze.metrics.intervals import MIN_CASES, Z90, Z95, wilson
+from analyze.metrics.paired_counts import Counts, paired_counts
+
+Z_POWER = NormalDist().inv_cdf(0.8)
+"""Normal quantile of a power of 80 %: 0.8416."""
+
+
+@dataclass(frozen=True)
+class RateInterval:
+    """Mean difference of the case rates, candidate minus base, with limits of 95 and 90 %."""
+
+    difference: float
+    low: float
+    high: float
+    low90: float
+    high90: float
+    n_cases: int
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Case rates of one side, their mean, and the effective number of trials behind it."""
+
+    rates: list[float]
+    mean: float
+    squares: float
+    n_eff: float
+
+
+def rate_difference(
+    k_a: Iterable[float], m_a: Iterable[float], k_b: Iterable[float], m_b: Iterable[float]
+) -> RateInterval | None:
+    """Return the difference with its intervals, or None below two cases.
+
+    Never zero wide and never outside -1 and 1. Newcombe 1998 (Stat. Med. 17:2635), method 10, and
+    Zou & Donner 2008, on effective numbers of trials; the correlation is shrunk by 1 - 1/n.
+
+    Args:
+        k_a: passed trials of each case of the base.
+        m_a: its scored trials, at least one a case.
+        k_b: passed trials of each case of the candidate.
+        m_b: its scored trials, at least one a case.
+
+    Raises:
+        ValueError: the counts are no pairs (see `paired_counts`).
+    """
+    pairs = paired_counts(k_a, m_a, k_b, m_b)
+    n_cases = len(pairs.k_a)
+    if n_cases < MIN_CASES:
+        return None
+    base, candidate = _side(pairs.k_a, pairs.m_a), _side(pairs.k_b, pairs.m_b)
+    r = _correlation(base, candidate) * (1 - 1 / n_cases)
+    difference = math.fsum(map(sub, candidate.rates, base.rates)) / n_cases
+    low, high = _limits(base, candidate, difference, r, Z95)
+    low90, high90 = _limits(base, candidate, difference, r, Z90)
+    return RateInterval(difference, low, high, low90, high90, n_cases)
+
+
+def detectable(low: float, high: float) -> float:
+    """Return the smallest difference that the data behind a 95 % interval could have shown.
+
+    With power 0.8: (z + 0.8416) / z, about 1.43, times half the width. It follows from the width
+    alone, never from the observed effect (Hoenig & Heisey 2001).
+
+    Args:
+        low: lower end of the 95 % interval.
+        high: upper end of it.
+
+    Returns:
+        A share; 1.0 also where not even the largest difference there is could have been shown.
+    """
+    return min((Z95 + Z_POWER) / Z95 * (high - low) / 2, 1.0)
+
+
+def cases_needed(n_cases: int, low90: float, high90: float, margin: float) -> int | None:
+    """Return about how many cases put a margin within reach, or None when it is already.
+
+    Half the width of a 90 % interval shrinks with the root of the number of cases, when further
+    cases are like those there are.
+
+    Args:
+        n_cases: cases behind the interval.
+        low90: lower end of the 90 % interval.
+        high90: upper end of it.
+        margin: difference that does not matter, as a share above 0.
+
+    Raises:
+        ValueError: the margin is not above 0.
+    """
+    if margin <= 0:
+        message = f"a margin is above 0, got {margin}"
+        raise ValueError(message)
+    half = (high90 - low90) / 2
+    return None if half <= margin else math.ceil(n_cases * (half / margin) ** 2)
+
+
+def _side(k: Counts, m: Counts) -> _Side:
+    """Return p and n_eff = p (1 - p) / (s^2 / n) between n and the number of trials."""
+    rates = [passed / scored for passed, scored in zip(k, m, strict=True)]
+    n_cases = len(rates)
+    mean = math.fsum(rates) / n_cases
+    if min(rates) == max(rates):  # the mean of equal thirds need not be a third
+        return _Side(rates, rates[0], 0.0, float(n_cases))
+    squares = math.fsum((rate - mean) ** 2 for rate in rates)
+    n_eff = mean * (1 - mean) * n_cases * (n_cases - 1) / squares
+    return _Side(rates, mean, squares, min(max(n_eff, n_cases), float(sum(m))))
+
+
+def _correlation(base: _Side, candidate: _Side) -> float:
+    """Return Pearson's correlation of the case rates, 0 where one side does not vary."""
+    if base.squares == 0 or candidate.squares == 0:
+        return 0.0
+    shared = math.fsum(
+        (before - base.mean) * (after - candidate.mean)
+        for before, after in zip(base.rates, candidate.rates, strict=True)
+    )
+    return shared / math.sqrt(base.squares * candidate.squares)
+
+
+def _limits(
+    base: _Side, candidate: _Side, difference: float, r: float, z: float
+) -> tuple[float, float]:
+    low_a, high_a = wilson(base.mean, base.n_eff, z)
+    low_b, high_b = wilson(candidate.mean, candidate.n_eff, z)
+    down = _joined(candidate.mean - low_b, high_a - base.mean, r)
+    up = _joined(high_b - candidate.mean, base.mean - low_a, r)
+    return max(difference - down, -1.0), min(difference + up, 1.0)
+
+
+def _joined(one: float, other: float, r: float) -> float:
+    return math.sqrt(max(one**2 + other**2 - 2 * r * one * other, 0.0))

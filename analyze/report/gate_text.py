@@ -1,0 +1,88 @@
+"""A gate for the terminal: the verdict, what decides it, what it could not see, where to look."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from analyze.report.comparison_words import CHANGE_TITLES, change_cells
+from analyze.report.gate_words import (
+    MOST_CASES,
+    OUTCOMES,
+    asked,
+    by_need,
+    headline,
+    line_title,
+    next_steps,
+    not_tested,
+    notes,
+    worse_cases,
+)
+from analyze.report.numbers import whole
+from analyze.report.plain import UNLIMITED, Column, facts, line_of, table
+from schemas.gate import GateResult
+
+INDENT = "  "
+
+CASE_COLUMNS = tuple(
+    Column(title, "left" if least else "right", least)
+    for title, least in zip(CHANGE_TITLES, (6, 8, 6, None, None), strict=True)
+)
+
+
+def gate_lines(
+    result: GateResult, width: int = UNLIMITED, runs_dir: Path | None = None
+) -> Iterator[str]:
+    """Yield a gate as lines.
+
+    Args:
+        result: what the gate says.
+        width: columns of the terminal; sentences are wrapped, and commands never cut.
+        runs_dir: where the runs are, for the commands that go on from here.
+    """
+    yield headline(result)
+    yield ""
+    yield from facts((name, line_of(value)) for name, value in asked(result))
+    for line in by_need(result.lines):
+        yield ""
+        yield line_of(f"{OUTCOMES[line.outcome]}: {line_title(line)}")
+        yield from _wrapped(line.why, width)
+    yield from _listed("not in the test", not_tested(result), width)
+    yield from _listed("to know", notes(result), width)
+    yield from _worse(result, width)
+    yield from _listed("next", next_steps(result, runs_dir), width)
+
+
+def _listed(title: str, sentences: Iterator[str], width: int) -> Iterator[str]:
+    lines = [line for sentence in sentences for line in _wrapped(sentence, width)]
+    if lines:
+        yield ""
+        yield f"{title}:"
+        yield from lines
+
+
+def _worse(result: GateResult, width: int) -> Iterator[str]:
+    cases = worse_cases(result)
+    if not cases:
+        return
+    listed = cases[:MOST_CASES]
+    more = "" if len(cases) == len(listed) else f", the worst {MOST_CASES} of them"
+    noun = "case" if len(cases) == 1 else "cases"
+    yield ""
+    title = f"{whole(len(cases))} {noun} passed less often{more}; one alone proves nothing:"
+    yield from textwrap.wrap(title, width)
+    rows = [[line_of(cell) for cell in change_cells(change)] for change in listed]
+    yield from table(CASE_COLUMNS, rows, width)
+    yield ""
+    yield "their answers, the worst first:"
+    for change in listed:
+        yield INDENT + line_of(change.commands[-1])
+
+
+def _wrapped(sentence: str, width: int) -> Iterator[str]:
+    room = max(width - len(INDENT), 20)
+    for line in textwrap.wrap(
+        line_of(sentence), room, break_long_words=False, break_on_hyphens=False
+    ):
+        yield INDENT + line

@@ -1,0 +1,150 @@
+"""The sentences of a gate, for the terminal and for Markdown alike.
+
+Plain text that holds names from outside as they are: who prints it makes them safe for the place.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from analyze.report.comparison_words import (
+    RATIO_NAMES,
+    axis_lines,
+    excluded_lines,
+    side_of,
+)
+from analyze.report.limits_source import limits_source
+from analyze.report.numbers import percent, points
+from analyze.runs_option import runs_option
+from schemas.comparison import CaseChange, GroupComparison, Metric
+from schemas.gate import GateLine, GateResult, GateRules, Outcome
+from schemas.known import Quarantined
+
+OUTCOMES: Mapping[Outcome, str] = {
+    "passed": "passed",
+    "failed": "failed",
+    "cannot_judge": "cannot judge",
+}
+
+ORDER: tuple[Outcome, ...] = ("failed", "cannot_judge", "passed")
+
+MOST_CASES = 20
+"""Cases that are listed; all of them are in the JSON."""
+
+
+def headline(result: GateResult) -> str:
+    """Return the verdict of the whole."""
+    counts = Counter(line.outcome for line in result.lines)
+    if not result.lines:
+        return "gate: cannot judge, since nothing of the candidate can be compared"
+    if len(result.lines) == 1:
+        return f"gate: {OUTCOMES[result.outcome]}"
+    told = ", ".join(f"{counts[name]} {word}" for name, word in OUTCOMES.items() if counts[name])
+    return f"gate: {OUTCOMES[result.outcome]} ({told})"
+
+
+def asked(result: GateResult) -> Iterator[tuple[str, str]]:
+    """Yield what was compared and what was asked of it, as names and values."""
+    yield "baseline", side_of(result.comparison.base)
+    yield "candidate", side_of(result.comparison.candidate)
+    if result.confirmation is not None:
+        yield "confirming", side_of(result.confirmation.candidate)
+    yield "asked", rules_words(result.rules)
+    yield "thresholds", limits_source(result.comparison.limits)
+
+
+def metric_name(metric: Metric) -> str:
+    """Return what people call a metric."""
+    return "passed rate" if metric == "passed_rate" else RATIO_NAMES[metric]
+
+
+def rules_words(rules: GateRules) -> str:
+    """Return what was asked of the candidate."""
+    worst = f"{points(rules.max_drop)} points or {percent(rules.max_drop)} % growth tolerated"
+    parts = [
+        ", ".join(metric_name(metric) for metric in rules.metrics),
+        worst if rules.max_drop else "nothing tolerated",
+        f"coverage from {percent(rules.min_coverage)} %",
+    ]
+    return "; ".join([*parts, "proof asked for"] if rules.prove else parts)
+
+
+def by_need(lines: Sequence[GateLine]) -> list[GateLine]:
+    """Return lines in the order of who needs a look."""
+    return sorted(lines, key=lambda line: ORDER.index(line.outcome))
+
+
+def line_title(line: GateLine) -> str:
+    """Return the model and the metric of a line."""
+    return f"{line.model_id}, {metric_name(line.metric)}"
+
+
+def not_tested(result: GateResult) -> Iterator[str]:
+    """Yield what the gate did not look at, and why."""
+    yield from result.comparison.unmatched
+    yield from _axes(result, is_allowed=False)
+    others = [case for case in result.comparison.excluded if case.reason != "quarantined"]
+    yield from excluded_lines(others)
+    for entry in result.quarantined:
+        yield f"in quarantine: {entry_words(entry)}"
+    for entry in result.expired:
+        yield f"no longer in quarantine, and tested: {entry_words(entry)}"
+    for entry in result.unused:
+        yield f"in quarantine, but no case of this test: {entry_words(entry)}"
+
+
+def entry_words(entry: Quarantined) -> str:
+    """Return an entry of a quarantine with who says so and why."""
+    model = "every model" if entry.model_id is None else entry.model_id
+    until = "" if entry.until is None else f", until {entry.until.isoformat()}"
+    return f"{entry.suite_id}/{entry.case_id} with {model} ({entry.reason}; {entry.author}{until})"
+
+
+def notes(result: GateResult) -> Iterator[str]:
+    """Yield what makes the lines harder to read, by model, unless a line says it already.
+
+    What differs and was allowed comes first: it is in the test, and the answer is about it too.
+    """
+    yield from _axes(result, is_allowed=True)
+    said = " ".join(line.why for line in result.lines)
+    for group in result.comparison.groups:
+        for text in (*group.reasons, *group.warnings):
+            if text not in said:
+                yield f"{group.candidate_model_id}: {text}"
+
+
+def _axes(result: GateResult, *, is_allowed: bool) -> Iterator[str]:
+    axes = tuple(axis for axis in result.comparison.axes if axis.is_allowed is is_allowed)
+    yield from axis_lines(result.comparison.model_copy(update={"axes": axes}))
+
+
+def worse_cases(result: GateResult) -> list[CaseChange]:
+    """Return the cases that passed less often than in the baseline, worst first."""
+    return [change for change in result.comparison.cases if change.difference < 0]
+
+
+def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str]:
+    """Yield what goes on from here, where something can (decision I2).
+
+    Args:
+        result: what the gate says.
+        runs_dir: where the runs are; a command names it unless it is the one by default.
+    """
+    run_ids = result.comparison.candidate.run_ids
+    if any(_is_torn(group, result.rules.min_coverage) for group in result.comparison.groups):
+        for run_id in run_ids:
+            words = ["collect", "run", "--resume", run_id, *runs_option(runs_dir)]
+            yield f"{shlex.join(words)} asks again what may be mended"
+    if result.outcome == "failed" and result.confirmation is None:
+        yield (
+            "a fresh run tells a drop from chance: make one, then give the same command with "
+            f"{shlex.quote(','.join(run_ids))} as its candidate and --confirm FRESH_RUN"
+        )
+
+
+def _is_torn(group: GroupComparison, min_coverage: float) -> bool:
+    coverage = group.candidate.coverage
+    return group.verdict == "not_comparable" and coverage is not None and coverage < min_coverage

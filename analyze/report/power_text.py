@@ -1,0 +1,225 @@
+"""What a size of run can show, in words and as JSON; `collect plan` and `analyze power` print it.
+
+Standard library only, since the collector prints it too. Lines end at 80 columns; a name that is
+longer is never cut, since it is what one searches for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from analyze.metrics.planning import PowerPlan, SizeRow
+from analyze.report.limits_source import limits_source
+from analyze.report.numbers import DASH, percent, points, times, whole
+from analyze.report.plain import Column, line_of, table
+from schemas.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from analyze.power_plan import PowerAnswer
+    from schemas.comparison import ThresholdsUsed
+
+WIDTH = 80
+ROUGH = 30
+"""Cases below which rho and kappa are rough: at 30 x 3 their standard errors are 0.13 and 0.23."""
+
+NAMED = 3
+"""Models and runs named in a line; JSON has them all."""
+
+LETTERS = (
+    "rho: share of the variance that lies between cases, not between repetitions",
+    "kappa: how far two runs find the same cases hard, 1 at most",
+)
+
+
+def answer_lines(answer: PowerAnswer, used: ThresholdsUsed, *, with_table: bool) -> list[str]:
+    """Return what `analyze power` prints: a part for each model, and what its letters mean.
+
+    Args:
+        answer: what was found.
+        used: thresholds that it was found with.
+        with_table: add a table of sizes to each model.
+    """
+    if answer.suite_id is None:
+        lines = ["no run to learn from"]
+    else:
+        run = (
+            "no run of this model" if not answer.run_ids else f"newest run {_names(answer.run_ids)}"
+        )
+        lines = _wrapped(f"suite {line_of(answer.suite_id)}, {run}", first="")
+    for plan in merged(answer.plans):
+        lines += ["", *power_lines(plan, answer.limits, with_table=with_table)]
+    margin = points(used.thresholds.pass_rate_margin)
+    limits = f"limits: margin {margin} points, {_chances(used.thresholds)} ({limits_source(used)})"
+    return [*lines, "", *LETTERS, "", *_wrapped(line_of(limits), first="")]
+
+
+def answer_json(answer: PowerAnswer, used: ThresholdsUsed) -> str:
+    """Return the same as one JSON object."""
+    facts = {
+        "suite_id": answer.suite_id,
+        "run_ids": list(answer.run_ids),
+        "alpha": answer.limits.alpha,
+        "power": answer.limits.power,
+        "limits": used.model_dump(mode="json"),
+        "models": [facts for plan in answer.plans for facts in power_facts(plan)],
+    }
+    return json.dumps(facts, indent=2)
+
+
+def merged(plans: Iterable[PowerPlan]) -> list[PowerPlan]:
+    """Return plans with those that say the same as one, in the order of their first."""
+    models: dict[PowerPlan, list[str]] = {}
+    for plan in plans:
+        models.setdefault(replace(plan, model_ids=()), []).extend(plan.model_ids)
+    return [replace(plan, model_ids=tuple(ids)) for plan, ids in models.items()]
+
+
+def power_lines(plan: PowerPlan, limits: Thresholds, *, with_table: bool = False) -> list[str]:
+    """Return what one model's runs can show, what that rests on, and what a difference needs.
+
+    Args:
+        plan: of one model, or of several of which the same is known.
+        limits: alpha and power.
+        with_table: add a table of sizes around the plan's own.
+    """
+    lines = _wrapped(_headline(plan), first="")
+    for sentence in (_source(plan), *_caveats(plan), _rates(plan, limits), _needs(plan)):
+        lines += _wrapped(sentence, first="  ") if sentence else []
+    if with_table:
+        lines += ["", f"  smallest {plan.direction} that is shown, in points", *_table(plan)]
+    return lines
+
+
+def _headline(plan: PowerPlan) -> str:
+    whose = "" if not plan.model_ids else f"{_names(plan.model_ids)}: "
+    if plan.n_cases is None:
+        return f"{whose}no size is known; --cases names one"
+    size = f"{whole(plan.n_cases)} scorable cases x {whole(plan.repetitions)} repetitions"
+    if plan.smallest is None:
+        return f"{whose}{size} can show no {plan.direction} of the pass rate at all"
+    return f"{whose}{size} can show a {plan.direction} of {points(plan.smallest)} points or more"
+
+
+def _source(plan: PowerPlan) -> str:
+    given = plan.given
+    if not given.run_ids:
+        return "no earlier run of 5 cases or more to learn from: all of this is assumed"
+    text = f"known from run {_names(given.run_ids)} ({whole(given.n_cases)} cases with a verdict)"
+    if given.before_run_ids:
+        text += f" and {_names(given.before_run_ids)} before it"
+    return text + (f"; assumed: {' and '.join(given.assumed)}" if given.assumed else "")
+
+
+def _caveats(plan: PowerPlan) -> Iterable[str]:
+    given = plan.given
+    if given.pass_rate_seen == 1:
+        yield (
+            f"every trial passed, so how much they vary is not known: the true rate may be "
+            f"anything down to {percent(given.pass_rate)} %, which is planned with"
+        )
+    if given.none_passed:
+        yield (
+            "no trial passed: such a rate cannot drop, and only a rise can be shown; the true "
+            f"rate may be anything up to {percent(given.pass_rate)} %, which is planned with"
+        )
+    if given.repetitions_identical:
+        yield "repetitions gave the same answers byte for byte: they count as one, cases alone help"
+    elif not given.repeating_helps:
+        yield "repetitions always agreed on the verdict: they count as one, cases alone help"
+    if 0 < given.n_cases < ROUGH and len(given.assumed) < 2:
+        yield f"fewer than {ROUGH} cases tell rho and kappa only roughly"
+
+
+def _rates(plan: PowerPlan, limits: Thresholds) -> str:
+    given = plan.given
+    return (
+        f"pass rate {percent(given.pass_rate)} %, rho {times(given.rho)}, "
+        f"kappa {times(given.kappa)}; {_chances(limits)}"
+    )
+
+
+def _chances(limits: Thresholds) -> str:
+    return f"power {100 * limits.power:g} %, alpha {100 * limits.alpha:g} %"
+
+
+def _needs(plan: PowerPlan) -> str:
+    wanted = f"{100 * plan.difference:g} points"
+    if all(count is None for count in plan.cases_needed):
+        return f"a rate of {percent(plan.given.pass_rate)} % has no room for a drop of {wanted}"
+    pairs = zip(plan.cases_needed, plan.columns, strict=True)
+    sizes = [f"{whole(count)} cases x {column}" for count, column in pairs]
+    text = f"{wanted} need {_or(sizes)}"
+    if plan.n_cases is None:
+        return text
+    if plan.repetitions_needed is None:
+        return f"{text}; with {whole(plan.n_cases)} cases no number of repetitions is enough"
+    enough = f"{whole(plan.repetitions_needed)} repetitions are enough"
+    if plan.repetitions_needed == 1:
+        enough = "one repetition is enough"
+    return f"{text}; with {whole(plan.n_cases)} cases {enough}"
+
+
+def _table(plan: PowerPlan) -> list[str]:
+    titles = [Column("cases", "right"), *(Column(f"x {n}", "right") for n in plan.columns)]
+    rows = [
+        [whole(row.n_cases), *(DASH if one is None else points(one) for one in row.smallest)]
+        for row in plan.table
+    ]
+    return [f"    {line}" for line in table(titles, rows, WIDTH - 4)]
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(line_of(name) for name in names[:NAMED])
+    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED} more"
+
+
+def _or(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _wrapped(text: str, *, first: str) -> list[str]:
+    return wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=f"{first}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def power_facts(plan: PowerPlan) -> list[dict[str, object]]:
+    """Return the same for JSON, an object a model; rates and differences lie between 0 and 1."""
+    given = plan.given
+    facts: dict[str, object] = {
+        "direction": plan.direction,
+        "n_cases": plan.n_cases,
+        "repetitions": plan.repetitions,
+        "smallest_difference": plan.smallest,
+        "pass_rate": given.pass_rate,
+        "rho": given.rho,
+        "kappa": given.kappa,
+        "assumed": list(given.assumed),
+        "pass_rate_seen": given.pass_rate_seen,
+        "n_cases_seen": given.n_cases,
+        "run_ids": list(given.run_ids),
+        "before_run_ids": list(given.before_run_ids),
+        "repetitions_identical": given.repetitions_identical,
+        "difference": plan.difference,
+        "cases_needed": _by_column(plan, plan.cases_needed),
+        "repetitions_needed": plan.repetitions_needed,
+        "table": [_row_facts(plan, row) for row in plan.table],
+    }
+    return [{"model_id": model_id} | facts for model_id in plan.model_ids or (None,)]
+
+
+def _row_facts(plan: PowerPlan, row: SizeRow) -> dict[str, object]:
+    return {"n_cases": row.n_cases, "smallest": _by_column(plan, row.smallest)}
+
+
+def _by_column(plan: PowerPlan, values: Sequence[object]) -> dict[str, object]:
+    return {str(column): value for column, value in zip(plan.columns, values, strict=True)}

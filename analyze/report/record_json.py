@@ -1,0 +1,12 @@
+"""A record as JSON for programs: unrounded, in the order of its fields, one line a value."""
+
+from __future__ import annotations
+
+import json
+
+from schemas.base import Record
+
+
+def record_json(record: Record) -> str:
+    """Return a record as JSON; what a terminal would obey is written as an escape (H5)."""
+    return json.dumps(record.model_dump(mode="json"), indent=2)

@@ -1,0 +1,74 @@
+"""Which entry of a file of known things silences which alert, and which silence none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from analyze.shifts.break_place import may_lie_at
+
+if TYPE_CHECKING:
+    from analyze.shifts.cells import FoundCell
+    from analyze.shifts.found import FoundShift
+    from schemas.known import Acknowledged, KnownFile
+
+
+class Entries:
+    """The entries of one file; remembers which of them were of use."""
+
+    def __init__(self, known: KnownFile | None) -> None:
+        self._entries = known.acknowledged if known else ()
+        self._used: set[int] = set()
+
+    def of_shift(self, found: FoundShift) -> Acknowledged | None:
+        """Return the entry that silences an alert of a series; of several the first."""
+        return self._first(
+            lambda entry: (
+                entry.case_id is None
+                and (entry.suite_id, entry.model_id) == (found.suite_id, found.model_id)
+                and (entry.metric, entry.direction) == (found.metric, found.shift.direction)
+                and entry.first_run in found.first.run_ids
+            )
+        )
+
+    def of_cell(self, found: FoundCell) -> Acknowledged | None:
+        """Return the entry that silences an alert of a cell; of several the first.
+
+        Its first run moves a little as runs follow, so one that it may as well be is enough.
+        """
+        cell = found.cell
+        return self._first(
+            lambda entry: (
+                (entry.suite_id, entry.model_id, entry.case_id)
+                == (cell.suite_id, cell.model_id, cell.case_id)
+                and (entry.metric, entry.direction) == ("passed_rate", found.direction)
+                and (first := _place_in(found, entry.first_run)) is not None
+                and may_lie_at(found, first)
+            )
+        )
+
+    def _first(self, silences: Callable[[Acknowledged], bool]) -> Acknowledged | None:
+        """Return the first entry that silences; all that do are of use."""
+        places = [place for place, entry in enumerate(self._entries) if silences(entry)]
+        self._used.update(places)
+        return self._entries[places[0]] if places else None
+
+    def unused(
+        self, suite: str | None, model_ids: Collection[str] | None
+    ) -> tuple[Acknowledged, ...]:
+        """Return the entries about a suite and some models, or about all, that silence nothing."""
+        return tuple(
+            entry
+            for place, entry in enumerate(self._entries)
+            if place not in self._used
+            and suite in (None, entry.suite_id)
+            and (model_ids is None or entry.model_id in model_ids)
+        )
+
+
+def _place_in(found: FoundCell, run_id: str) -> int | None:
+    """Return the place of a run among the points of a series; None: it is not in it."""
+    for place, point in enumerate(found.cell.points):
+        if run_id in point.run_ids:
+            return place
+    return None

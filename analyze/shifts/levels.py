@@ -1,0 +1,71 @@
+"""The levels of one series: which metric is scanned how, and what keeps one from being judged."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from analyze.compare.outcomes import LN_SCALE
+from analyze.metrics.level_shift import scan_rate
+from analyze.metrics.rank_shift import scan_values
+from schemas.known import ShiftMetric
+
+if TYPE_CHECKING:
+    from analyze.metrics.series_scan import Scan
+    from analyze.shifts.series import Series
+    from schemas.thresholds import Thresholds
+
+METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)
+
+FEWEST = 6
+"""Runs without which no level can be told from another: three on each side."""
+
+NANO = 1e9
+
+
+def scan(series: Series, metric: ShiftMetric, limits: Thresholds) -> Scan:
+    """Return the levels of a metric of a series; indices are places in its points."""
+    if metric == "passed_rate":
+        return scan_rate(
+            series.hashes,
+            series.passed,
+            series.scored,
+            series.coverage,
+            margin=limits.pass_rate_margin,
+        )
+    counts, sums = series.measured[metric]
+    unit = math.log(NANO) if metric == "cost_usd" else 0.0
+    logs = np.where(counts > 0, sums / LN_SCALE / np.maximum(counts, 1) - unit, np.nan)
+    return scan_values(
+        series.hashes, logs, counts, series.coverage, ratio_margin=limits.ratio_margin
+    )
+
+
+def why_not(series: Series, metric: ShiftMetric) -> str | None:
+    """Return why a metric of a series has no levels at all; None: it may have."""
+    if not (series.hashes >= 0).any():
+        return (
+            "the content of its cases is not known (an older folder); "
+            "`--allow case` goes by their ids"
+        )
+    if metric == "passed_rate":
+        return None if series.scored.any() else "none of its trials has a verdict"
+    name = "time" if metric == "e2e_ms" else "cost"
+    return None if series.measured[metric][0].any() else f"no {name} of it is known"
+
+
+def why_not_now(series: Series, found: Scan) -> str | None:
+    """Return why the newest level of a series could not shift yet; None: it could."""
+    if not found.segments:
+        return "none of its runs has enough verdicts"
+    newest = found.segments[-1]
+    n_runs = int(np.count_nonzero(series.is_usable[newest.first : newest.last + 1]))
+    if n_runs >= FEWEST or newest.cause == "shift":
+        return None
+    runs = f"{n_runs} run" if n_runs == 1 else f"{n_runs} runs"
+    if newest.cause == "suite_changed":
+        first = series.points[newest.first].run_id
+        return f"{runs} since its cases changed with `{first}`; {FEWEST} are needed"
+    return f"{runs}; {FEWEST} are needed"

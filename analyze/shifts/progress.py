@@ -1,0 +1,38 @@
+"""Says on a terminal how far long work is, and nothing anywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+PATIENCE_S = 1.0
+"""Work that takes longer than this is told about."""
+
+
+class Progress:
+    """One line on standard error that is replaced as work goes on; a context manager."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._is_shown = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def __call__(self, what: str, n_done: int, n_all: int) -> None:
+        """Take note of how much is done.
+
+        Args:
+            what: is done, in words.
+            n_done: of them so far.
+            n_all: there are.
+        """
+        if sys.stderr.isatty() and time.monotonic() - self._began > PATIENCE_S:
+            self._is_shown = True
+            sys.stderr.write(f"\r\x1b[K{what}: {n_done:,} of {n_all:,}")
+            sys.stderr.flush()

@@ -1,0 +1,193 @@
+"""A series: one model in one suite over its points, as matrices of points by cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyze.shifts.cell_rows import COUNTS, SUMS, UNKNOWN, CellRows, read_cell_rows
+from analyze.shifts.points import Point, read_points
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from analyze.session import Session
+    from schemas.comparison import Axis
+    from schemas.known import ShiftMetric
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+USABLE = 0.9
+"""Coverage below which a run says nothing about its level (statistics S17)."""
+
+SAME_SUITE = 0.8
+"""Share of the cases of a whole run that a part of one must have to stand beside it."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One model in one suite; matrices have a row a point and a column a case.
+
+    Attributes:
+        suite_id: of all points.
+        model_id: of all points.
+        points: the oldest first; parts of a suite that are too small to stand for it left out.
+        n_parts: how many such parts there were.
+        case_ids: the cases, one a column.
+        hashes: a number for the case_hash, -1 where it was not planned or is not known.
+        scored: trials with a verdict.
+        passed: of them.
+        measured: trials with a measurement, and the sum of its logarithms, by its name; of the
+            metrics that were asked for.
+        coverage: share of the trials of a point with a verdict; of a suite that judges nothing,
+            those with a time.
+        is_scorable: a trial could get a verdict.
+    """
+
+    suite_id: str
+    model_id: str
+    points: tuple[Point, ...]
+    n_parts: int
+    case_ids: tuple[str, ...]
+    hashes: Ints
+    scored: Ints
+    passed: Ints
+    measured: dict[str, tuple[Ints, Ints]]
+    coverage: Floats
+    is_scorable: bool
+
+    @property
+    def is_usable(self) -> NDArray[np.bool_]:
+        """Which points say something about the level."""
+        return self.coverage >= USABLE
+
+
+@dataclass(frozen=True)
+class History:
+    """Every series that was asked for."""
+
+    points: tuple[Point, ...]
+    rows: CellRows
+    metrics: tuple[ShiftMetric, ...]
+    allow: frozenset[Axis]
+
+    @property
+    def n_series(self) -> int:
+        """How many there are."""
+        return len(np.unique(self._keys()))
+
+    def series(self) -> Iterator[Series]:
+        """Yield the series in the order of (suite_id, model_id); one is in memory at a time."""
+        keys = self._keys()
+        order = np.argsort(keys, kind="stable")
+        for chosen in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+            if chosen.size:
+                yield self._one(chosen)
+
+    def _one(self, chosen: Ints) -> Series:
+        """Return the series that some entries of the rows make up."""
+        rows = self.rows
+        places, row = np.unique(rows.point[chosen], return_inverse=True)
+        cases, column = np.unique(rows.case[chosen], return_inverse=True)
+        shape = (len(places), len(cases))
+
+        def summed(name: str) -> Ints:
+            matrix = np.zeros(shape, np.int64)
+            np.add.at(matrix, (row, column), rows.numbers[name][chosen])
+            return matrix
+
+        planned, scorable = summed("n_planned"), summed("n_scorable")
+        scored = summed("n_scored")
+        measured = {
+            name: (summed(f"n_{name}"), summed(f"ln_{name}"))
+            for name in self.metrics
+            if name in SUMS
+        }
+        hashes = _hashes(shape, row, column, rows.case_hash[chosen])
+        if "case" in self.allow:
+            hashes = np.where(planned > 0, 0, UNKNOWN)
+        of_series = tuple(self.points[place] for place in places)
+        kept = _whole(of_series, planned > 0)
+        is_scorable = bool(scorable.any())
+        good, of = (scored, scorable) if is_scorable else (summed("n_e2e_ms"), planned)
+        coverage = good.sum(axis=1) / np.maximum(of.sum(axis=1), 1)
+        return Series(
+            suite_id=of_series[0].suite_id,
+            model_id=rows.names[rows.model[chosen[0]]],
+            points=tuple(point for point, is_kept in zip(of_series, kept, strict=True) if is_kept),
+            n_parts=int((~kept).sum()),
+            case_ids=tuple(rows.names[case] for case in cases),
+            hashes=hashes[kept],
+            scored=scored[kept],
+            passed=summed("n_passed")[kept],
+            measured={name: (n[kept], ln[kept]) for name, (n, ln) in measured.items()},
+            coverage=coverage[kept],
+            is_scorable=is_scorable,
+        )
+
+    def _keys(self) -> Ints:
+        """Return a number for the series of each row."""
+        suites = sorted({point.suite_id for point in self.points})
+        suite_of = np.array([suites.index(point.suite_id) for point in self.points], np.int64)
+        return suite_of[self.rows.point] * len(self.rows.names) + self.rows.model
+
+
+def read_history(
+    session: Session,
+    metrics: Collection[ShiftMetric],
+    *,
+    suite: str | None = None,
+    model: str | None = None,
+    before: str | None = None,
+    allow: Collection[Axis] = (),
+    tell: Callable[[str, int, int], None] | None = None,
+) -> History:
+    """Return the history of a suite, a model, or all there is.
+
+    Args:
+        session: the open lake.
+        metrics: that will be scanned; what only others need is not read.
+        suite: only this suite.
+        model: only this one, by its model_id or model string.
+        before: only points before the one with this run.
+        allow: with `case`, a case is the same whatever its content.
+        tell: is told what is done, how much of it, and how much there is.
+    """
+    points = read_points(session, suite)
+    if before is not None:
+        places = [place for place, point in enumerate(points) if before in point.run_ids]
+        points = points[: places[0]] if places else points
+    numbers = dict(COUNTS)
+    for metric in metrics:
+        numbers |= SUMS.get(metric, {})
+    rows = read_cell_rows(session, points, numbers, model=model, tell=tell)
+    return History(tuple(points), rows, tuple(metrics), frozenset(allow))
+
+
+def _hashes(shape: tuple[int, int], row: Ints, column: Ints, known: Ints) -> Ints:
+    """Return the hash of each cell; UNKNOWN where shards of one plan do not agree."""
+    highest = np.full(shape, UNKNOWN, np.int64)
+    lowest = np.full(shape, np.iinfo(np.int64).max, np.int64)
+    np.maximum.at(highest, (row, column), known)
+    np.minimum.at(lowest, (row, column), known)
+    return np.where(highest == lowest, highest, UNKNOWN)
+
+
+def _whole(points: Sequence[Point], planned: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which points stand for the suite: whole runs, and parts with most of its cases.
+
+    A run of three cases that somebody tried is no change of the suite.
+    """
+    kept = np.ones(len(points), np.bool_)
+    last = None
+    for place, point in enumerate(points):
+        if point.is_narrowed and last is not None:
+            n_common = np.count_nonzero(planned[place] & planned[last])
+            kept[place] = n_common >= SAME_SUITE * np.count_nonzero(planned[last])
+        if kept[place]:
+            last = place
+    return kept

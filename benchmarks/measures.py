@@ -1,0 +1,205 @@
+"""How often the formulas of `analyze.metrics` are right about draws whose truth is known.
+
+Every function takes arrays of draws and calls the very functions that `analyze` calls. Draws that
+differ only in the order of their cases are asked once and counted as often as they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analyze.metrics.cell_shift import cell_splits
+from analyze.metrics.families import benjamini_hochberg
+from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.level_shift import scan_rate
+from analyze.metrics.rank_shift import scan_values
+from analyze.metrics.rate_difference import rate_difference
+from analyze.metrics.series_scan import Scan
+from analyze.metrics.sign_flip import sign_flip
+
+Array = np.ndarray[Any, Any]
+
+ALPHA = 0.05
+WITHIN = 7
+"""Runs of the new level within which a shift is told in time."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Of intervals: how often they hold the truth, and how wide they are on average."""
+
+    covered: float
+    width: float
+
+
+def coverage_of_rates(k: Array, m: Array, truth: float) -> Coverage:
+    """Return how often the interval of a rate holds `truth`, over draws [draws, cases]."""
+    holds, width, total = 0.0, 0.0, 0
+    for passed, scored, times in _different(k, m):
+        interval = wilson_clustered(passed, scored)
+        assert interval is not None
+        holds += times * (interval.low <= truth <= interval.high)
+        width += times * (interval.high - interval.low)
+        total += times
+    return Coverage(holds / total, width / total)
+
+
+@dataclass(frozen=True)
+class PairedFigures:
+    """Of comparisons: shares of the draws, and the width of the interval."""
+
+    covered: float
+    width: float
+    significant: float
+    """p at most 0.05, whatever the direction."""
+    shown_worse: float
+    """p at most 0.05, and the candidate is worse."""
+    low90: Array
+    high90: Array
+    times: Array
+    """How often each pair of 90 % limits came."""
+
+    def proven(self, margin: float) -> float:
+        """Return the share of draws in which a drop of more than `margin` is ruled out."""
+        return float(self.times[self.low90 > -margin].sum() / self.times.sum())
+
+    def same(self, margin: float) -> float:
+        """Return the share of draws whose 90 % interval lies inside the margin."""
+        inside = (self.low90 > -margin) & (self.high90 < margin)
+        return float(self.times[inside].sum() / self.times.sum())
+
+
+def figures_of_pairs(k_a: Array, m_a: Array, k_b: Array, m_b: Array, truth: float) -> PairedFigures:
+    """Return what test and interval of a rate difference say, over draws [draws, cases]."""
+    holds, width, found, worse = 0.0, 0.0, 0, 0
+    limits: list[tuple[float, float, int]] = []
+    for *sides, times in _different(k_a, m_a, k_b, m_b):
+        interval, test = rate_difference(*sides), sign_flip(*sides)
+        assert interval is not None
+        holds += times * (interval.low <= truth <= interval.high)
+        width += times * (interval.high - interval.low)
+        is_shown = test.p <= ALPHA
+        found += times * is_shown
+        worse += times * (is_shown and interval.difference < 0)
+        limits.append((interval.low90, interval.high90, times))
+    low90, high90, count = (np.array(column) for column in zip(*limits, strict=True))
+    total = count.sum()
+    return PairedFigures(
+        holds / total, width / total, found / total, worse / total, low90, high90, count
+    )
+
+
+def _different(*columns: Array) -> Iterator[Any]:
+    """Yield the rows that differ in more than the order of their cases, and how often they come."""
+    base = int(max(column.max() for column in columns)) + 1
+    code = np.zeros_like(columns[0])
+    for column in columns:
+        code = code * base + column
+    rows, counts = np.unique(np.sort(code, axis=1), axis=0, return_counts=True)
+    parts = []
+    for _ in columns:
+        rows, part = np.divmod(rows, base)
+        parts.append(part.tolist())
+    yield from zip(*reversed(parts), counts.tolist(), strict=True)
+
+
+@dataclass(frozen=True)
+class ShiftFigures:
+    """Of histories with at most one shift."""
+
+    n_series: int
+    false_alerts: int
+    """Alerts when nothing has shifted yet, or ever."""
+    repeated: int
+    """Alerts after the one that told the shift."""
+    offsets: tuple[int, ...]
+    """Of each shift that was told: runs from the break to the run that the alert names."""
+    delays: tuple[int, ...]
+    """Of each shift that was told: runs of the new level until it was."""
+
+    @property
+    def found(self) -> float:
+        """Return the share of series whose shift was told within `WITHIN` runs of it."""
+        return sum(delay <= WITHIN for delay in self.delays) / self.n_series
+
+    @property
+    def median_delay(self) -> float:
+        """Return runs of the new level until half of the shifts that were told, were."""
+        return float(np.median(self.delays)) if self.delays else float("nan")
+
+    def placed(self, within: int) -> float:
+        """Return the share of the told shifts whose alert names a run so near to the break."""
+        return sum(abs(offset) <= within for offset in self.offsets) / max(len(self.offsets), 1)
+
+
+def rate_shifts(
+    series: Sequence[tuple[Array, Array]], shift_at: int | None, *, margin: float = 0.0
+) -> ShiftFigures:
+    """Return what the scan of pass rates finds in series of passes and trials [nights, cases]."""
+    scans = [
+        scan_rate(np.zeros(k.shape, dtype=int), k, m, np.ones(len(k)), margin=margin)
+        for k, m in series
+    ]
+    return _figures(scans, shift_at)
+
+
+def value_shifts(
+    series: Sequence[Array], shift_at: int | None, *, ratio_margin: float = 0.0
+) -> ShiftFigures:
+    """Return what the scan of ranks finds in series of means of ln [nights, cases]."""
+    scans = [
+        scan_values(
+            np.zeros(values.shape, dtype=int),
+            values,
+            np.ones(values.shape, dtype=int),
+            np.ones(len(values)),
+            ratio_margin=ratio_margin,
+        )
+        for values in series
+    ]
+    return _figures(scans, shift_at)
+
+
+def _figures(scans: Sequence[Scan], shift_at: int | None) -> ShiftFigures:
+    early, repeated = 0, 0
+    offsets, delays = [], []
+    for scan in scans:
+        if shift_at is None:
+            early += len(scan.shifts)
+            continue
+        late = [shift for shift in scan.shifts if shift.seen_at >= shift_at]
+        early += len(scan.shifts) - len(late)
+        if late:
+            repeated += len(late) - 1
+            offsets.append(late[0].at - shift_at)
+            delays.append(late[0].seen_at - shift_at + 1)
+    return ShiftFigures(len(scans), early, repeated, tuple(offsets), tuple(delays))
+
+
+@dataclass(frozen=True)
+class CellFigures:
+    """Of single cells under one family."""
+
+    found: int
+    false: int
+    first_run_right: int
+    """Of those found: the first run after the split is the right one, give or take one."""
+
+
+def shifted_cells(
+    cells: Sequence[tuple[Array, Array]], n_changed: int, shift_at: int
+) -> CellFigures:
+    """Return which cells shift after Benjamini and Hochberg; the first `n_changed` really do."""
+    splits = cell_splits(cells)
+    qs = benjamini_hochberg([None if split is None else split.p for split in splits])
+    told = [place for place, q in enumerate(qs) if q is not None and q <= ALPHA]
+    right = [place for place in told if place < n_changed]
+    near = 0
+    for place in right:
+        split = splits[place]
+        near += split is not None and abs(split.at - shift_at) <= 1
+    return CellFigures(len(right), len(told) - len(right), near)

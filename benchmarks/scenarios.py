@@ -1,0 +1,208 @@
+"""Draws of runs whose truth is known: what the simulations put into the formulas.
+
+Cases are a sample of the work that a suite stands for: each has a pass rate of its own, drawn from
+a beta distribution with mean `rate` and intra-class correlation `icc`, the share of a trial's
+variance that lies between cases. Everything is an array, draws first, and comes from the generator
+that is handed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv
+
+Array = np.ndarray[Any, Any]
+
+RATES = (0.5, 0.8, 0.95)
+ICCS = (0.0, 0.3, 0.7)
+CASES = (10, 20, 30, 100)
+REPETITIONS = (1, 3, 5)
+
+INTERACTION = 0.3
+"""Share of the cases whose rates in two runs have nothing to do with each other."""
+
+STEPS = 4096
+"""Of the table from which rates of cases are drawn; its own mean is taken as the truth."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the pass rates of cases are spread."""
+
+    rate: float
+    icc: float
+
+    def quantiles(self) -> Array:
+        """Return the rates of cases in the middle of `STEPS` parts that are equally likely."""
+        return _quantiles(self.rate, self.icc)
+
+    def true_rate(self) -> float:
+        """Return the mean of the rates that are drawn."""
+        return float(self.quantiles().mean())
+
+
+@lru_cache(maxsize=256)
+def _quantiles(rate: float, icc: float) -> Array:
+    """Return them once: a series each would spend more time on them than on its scan."""
+    if icc == 0:
+        return np.full(STEPS, rate)
+    size = 1 / icc - 1
+    middles = (np.arange(STEPS) + 0.5) / STEPS
+    found: Array = betaincinv(rate * size, (1 - rate) * size, middles)
+    return found
+
+
+SPREADS = tuple(Spread(rate, icc) for rate in RATES for icc in ICCS)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a run asks."""
+
+    cases: int
+    repetitions: int
+
+    def __str__(self) -> str:
+        return f"{self.cases}x{self.repetitions}"
+
+
+SIZES = tuple(Size(cases, repetitions) for repetitions in REPETITIONS for cases in CASES)
+
+
+def one_run(
+    spread: Spread, size: Size, draws: int, random: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return passes and trials [draws, cases] of single runs."""
+    rates = spread.quantiles()[random.integers(STEPS, size=(draws, size.cases))]
+    return _asked(rates, size.repetitions, random)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs of the same cases: the candidate's cases are spread around another rate."""
+
+    spread: Spread
+    change: float = 0.0
+    redrawn: float = 0.0
+    """Share of the cases whose rate in the candidate is drawn anew: an interaction of case and
+    model. The others keep their place: the hardest case stays the hardest."""
+
+    @property
+    def candidate(self) -> Spread:
+        """Return how the candidate's cases are spread."""
+        return Spread(self.spread.rate + self.change, self.spread.icc)
+
+    def true_difference(self) -> float:
+        """Return the difference of the mean rates, candidate minus base."""
+        return self.candidate.true_rate() - self.spread.true_rate()
+
+
+def pairs(change: float, *, redrawn: bool = True) -> tuple[Pair, ...]:
+    """Return a pair for each spread, and one with interaction where cases differ at all."""
+    plain = [Pair(spread, change) for spread in SPREADS]
+    mixed = [Pair(spread, change, INTERACTION) for spread in SPREADS if spread.icc and redrawn]
+    return (*plain, *mixed)
+
+
+def paired_rates(
+    pair: Pair, cases: int, draws: int, random: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return the true rates [draws, cases] of both sides."""
+    place = random.integers(STEPS, size=(draws, cases))
+    anew = random.random((draws, cases)) < pair.redrawn
+    other = np.where(anew, random.integers(STEPS, size=(draws, cases)), place)
+    return pair.spread.quantiles()[place], pair.candidate.quantiles()[other]
+
+
+def two_runs(
+    pair: Pair, size: Size, draws: int, random: np.random.Generator
+) -> tuple[Array, Array, Array, Array]:
+    """Return passes and trials of the base, then of the candidate, each [draws, cases]."""
+    base, candidate = paired_rates(pair, size.cases, draws, random)
+    return (
+        *_asked(base, size.repetitions, random),
+        *_asked(candidate, size.repetitions, random),
+    )
+
+
+def _asked(rates: Array, repetitions: int, random: np.random.Generator) -> tuple[Array, Array]:
+    trials = np.full(rates.shape, repetitions)
+    return random.binomial(trials, rates), trials
+
+
+@dataclass(frozen=True)
+class Nights:
+    """A suite that is run every night, until one night its rate changes for good."""
+
+    size: Size
+    spread: Spread = Spread(0.8, 0.5)
+    nights: int = 60
+    shift_at: int | None = None
+    """Index of the first night of the new level; None: it never changes."""
+    change: float = 0.0
+    noise: float = 0.0
+    """Standard deviation by which the logit of every case moves together from night to night."""
+
+
+def passes_of_nights(nights: Nights, random: np.random.Generator) -> tuple[Array, Array]:
+    """Return passes and trials [nights, cases] of one series; a shift scales the rates of cases."""
+    rates = nights.spread.quantiles()[random.integers(STEPS, size=nights.size.cases)]
+    by_night = np.tile(rates, (nights.nights, 1))
+    if nights.shift_at is not None:
+        by_night[nights.shift_at :] *= 1 + nights.change / rates.mean()
+    inside = np.clip(by_night, 1e-9, 1 - 1e-9)
+    logit = np.log(inside / (1 - inside)) + nights.noise * random.standard_normal(
+        (nights.nights, 1)
+    )
+    return _asked(1 / (1 + np.exp(-logit)), nights.size.repetitions, random)
+
+
+@dataclass(frozen=True)
+class Times:
+    """The latency of a suite that is run every night; `kind` is the noise from night to night."""
+
+    kind: str
+    """`normal`, `t3` (heavy tails) or `spikes` (a night in twelve takes half as long again)."""
+    cases: int = 30
+    nights: int = 60
+    shift_at: int | None = None
+    ratio: float = 1.0
+    noise: float = 0.08
+
+
+def times_of_nights(times: Times, random: np.random.Generator) -> Array:
+    """Return the mean of ln ms [nights, cases] of one series."""
+    case = random.normal(7, 0.5, size=times.cases)
+    shape = (times.nights, 1)
+    night = times.noise * random.standard_normal(shape)
+    if times.kind == "t3":
+        night = times.noise / np.sqrt(3) * random.standard_t(3, shape)
+    if times.kind == "spikes":
+        night += np.log(1.5) * (random.random(shape) < 1 / 12)
+    if times.shift_at is not None:
+        night[times.shift_at :] += np.log(times.ratio)
+    return case + night + random.normal(0, 0.1, size=(times.nights, times.cases))
+
+
+def changed_cells(
+    n_cells: int, nights: int, repetitions: int, changes: Array, random: np.random.Generator
+) -> list[tuple[Array, Array]]:
+    """Return passes and trials of single cells, of which some drop in the middle of the nights.
+
+    Args:
+        n_cells: cells; their rates are spread around 0.8.
+        nights: runs of each.
+        repetitions: trials of a cell in a run.
+        changes: drop of each of the first cells, as a share; the others never change.
+        random: where chance comes from.
+    """
+    rates = Spread(0.8, 0.5).quantiles()[random.integers(STEPS, size=n_cells)]
+    rates[: len(changes)] = np.maximum(rates[: len(changes)], changes)
+    by_night = np.tile(rates, (nights, 1))
+    by_night[nights // 2 :, : len(changes)] -= changes
+    passed, scored = _asked(by_night, repetitions, random)
+    return [(passed[:, cell], scored[:, cell]) for cell in range(n_cells)]

@@ -1,0 +1,410 @@
+"""Simulates what the formulas claim: coverage, false alarms, power, alerts; prints the tables.
+
+    python benchmarks/simulation.py            as docs/statistics.md prints it
+    python benchmarks/simulation.py --quick    a tenth of the draws
+
+Every draw comes from `scenarios`, whose truth is known; every figure from the functions that
+`analyze` calls. The same seed gives the same figures on any machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from measures import (
+    CellFigures,
+    ShiftFigures,
+    coverage_of_rates,
+    figures_of_pairs,
+    rate_shifts,
+    shifted_cells,
+    value_shifts,
+)
+from scenarios import (
+    SIZES,
+    SPREADS,
+    Nights,
+    Pair,
+    Size,
+    Spread,
+    Times,
+    changed_cells,
+    one_run,
+    paired_rates,
+    pairs,
+    passes_of_nights,
+    times_of_nights,
+    two_runs,
+)
+
+from analyze.metrics.flip_rate import steadiness
+from analyze.metrics.power import planning_mde
+
+SEED = 20261122
+DROP = -0.10
+SHIFT_AT = 30
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How often each thing is drawn."""
+
+    runs: int = 3_000
+    pairs: int = 4_000
+    """Of runs that are compared."""
+    series: int = 1_000
+    calls: int = 50
+    """Histories of 200 cells."""
+
+    def tenth(self) -> Draws:
+        """Return a tenth of them."""
+        return Draws(self.runs // 10, self.pairs // 10, self.series // 10, self.calls // 10)
+
+
+def generator(*place: int) -> np.random.Generator:
+    """Return the generator of one scenario: what it draws depends on nothing that ran before."""
+    return np.random.default_rng([SEED, *place])
+
+
+def table(head: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
+    """Print a table of Markdown, row by row."""
+    print("| " + " | ".join(head) + " |")
+    print("| --- " + "| ---: " * (len(head) - 1) + "|")
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
+    print()
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, to one digit."""
+    return f"{100 * share:.1f}"
+
+
+def mean(shares: Sequence[float]) -> str:
+    """Return the mean of shares in percent."""
+    return percent(float(np.mean(shares)))
+
+
+def rates(draws: Draws) -> None:
+    """Interval of a rate."""
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, size in enumerate(SIZES):
+            found = [
+                coverage_of_rates(
+                    *one_run(spread, size, draws.runs, generator(1, place, number)),
+                    spread.true_rate(),
+                )
+                for number, spread in enumerate(SPREADS)
+            ]
+            covered = [one.covered for one in found]
+            width = float(np.mean([one.width for one in found]))
+            yield size, mean(covered), percent(min(covered)), percent(width)
+
+    table(("cases x repetitions", "coverage %", "worst %", "width, points"), rows())
+
+
+def differences(draws: Draws) -> None:
+    """Interval and test of a difference."""
+    head = (
+        "cases x repetitions", "coverage %", "worst %", "width, points",
+        "false alarms %", "worst %", "power at -10 points %",
+    )  # fmt: skip
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, size in enumerate(SIZES):
+            same, drop = (
+                [
+                    figures_of_pairs(
+                        *two_runs(pair, size, draws.pairs, generator(2, place, which, number)),
+                        pair.true_difference(),
+                    )
+                    for number, pair in enumerate(pairs(change))
+                ]
+                for which, change in enumerate((0.0, DROP))
+            )
+            covered = [one.covered for one in same + drop]
+            false = [one.significant for one in same]
+            yield (
+                size, mean(covered), percent(min(covered)),
+                percent(float(np.mean([one.width for one in same + drop]))),
+                mean(false), percent(max(false)), mean([one.shown_worse for one in drop]),
+            )  # fmt: skip
+
+    table(head, rows())
+
+
+def missing(draws: Draws) -> None:
+    """Trials that have no verdict, by chance and because they would have failed."""
+    head = ("cases x repetitions", "30 % missing, by chance: %", "20 % of failures missing: %")
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, size in enumerate(SIZES[4:8]):
+            found: tuple[list[float], list[float]] = ([], [])
+            for number, spread in enumerate(SPREADS):
+                random = generator(3, place, number)
+                k, m = one_run(spread, size, draws.runs, random)
+                by_chance = random.binomial(k, 0.7), random.binomial(m - k, 0.7)
+                of_failures = k, random.binomial(m - k, 0.8)
+                for list_, (passed, failed) in zip(found, (by_chance, of_failures), strict=True):
+                    one = coverage_of_rates(passed, passed + failed, spread.true_rate())
+                    list_.append(one.covered)
+            yield size, *(f"{percent(min(one))} to {percent(max(one))}" for one in found)
+
+    table(head, rows())
+
+
+def verdicts(draws: Draws) -> None:
+    """What a gate would say, at a true rate of 0.8 and an ICC of 0.5."""
+    head = (
+        "cases x repetitions", "true change", "regression shown %",
+        "drop > 2 points ruled out %", "> 5 points %", "> 10 points %", "same within 5 points %",
+    )  # fmt: skip
+    sizes = (Size(20, 3), Size(30, 3), Size(30, 5), Size(100, 1), Size(100, 3), Size(300, 3))
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, size in enumerate(sizes):
+            for number, change in enumerate((0.0, -0.05, DROP)):
+                pair = Pair(Spread(0.8, 0.5), change)
+                runs = two_runs(pair, size, draws.runs, generator(4, place, number))
+                one = figures_of_pairs(*runs, pair.true_difference())
+                proven = [percent(one.proven(margin)) for margin in (0.02, 0.05, 0.10)]
+                what = f"{100 * change:+.0f}" if change else "0"
+                yield size, what, percent(one.shown_worse), *proven, percent(one.same(0.05))
+
+    table(head, rows())
+
+
+def planning(draws: Draws) -> None:
+    """Power of the test at the drop that planning promises, the true variances put in."""
+    head = ("cases x repetitions", "ICC", "planned drop, points", "power %")
+    sizes = (Size(30, 3), Size(50, 3), Size(100, 1), Size(100, 3), Size(300, 1))
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, size in enumerate(sizes):
+            for number, icc in enumerate((0.3, 0.7)):
+                random = generator(5, place, number)
+                spread, redrawn = Spread(0.8, icc), 0.1
+                drop = 0.1
+                for _ in range(4):  # kappa depends on the drop a little
+                    pair = Pair(spread, -drop, redrawn)
+                    one, other = paired_rates(pair, 1_000, 100, generator(6, place, number))
+                    kappa = float(np.corrcoef(one.ravel(), other.ravel())[0, 1])
+                    drop = planning_mde(
+                        size.cases, size.repetitions, p=0.8, rho=icc, kappa=kappa
+                    ) or float("nan")
+                pair = Pair(spread, -drop, redrawn)
+                runs = two_runs(pair, size, draws.runs, random)
+                found = figures_of_pairs(*runs, pair.true_difference())
+                yield size, icc, percent(drop), percent(found.shown_worse)
+
+    table(head, rows())
+
+
+def shifts(draws: Draws) -> None:
+    """Scan of pass rates: 60 nights, tested every night, at no margin."""
+    worlds = [
+        (Size(30, 1), 0.0), (Size(30, 3), 0.0), (Size(100, 1), 0.0), (Size(30, 3), 0.4),
+    ]  # fmt: skip
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, (size, noise) in enumerate(worlds):
+            kept = _series(draws.series, Nights(size, noise=noise), (7, place, 0))
+            cells = [_false(rate_shifts(kept, None)), _false(rate_shifts(kept, None, margin=0.05))]
+            for number, change in enumerate((-0.05, DROP, -0.20), start=1):
+                nights = Nights(size, shift_at=SHIFT_AT, change=change, noise=noise)
+                cells.append(
+                    _told(rate_shifts(_series(draws.series, nights, (7, place, number)), SHIFT_AT))
+                )
+            yield f"{size}{', noisy nights' * bool(noise)}", *cells
+
+    told = "false / repeated per 100 / found in 7 runs % / median runs"
+    table(
+        ("cases x repetitions", "unchanged: false per 100", "with a margin of 5 points",
+         f"-5: {told}", "-10", "-20"),
+        rows(),
+    )  # fmt: skip
+
+
+def places(draws: Draws) -> None:
+    """Which run an alert names: the first of the new level, or one near it."""
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, size in enumerate((Size(30, 1), Size(30, 3), Size(100, 1))):
+            for number, change in enumerate((-0.05, DROP, -0.20)):
+                nights = Nights(size, shift_at=SHIFT_AT, change=change)
+                found = rate_shifts(_series(draws.series, nights, (12, place, number)), SHIFT_AT)
+                shares = [percent(found.placed(within)) for within in (0, 1, 3, 7)]
+                yield size, f"{100 * change:.0f}", *shares
+
+    head = ("cases x repetitions", "change", "exactly %", "within 1 run %", "3 %", "7 %")
+    table(head, rows())
+
+
+def short_shifts(draws: Draws) -> None:
+    """Scan of pass rates over twelve nights, the shift in the middle, at no margin."""
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, size in enumerate((Size(30, 1), Size(30, 3))):
+            cells = []
+            for number, change in enumerate((None, DROP, -0.20)):
+                at = None if change is None else 6
+                nights = Nights(size, nights=12, shift_at=at, change=change or 0.0)
+                found = rate_shifts(_series(draws.series, nights, (8, place, number)), at)
+                cells.append(_false(found) if at is None else percent(found.found))
+            yield size, *cells
+
+    table(
+        ("cases x repetitions", "unchanged: false per 100", "-10: found %", "-20: found %"), rows()
+    )
+
+
+def bad_nights(draws: Draws) -> None:
+    """A night on which three of five trials time out, in a series that never shifts."""
+    nights = (4, 6, 8, 10, 15, 30, 58)
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, size in enumerate((Size(30, 1), Size(30, 3))):
+            alerts = []
+            for bad in nights:
+                series = []
+                for one in range(draws.series // 2):
+                    random = generator(11, place, bad, one)
+                    k, m = passes_of_nights(Nights(size), random)
+                    k[bad - 1] = random.binomial(k[bad - 1], 0.4)
+                    series.append((k, m))
+                alerts.append(_false(rate_shifts(series, None, margin=0.05)))
+            yield size, *alerts
+
+    table(("false alerts per 100 series", *(f"bad night {night}" for night in nights)), rows())
+
+
+def latency(draws: Draws) -> None:
+    """Scan of ranks: 60 nights of latencies, at the margin of 10 %."""
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, kind in enumerate(("normal", "t3", "spikes")):
+            cells = []
+            for number, ratio in enumerate((1.0, 1.22, 1.5)):
+                at = None if ratio == 1 else SHIFT_AT
+                times = Times(kind, shift_at=at, ratio=ratio)
+                series = [
+                    times_of_nights(times, generator(9, place, number, one))
+                    for one in range(draws.series)
+                ]
+                bare = value_shifts(series, at)
+                held = value_shifts(series, at, ratio_margin=0.10)
+                if at is None:
+                    cells += [_false(bare), _false(held)]
+                else:
+                    cells.append(_told(held))
+            yield kind, *cells
+
+    told = "false / repeated per 100 / found in 7 runs % / median runs"
+    table(
+        ("noise, sd 0.08", "unchanged, no margin: false per 100", "unchanged: false per 100",
+         f"+22 %: {told}", "+50 %"),
+        rows(),
+    )  # fmt: skip
+
+
+def cells(draws: Draws) -> None:
+    """Single cells: 200 in a call, 60 nights, three trials each; twelve drop half way."""
+    none: list[CellFigures] = []
+    some: list[CellFigures] = []
+    drops = np.linspace(0.05, 0.6, 12)
+    for call in range(draws.calls):
+        for into, changes in ((none, drops[:0]), (some, drops)):
+            made = changed_cells(200, 60, 3, changes, generator(10, call, len(changes)))
+            into.append(shifted_cells(made, len(changes), SHIFT_AT))
+    alarmed = np.mean([one.false > 0 for one in none])
+    found, false = sum(one.found for one in some), sum(one.false for one in some)
+    near = sum(one.first_run_right for one in some)
+    print(f"- calls without a change in which some cell is named: {percent(float(alarmed))} %")
+    print(f"- with drops of 5 to 60 points in 12 cells: {found / len(some):.1f} of 12 named,")
+    print(f"  {percent(false / max(found + false, 1))} % of the named ones wrong,")
+    print(f"  {percent(near / max(found, 1))} % with the right first run, give or take one\n")
+
+
+def flips(_: Draws) -> None:
+    """Chance that a cell is called flaky or steady: exact, from the binomial distribution."""
+    lengths = (5, 10, 20, 50)
+
+    def chances(rate: float, n: int) -> tuple[float, float]:
+        weight = [float(_binomial(n, k, rate)) for k in range(n + 1)]
+        said = [steadiness(k, n) for k in range(n + 1)]
+        return tuple(
+            sum(w for w, one in zip(weight, said, strict=True) if one == word)
+            for word in ("flaky", "steady")
+        )  # type: ignore[return-value]
+
+    def rows() -> Iterator[Sequence[object]]:
+        for rate in (1.0, 0.99, 0.97, 0.9, 0.8, 0.5):
+            found = [chances(rate, n) for n in lengths]
+            yield rate, *(f"{percent(flaky)} / {percent(steady)}" for flaky, steady in found)
+
+    table(("true pass rate", *(f"{n} trials: flaky / steady %" for n in lengths)), rows())
+    worst = max(chances(0.97, n)[0] for n in range(5, 51))
+    print(f"- at 0.97, with 5 to 50 trials, at most {percent(worst)} % are called flaky\n")
+
+
+def _binomial(n: int, k: int, rate: float) -> float:
+    chance = 1.0
+    for step in range(k):
+        chance *= (n - step) / (step + 1)
+    return chance * rate**k * (1 - rate) ** (n - k)
+
+
+def _series(n: int, nights: Nights, place: tuple[int, ...]) -> list[tuple[Any, Any]]:
+    return [passes_of_nights(nights, generator(*place, one)) for one in range(n)]
+
+
+def _false(found: ShiftFigures) -> str:
+    return f"{100 * found.false_alerts / found.n_series:.1f}"
+
+
+def _told(found: ShiftFigures) -> str:
+    again = f"{100 * found.repeated / found.n_series:.1f}"
+    return f"{_false(found)} / {again} / {percent(found.found)} / {found.median_delay:.0f}"
+
+
+PARTS: dict[str, Callable[[Draws], None]] = {
+    "one rate": rates,
+    "paired difference": differences,
+    "missing verdicts": missing,
+    "verdicts of a gate": verdicts,
+    "planning": planning,
+    "level shifts of a pass rate": shifts,
+    "where the break is put": places,
+    "the same within twelve nights": short_shifts,
+    "one bad night": bad_nights,
+    "level shifts of a latency": latency,
+    "single cells": cells,
+    "flip rate": flips,
+}
+
+
+def main() -> None:
+    """Print every table, or those asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the draws")
+    parser.add_argument("--only", choices=sorted(PARTS), action="append", help="some tables")
+    options = parser.parse_args()
+    draws = Draws().tenth() if options.quick else Draws()
+    print(f"seed {SEED}; {draws.runs:,} draws of runs, {draws.pairs:,} of pairs, ", end="")
+    print(f"{draws.series:,} series, {draws.calls} calls of 200 cells in each scenario\n")
+    for name, part in PARTS.items():
+        if not options.only or name in options.only:
+            began = time.perf_counter()
+            print(f"## {name}\n")
+            part(draws)
+            print(f"({time.perf_counter() - began:.0f} s)\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""What a comparison reads: all of both sides, and files of other months stay closed."""
+
+import sys
+
+import pytest
+
+from analyze.compare.evidence import read_evidence
+from analyze.compare.outcomes import read_causes, read_outcomes
+from analyze.compare.sides import resolve_sides
+from analyze.meanwhile import imported_meanwhile
+from analyze.session import Session
+from tests.sided_runs import Runs
+
+COUNT = "select count(*) from trials"
+
+
+@pytest.fixture(scope="module")
+def months(shared_run):
+    """Runs in three months; the second has a trial without a result."""
+    runs = Runs(shared_run)
+    runs.add("first", 0)
+    runs.add("second", 40, result=lambda trial: None if trial.case_id == "a" else {})
+    runs.add("third", 80)
+    return runs
+
+
+def test_runs_of_different_months_are_read_as_from_the_whole_lake(months):
+    with Session(months.runs_dir) as session:
+        evidence = read_evidence(session, *resolve_sides(session, "first", "second"))
+    with Session(months.runs_dir) as session:
+        rows = read_outcomes(session, ["first", "second"])
+        causes = read_causes(session, ["second"])
+
+    assert len(rows) == 4
+    assert evidence.rows == rows
+    assert evidence.causes == causes
+    assert [dict(why) for why in causes.values()] == [{"missing": 1}]
+
+
+def test_only_files_of_the_months_are_open_and_all_of_them_later(months):
+    with Session(months.runs_dir) as session:
+        (starts,) = session.rows(
+            "select list(month order by month) from (select distinct "
+            "strftime(make_timestamp(started_at_ms * 1000), '%Y-%m') as month from stg_runs)"
+        )
+        with session.only_months(starts[0][:1]):
+            some = session.rows(COUNT)
+        every = session.rows(COUNT)
+        with session.only_months(starts[0][:1]):
+            still_every = session.rows(COUNT)
+
+    assert len(starts[0]) == 3
+    assert some == [(2,)]
+    assert every == still_every == [(5,)]
+
+
+def test_a_run_whose_start_says_nothing_is_read_too(new_run):
+    runs = Runs(new_run)
+    runs.add("known", 0)
+    runs.add("clock_at_zero", 40, started_at_ms=0)
+    with Session(runs.runs_dir) as session:
+        evidence = read_evidence(session, *resolve_sides(session, "known", "clock_at_zero"))
+
+    assert [row.run_id for row in evidence.rows] == ["clock_at_zero"] * 2 + ["known"] * 2
+
+
+def test_modules_are_there_when_the_block_ends():
+    with imported_meanwhile("analyze.meanwhile", "colorsys"):
+        pass
+
+    assert "colorsys" in sys.modules
+
+
+def test_a_module_that_fails_to_load_fails_where_it_is_needed(monkeypatch):
+    seen = []
+    monkeypatch.setattr("threading.excepthook", lambda args: seen.append(args.exc_type))
+    with imported_meanwhile("no.such.module"):
+        pass
+
+    assert seen == [ModuleNotFoundError]

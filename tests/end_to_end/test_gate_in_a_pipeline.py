@@ -1,0 +1,88 @@
+"""The night that docs/gating.md shows, as a shell runs it: real runs, a real gate, exit codes."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from junitparser import JUnitXml
+
+from analyze.gate.known_files import read_known
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "gating.md").read_text(encoding="utf-8")
+
+
+def block(language):
+    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return found
+
+
+@pytest.fixture
+def nights(project, endpoint):
+    """A suite `nightly` of six cases, asked three times."""
+    project.write("configs/suites/nightly.yaml", {
+        "schema_version": 1, "suite_id": "nightly", "title": "Nightly",
+        "models": [{
+            "model_id": "main", "provider": "ollama_openai", "warmup": 0,
+            "requested_model": "real-m", "base_url": endpoint.base_url,
+        }],
+    })  # fmt: skip
+    project.write("configs/run_profiles/nightly.yaml", {
+        "schema_version": 1, "run_profile_id": "nightly", "title": "Nightly",
+        "execution_policy": {"run_repetitions": 3}, "runner_defaults": {"retries": 0},
+    })  # fmt: skip
+    for n in range(6):
+        project.case(f"case_{n}", validator={"type": "exact", "value": "Hello there."})
+    return project
+
+
+def night(project):
+    """Run the script once; returns its exit code and what it printed."""
+    names = {"collect", "analyze"}
+    functions = "".join(f'{name}() {{ "{sys.executable}" -P -m {name} "$@"; }}\n' for name in names)
+    done = subprocess.run(
+        ["sh", "-c", functions + block("sh")],
+        cwd=project.root, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, check=False, timeout=120,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_night_of_the_page_runs_as_it_stands(nights, endpoint, answers):
+    first, text = night(nights)
+    assert first == 2, text
+    assert "before" in text
+
+    same, text = night(nights)
+    assert same == 0, text
+    assert "no regression shown" in text
+
+    endpoint.script = lambda wire, request: wire.stream(answers.stream_of("Something else."))
+    worse, text = night(nights)
+    assert worse == 1, text
+    assert "says the same" in text
+    report = JUnitXml.fromfile(str(nights.root / "gate.xml"))
+    assert (report.tests, report.failures) == (7, 7)
+
+    endpoint.script = lambda wire, request: wire.answer({"error": "down"}, status=500)
+    outage, text = night(nights)
+    assert outage == 3, text
+
+
+def test_the_quarantine_of_the_page_is_read(tmp_path):
+    path = tmp_path / "known.toml"
+    path.write_text(block("toml"))
+    (entry,) = read_known(path).quarantined
+
+    assert (entry.case_id, entry.author) == ("iso_date", "ana")
+
+
+def test_the_workflow_of_the_page_is_yaml_with_our_commands():
+    steps = yaml.safe_load(block("yaml"))["jobs"]["gate"]["steps"]
+    commands = [step["run"].split()[:2] for step in steps if "run" in step]
+
+    assert commands[1:] == [["collect", "run"], ["analyze", "gate"]]
