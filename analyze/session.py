@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, np.dtype[Any]]
 
-MEMORY_MB = 700
+MEMORY_MB = 600
 """What the engine holds before it goes to disk: with all around it less than a gigabyte."""
 
 Row = TypeVar("Row", bound="ViewRow")

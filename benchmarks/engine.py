@@ -22,6 +22,9 @@ from analyze.session import Session, open_session
 
 warnings.simplefilter("ignore")  # of how rows are handed over; what counts is what it took
 
+BATCH = 100_000
+"""Rows."""
+
 NUMBERS = ("BIGINT", "DOUBLE", "INTEGER")
 
 
@@ -30,6 +33,16 @@ def view(runs_dir: Path, name: str) -> Callable[[], int]:
     session = open_session(runs_dir, sync=False)
     session.rows(f"select * from {name} limit 0")
     return lambda: session.arrow(f"select * from {name}").num_rows
+
+
+def stream(runs_dir: Path, name: str) -> Callable[[], int]:
+    """Read a view whole, a batch at a time, and return how many rows it has."""
+    session = open_session(runs_dir, sync=False)
+    session.rows(f"select * from {name} limit 0")
+    query = f"select * from {name}"
+    return lambda: sum(
+        batch.num_rows for batch in session.connection.sql(query).to_arrow_reader(BATCH)
+    )
 
 
 def ask(runs_dir: Path, *names: str) -> Callable[[], int]:
@@ -131,6 +144,7 @@ def _columns_of_a_line(log: Path) -> dict[str, str]:
 
 TASKS: dict[str, Callable[..., Callable[[], int]]] = {
     "view": view,
+    "stream": stream,
     "ask": ask,
     "scan": scan,
     "sync": sync,

@@ -116,7 +116,7 @@ class Bench:
                 took = self._engine("ask", runs, *REPORT, what="every mart of a report")
                 self._note("a10", took["wall_s"])
             if "a8" in wanted:
-                self._note("a8", self._engine("view", runs, "pairs")["wall_s"])
+                self._note("a8", self._engine("stream", runs, "pairs")["wall_s"])
             if "a12" in wanted:
                 self._note("a12", self._start(runs, IMPORTS, "sql", "select 1"))
             if "a7" in wanted:
@@ -133,7 +133,7 @@ class Bench:
         """A8 with ten times the runs."""
         runs = self._lake("cells", Shape(self._sizes.many_rows // 1000, 5, 40, 5))
         for _ in range(self._sizes.rounds):
-            paired = self._engine("view", runs, "pairs")
+            paired = self._engine("stream", runs, "pairs")
             self._note("a8_many", paired["wall_s"])
             self._note("a8_memory", paired["peak_mb"])
 
@@ -224,7 +224,7 @@ class Bench:
         if rows is not None and facts["rows"] != rows:
             message = f"{task}: {facts['rows']:,} rows instead of {rows:,}"
             raise RuntimeError(message)
-        of = rest[0] if task in {"scan", "view", "ask"} else "one log"
+        of = rest[0] if task in {"scan", "view", "stream", "ask"} else "one log"
         facts["what"] = what or f"{task} {of}"
         self._figures.details.append(facts)
         return facts
