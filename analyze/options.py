@@ -34,6 +34,11 @@ AllowOption = Annotated[
         "image, harness, judge, served_model, routing. May be given more than once.",
     ),
 ]
+SuiteOption = Annotated[str | None, typer.Option("--suite", help="Only this suite.")]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", metavar="MODEL", help="Only this, by model_id or model string."),
+]
 FormOption = Annotated[
     Literal["table", "md", "json"] | None,
     typer.Option("--format", help="Default: table, for the terminal; md is Markdown."),

@@ -171,11 +171,6 @@ class _Surroundings:
         )
 
 
-def write_summary(run_dir: Path, lake: Path) -> tuple[Path, Path]:
-    """Write summary.json and summary.md of what the lake holds, and return their paths."""
-    return write_files(run_dir, summarize_run(run_dir, lake))
-
-
 def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
     """Write both forms of a summary into the run's folder, each whole or not at all.
 

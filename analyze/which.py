@@ -162,6 +162,18 @@ def _require(session: Session, columns: str, wanted: str, what: str) -> None:
     _require_known(wanted, {name for row in rows for name in row}, what)
 
 
+def require_those(session: Session, suite_id: str | None, model: str | None) -> None:
+    """Check that there is a run of a suite, and one of a model, where they are given.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    if suite_id is not None:
+        require_suite(session, suite_id)
+    if model is not None:
+        require_model(session, model)
+
+
 def require_label(session: Session, label: str) -> None:
     """Check that a run has a label.
 

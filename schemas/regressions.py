@@ -131,6 +131,7 @@ class Flaky(Record):
     """Every cell, flaky ones first."""
 
     schema_version: Positive = SCHEMA_VERSION
+    limits: ThresholdsUsed
     n_cells: Count
     n_flaky: Count
     n_steady: Count

@@ -12,6 +12,7 @@ from analyze.options import (
     AllowOption,
     FormOption,
     JsonOption,
+    ModelOption,
     NoSyncOption,
     RunsOption,
     form_of,
@@ -30,9 +31,7 @@ def compare(
     candidate: Annotated[
         str | None, typer.Argument(metavar="[CANDIDATE]", help="The same. Default: `latest`.")
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Only this, by model_id or model string.")
-    ] = None,
+    model: ModelOption = None,
     against: Annotated[
         str | None,
         typer.Option(metavar="MODEL", help="Compare --model, as the base, with this one."),

@@ -7,14 +7,21 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUNS, FormOption, JsonOption, NoSyncOption, RunsOption, form_of
+from analyze.options import (
+    RUNS,
+    FormOption,
+    JsonOption,
+    ModelOption,
+    NoSyncOption,
+    RunsOption,
+    SuiteOption,
+    form_of,
+)
 
 
 def flaky(
-    suite: Annotated[str | None, typer.Option(help="Only this suite.")] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Only this, by model_id or model string.")
-    ] = None,
+    suite: SuiteOption = None,
+    model: ModelOption = None,
     quarantine: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Quarantined cases, which are marked: TOML or YAML."),
@@ -34,16 +41,13 @@ def flaky(
     from analyze.session import open_session
     from analyze.shifts.flaky import find_flaky
     from analyze.shifts.progress import Progress
-    from analyze.which import require_model, require_suite
+    from analyze.which import require_those
 
     wanted = form_of(form, json=json)
     limits = limits_in_force(Path.cwd())
     known = None if quarantine is None else read_known(quarantine)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
-        if suite is not None:
-            require_suite(session, suite)
-        if model is not None:
-            require_model(session, model)
+        require_those(session, suite, model)
         found = find_flaky(
             session, limits=limits, known=known, suite=suite, model=model, tell=progress
         )

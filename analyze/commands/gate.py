@@ -13,6 +13,7 @@ from analyze.options import (
     AllowOption,
     FormOption,
     JsonOption,
+    ModelOption,
     NoSyncOption,
     RunsOption,
     form_of,
@@ -59,9 +60,7 @@ def gate(
         Path | None, typer.Option(metavar="FILE", help="Cases not to test: TOML or YAML.")
     ] = None,
     allow: AllowOption = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Only this, by model_id or model string.")
-    ] = None,
+    model: ModelOption = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report there.")
     ] = None,

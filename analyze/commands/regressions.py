@@ -11,8 +11,10 @@ from analyze.options import (
     RUNS,
     FormOption,
     JsonOption,
+    ModelOption,
     NoSyncOption,
     RunsOption,
+    SuiteOption,
     form_of,
 )
 from schemas.errors import EXIT_BAD_NEWS
@@ -30,10 +32,8 @@ def regressions(
             "so long ago (7d, 12h, 2w).",
         ),
     ] = None,
-    suite: Annotated[str | None, typer.Option(help="Only this suite.")] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Only this, by model_id or model string.")
-    ] = None,
+    suite: SuiteOption = None,
+    model: ModelOption = None,
     known: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Shifts that need no alert: TOML or YAML."),
@@ -61,7 +61,7 @@ def regressions(
     from analyze.session import open_session
     from analyze.shifts.alerts import find_regressions
     from analyze.shifts.progress import Progress
-    from analyze.which import require_model, require_suite
+    from analyze.which import require_those
 
     wanted = form_of(form, json=json)
     allowed: tuple[Axis, ...] = () if allow is None else (allow,)
@@ -69,10 +69,7 @@ def regressions(
     limits = limits_in_force(Path.cwd())
     entries = None if known is None else read_known(known)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
-        if suite is not None:
-            require_suite(session, suite)
-        if model is not None:
-            require_model(session, model)
+        require_those(session, suite, model)
         found = find_regressions(
             session,
             limits=limits,

@@ -80,7 +80,7 @@ def _require_two(base: Chosen, candidate: Chosen) -> None:
     if both and base.model == candidate.model:
         what = (
             f"run `{both[0]}` is on both sides (`{base.asked}` and `{candidate.asked}`); "
-            "two models of a run are compared by --model ID --against ID"
+            "two models of a run are compared by `analyze compare RUN --model ID --against ID`"
         )
         raise refused(what)
 

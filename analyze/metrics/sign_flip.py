@@ -20,9 +20,6 @@ from typing import Any, Literal
 
 from analyze.metrics.paired_counts import Counts, PairedCounts, paired_counts
 
-FEWEST_NONZERO = 5
-"""Below it no pattern of signs reaches 0.05: the smallest mid-p of four is 0.0625."""
-
 MOST_NONZERO = 2_000
 """Pairs up to which the distribution is exact; `ONE_PATTERN` leaves no room for more."""
 

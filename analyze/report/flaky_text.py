@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyze.report.comparison_markdown import markdown_table
+from analyze.report.comparison_words import limits_line
 from analyze.report.numbers import percent, percent_range, whole
 from analyze.report.plain import Column, line_of, table
 from analyze.report.regressions_text import wrapped
@@ -52,7 +53,10 @@ def flaky_lines(found: Flaky, width: int, *, is_all: bool = False) -> list[str]:
         rows = [[line_of(cell) for cell in _row(one)] for one in shown]
         lines += ["", *table(COLUMNS, rows, width)]
     lines += _more(found, shown, is_all=is_all)
-    return [*lines, "", *wrapped(MEANING, width)] if found.n_cells else lines
+    if not found.n_cells:
+        return lines
+    limits = wrapped(f"limits: {limits_line(found.limits)}", width)
+    return [*lines, "", *wrapped(MEANING, width), "", *limits]
 
 
 def flaky_markdown(found: Flaky, *, is_all: bool = False) -> str:
@@ -65,6 +69,7 @@ def flaky_markdown(found: Flaky, *, is_all: bool = False) -> str:
         markdown_table(titles, [_row(one) for one in shown]),
         _more(found, shown, is_all=is_all),
         [as_text(MEANING)],
+        [as_text(f"Limits: {limits_line(found.limits)}")],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 

@@ -54,6 +54,7 @@ def find_flaky(
     cells.sort(key=_order)
     counts = [cell.steadiness for cell in cells]
     return Flaky(
+        limits=limits,
         n_cells=len(cells),
         n_flaky=counts.count("flaky"),
         n_steady=counts.count("steady"),

@@ -167,6 +167,24 @@ def test_the_command_speaks_json_and_markdown(tmp_path):
     assert "| smoke | m | case-0" in markdown
 
 
+def test_the_thresholds_in_force_are_named_in_every_form(tmp_path, monkeypatch):
+    nights = Nights(tmp_path / "runs", n_cases=3, repetitions=5)
+    nights.add(10, rates={"m": 1.0}, cases={"case-01": 0.5})
+    (tmp_path / "benchlake.yaml").write_text(
+        "schema_version: 1\nthresholds: {pass_rate_margin: 0.3}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    text, page, document = (
+        call("flaky", "--runs", nights.runs_dir, "--format", form, columns=300).out
+        for form in ("table", "md", "json")
+    )
+
+    assert "limits: margin 30.0 points" in text
+    assert "benchlake.yaml" in text
+    assert "Limits: margin 30.0 points" in page
+    assert json.loads(document)["limits"]["thresholds"]["pass_rate_margin"] == 0.3
+
+
 def test_without_trials_it_says_so(tmp_path):
     (tmp_path / "runs").mkdir()
     done = call("flaky", "--runs", tmp_path / "runs")

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze.session import Session
-from analyze.summarize import summarize_run, summary_json, summary_of, write_summary
+from analyze.summarize import summarize_run, summary_json, summary_of, write_files
 from schemas.compact import compact
 from schemas.lake import Coverage, files_of, table_of
 from schemas.lake_files import live_files, month_of
@@ -97,9 +97,9 @@ def test_bytes_are_the_same_beside_other_runs_and_without_the_folder(mirrored, n
 
 
 def test_files_are_whole_and_the_same_when_written_again(mirrored):
-    paths = write_summary(mirrored.path, mirrored.lake)
+    paths = write_files(mirrored.path, summarize_run(mirrored.path, mirrored.lake))
     first = [path.read_bytes() for path in paths]
-    again = write_summary(mirrored.path, mirrored.lake)
+    again = write_files(mirrored.path, summarize_run(mirrored.path, mirrored.lake))
 
     assert paths == (mirrored.path / "summary.json", mirrored.path / "summary.md")
     assert [path.read_bytes() for path in again] == first
@@ -108,7 +108,9 @@ def test_files_are_whole_and_the_same_when_written_again(mirrored):
 
 
 def test_file_has_the_fields_of_the_declaration_in_their_order(mirrored):
-    text = write_summary(mirrored.path, mirrored.lake)[0].read_text(encoding="utf-8")
+    text = write_files(mirrored.path, summarize_run(mirrored.path, mirrored.lake))[0].read_text(
+        encoding="utf-8"
+    )
     document = json.loads(text)
 
     assert list(document) == list(RunSummary.model_fields)
