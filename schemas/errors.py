@@ -5,6 +5,7 @@
   + SchemaError          (2)      a record or table does not fit its declaration
     - UnmappedType                a model annotation has no Arrow type: our own mistake
     - UnknownVersion              a file of a version we cannot read
+    - NotMigratable      (1)      no report that can be made one of today; carries what is wrong
   + CollectError         (1)
     - RunExists          (2)      refusing to write into a run that is there
     - RunInLake          (2)      the lake holds a run by that name
@@ -103,6 +104,17 @@ class UnmappedType(SchemaError):
 
 class UnknownVersion(SchemaError):
     """A file carries a version that this program cannot read."""
+
+
+class NotMigratable(SchemaError):
+    """A document is no report of an earlier schema, or one with mistakes; carries each of them."""
+
+    exit_code = EXIT_BAD_NEWS
+
+    def __init__(self, message: str, findings: Iterable[object] = ()) -> None:
+        super().__init__(message)
+        self.findings = tuple(findings)
+        """`schemas.finding.Finding`s; this module imports nothing."""
 
 
 class CollectError(BenchError):

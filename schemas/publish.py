@@ -21,17 +21,21 @@ from schemas.comparison import Comparison
 from schemas.doc_tables import with_tables
 from schemas.doctor import DoctorReport
 from schemas.evaluation_profile import EvaluationProfile
+from schemas.finding import ValidatedFile
 from schemas.gate import GateResult
+from schemas.import_record import ImportRecord
 from schemas.inventory import Inventory
 from schemas.known import KnownFile
 from schemas.lake_document import lake_document
 from schemas.project import ProjectFile
 from schemas.regressions import Flaky, Regressions
+from schemas.report_v2 import EvaluationReport
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig
 from schemas.run_profile import RunProfile
 from schemas.suite import Suite
 from schemas.summary import RunSummary
+from schemas.swebench import SwebenchReport
 from schemas.trial import PlannedTrial
 
 PUBLISHED: dict[str, Any] = {
@@ -45,16 +49,20 @@ PUBLISHED: dict[str, Any] = {
     "event": Event,
     "flaky": Flaky,
     "gate": GateResult,
+    "import": ImportRecord,
     "inventory": Inventory,
     "known": KnownFile,
     "planned_trial": PlannedTrial,
     "project": ProjectFile,
     "prompt_list": tuple[Prompt, ...],
     "regressions": Regressions,
+    "report_v2": EvaluationReport,
     "result": Result,
     "run_profile": RunProfile,
     "suite": Suite,
     "summary": RunSummary,
+    "swebench_report": SwebenchReport,
+    "validated_file": ValidatedFile,
 }
 """File name to record."""
 
