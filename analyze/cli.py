@@ -37,6 +37,10 @@ COMMANDS = {
     "label": "label",
     "open": "open_database",
     "sync": "sync",
+    "migrate": "migrate",
+    "import": "import_runs",
+    "export": "export",
+    "validate": "validate",
 }
 """Name of each command, which is its file's, to its function; in the order of the help page."""
 

@@ -36,6 +36,7 @@ from analyze.rows import (
     ViewRow,
 )
 from schemas.errors import AnalyzeError, ViewError
+from schemas.folders import is_planned
 from schemas.inventory import Inventory, ResourceSnapshot
 from schemas.summary import RunSummary
 from schemas.thresholds import Thresholds
@@ -154,8 +155,7 @@ class _Surroundings:
     """What a run's folder adds to its rows: thresholds in force then, memory and disk."""
 
     def __init__(self, run_dir: Path | None) -> None:
-        is_ours = run_dir is not None and (run_dir / "config.json").is_file()
-        config = read_config(run_dir) if run_dir is not None and is_ours else None
+        config = read_config(run_dir) if run_dir is not None and is_planned(run_dir) else None
         self._run_dir = run_dir
         self._tags = {m.model_id: m.resource_tag for m in config.models} if config else {}
         self.thresholds = config.thresholds if config else Thresholds()

@@ -106,7 +106,10 @@ def run_folder(session: Session, run_id: str) -> Path | None:
 
 def is_run_folder(path: Path) -> bool:
     """Return whether there is a run in a folder."""
-    return any((path / mark).is_file() for mark in MARKS)
+    try:
+        return any((path / mark).is_file() for mark in MARKS)
+    except OSError:  # no folder can be called that
+        return False
 
 
 def _previous(session: Session, runs: Sequence[KnownRun]) -> str:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.disk import sync_path
-from schemas.folders import LOG, NO_LOG, LogSeen
+from schemas.folders import IMPORT_FILE, LOG, NO_LOG, LogSeen
 from schemas.lake import LAYOUT, compression_of, file_facts
 from schemas.lake_files import TEMPORARY, month_of
 from schemas.mirror import NO_LOG as NOTHING
@@ -71,9 +71,11 @@ class WholeRun:
 
 
 def is_imported(run_dir: Path) -> bool:
-    """Return whether a folder was made by an earlier tool (decision A10)."""
+    """Return whether a folder is another tool's (decision A10), or made of another tool's files."""
     if (run_dir / "plan.jsonl").exists():
         return False
+    if (run_dir / IMPORT_FILE).exists():
+        return True
     with contextlib.suppress(OSError, ValueError, TypeError):
         if "schema_version" in orjson.loads((run_dir / "config.json").read_bytes()):
             return False
@@ -92,7 +94,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
 
     Raises:
         SchemaError: the folder is no complete run.
-        ValidationError: config or plan do not fit their declaration.
+        ValidationError: config, plan or import record do not fit their declaration.
         OSError: a file is missing or cannot be read.
     """
     log = run_dir / LOG
@@ -108,7 +110,17 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     lines = [line + b"\n" for line in lines]
     tail = tail_before(log, end) if end else ""
     coverage = Coverage(0, end, 0, len(lines), tail)
-    if imported:
+    if imported and (run_dir / IMPORT_FILE).exists():
+        from schemas.import_rows import (  # noqa: PLC0415 - few folders are
+            ImportRows,
+            import_record_of,
+        )
+
+        reader = ImportRows(import_record_of(run_dir))
+        rows, found = _rows(reader, lines)
+        run_id, tables = run_dir.name, reader.head() | rows
+        month = month_of(reader.started_at_ms or seen.mtime_ns // 1_000_000)
+    elif imported:
         from schemas.imported import import_lines  # noqa: PLC0415 - few folders are
 
         whole = import_lines(run_dir.name, lines)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 LAKE = "lake"
 LOG = "results.jsonl"
-
+IMPORT_FILE = "import.json"
+"""In a folder that was made of another tool's files."""
 
 SCHEMA_VERSION = 1
 """Of folders up to which this program reads; a test holds it equal to `schemas.base`."""
@@ -31,12 +32,17 @@ def look_of(run_dir: Path) -> str:
     Another text once one of its files is changed, or can be read, or when this program is newer.
     """
     looks = [str(SCHEMA_VERSION)]
-    for name in ("config.json", "plan.jsonl", LOG):
+    for name in ("config.json", "plan.jsonl", IMPORT_FILE, LOG):
         try:
             looks.append(str((run_dir / name).stat().st_ctime_ns))
         except OSError as exc:
             looks.append(f"errno {exc.errno}")
     return " ".join(looks)
+
+
+def is_planned(run_dir: Path) -> bool:
+    """Return whether a run was planned here: another tool's folder has no plan, whatever else."""
+    return (run_dir / "plan.jsonl").is_file()
 
 
 def run_folders(runs_dir: Path) -> Iterator[tuple[str, LogSeen]]:

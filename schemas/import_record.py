@@ -14,8 +14,8 @@ from pydantic import Field, JsonValue
 
 from schemas.base import SCHEMA_VERSION, EpochMillis, Positive, Record, Sha256, Slug
 from schemas.errors import UnknownVersion
+from schemas.folders import IMPORT_FILE
 
-IMPORT_FILE = "import.json"
 SOURCE_FOLDER = "source"
 
 SourceFormat = Literal["sf-bench", "pae", "swebench"]

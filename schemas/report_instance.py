@@ -6,7 +6,7 @@ through, and a number that is not known is null rather than 0.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, WrapValidator, model_validator
 
@@ -15,6 +15,9 @@ from schemas.base import Count, Metadata, Unit
 InstanceStatus = Literal["resolved", "fail", "error", "skipped"]
 ComponentStatus = Literal["pass", "fail", "error", "skipped"]
 Component = Literal["deployment", "unit_test", "functional", "bulk", "no_tweaks"]
+
+POINTS = tuple(f"{component}_points" for component in get_args(Component))
+"""Fields that hold the points of a component."""
 
 
 def _as_written(value: object, handler: Any) -> Any:
@@ -80,8 +83,8 @@ class ValidationBreakdown(ReportRecord):
         """Let a missing total be the sum of the points, where there are any."""
         if not isinstance(data, dict) or "total_score" in data:
             return data
-        points = [value for key, value in data.items() if str(key).endswith("_points")]
-        if not points or not all(type(value) in {int, float} for value in points):
+        points = [data[name] for name in POINTS if name in data]
+        if not points or not all(type(one) in {int, float} and abs(one) <= 1e6 for one in points):
             return data
         return data | {"total_score": sum(points)}
 

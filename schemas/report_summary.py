@@ -80,6 +80,10 @@ class ReportSummary(ReportRecord):
             data.setdefault("resolution_rate", rate)
         elif type(rate) in {int, float}:
             data.setdefault("resolution_rate", rate * 100)
+        elif "resolve_rate" not in data:
+            percent = data.get("resolution_rate")
+            if type(percent) in {int, float} and 0 <= percent <= 100:
+                data["resolve_rate"] = percent / 100
         return data
 
 

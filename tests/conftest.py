@@ -33,6 +33,7 @@ LONGEST = (
     "end_to_end/test_together",
     "end_to_end/test_faults",
     "end_to_end/test_lake_writers",
+    "end_to_end/test_swebench",
     "end_to_end/test_wheel",
     "analyze/test_compared_independently",
     "analyze/test_simulated",

@@ -27,6 +27,7 @@ def summarize(
     from analyze.session import open_session
     from analyze.summarize import read_inventory, summary_json, summary_of, write_files
     from analyze.which import known_runs, resolve_run, run_folder, runs_dir_of
+    from schemas.folders import is_planned
 
     names = run or ["latest"]
     as_list = len(names) > 1 or names == ["all"]
@@ -47,7 +48,7 @@ def summarize(
             else:
                 inventory = None if folder is None else read_inventory(folder)
                 typer.echo(("\n" if place else "") + summary_markdown(summary, inventory), nl=False)
-            if folder is not None and (folder / "config.json").is_file():
+            if folder is not None and is_planned(folder):
                 for path in write_files(folder, summary):
                     typer.echo(path, err=json)
     if json and as_list:

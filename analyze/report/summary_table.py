@@ -35,7 +35,7 @@ COLUMNS = (
     "Ollama store (before→after)",
 )
 
-ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 MARKUP = re.compile(r"[\\`|*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that Markdown acts on; an underscore inside a word it leaves alone."""
@@ -67,14 +67,15 @@ def summary_markdown(summary: RunSummary, inventory: Inventory | None = None) ->
 
 def as_text(text: str) -> str:
     """Return text that Markdown and a terminal show as it is, on one line."""
-    safe = "".join(_visible(char) for char in " ".join(text.split()))
-    escaped = MARKUP.sub(lambda match: "\\" + match.group(), safe)
-    return "".join(ENTITIES.get(char, char) for char in escaped)
+    safe = " ".join(text.split())
+    if not safe.isprintable():
+        safe = "".join(map(_visible, safe))
+    return MARKUP.sub(r"\\\g<0>", safe).translate(ENTITIES)
 
 
 def _visible(char: str) -> str:
     """Replace control and direction characters, which a terminal obeys instead of showing."""
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in {"Cc", "Cf"} else char
+    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in {"Cc", "Cf", "Cs"} else char
 
 
 def _line(cells: tuple[str, ...] | list[str]) -> str:

@@ -175,6 +175,8 @@ def _why(page: TrialPage) -> Iterator[str]:
 def _judged(page: TrialPage) -> Iterator[str]:
     trial = page.trial
     if trial.validator_type in {None, "noop"}:
+        if trial.violation:  # of an imported run: another tool judged
+            yield f"why  {line_of(trial.violation)}"
         return
     yield f"validator {trial.validator_type}: {VERDICTS[trial.objective_pass]}"
     if page.validator is not None:

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from analyze.sync.one_folder import is_ours, is_second_name, line_of, log_seen, torn_tail
 from schemas.bulk import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
 from schemas.errors import BenchError
-from schemas.folders import LOG, LogSeen, look_of
+from schemas.folders import IMPORT_FILE, LOG, LogSeen, look_of
+from schemas.import_record import ImportRecord
 from schemas.lake_files import lake_of
 from schemas.lines import LineError, misfit
 from schemas.manifest import Manifest, RunSeen
@@ -33,6 +34,10 @@ WHOLE_BYTES = 32 * 2**20
 
 EVERYWHERE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
 """Errors that say nothing about the folder in which they happen."""
+
+
+FILE_OF = {PlannedTrial.__name__: "plan.jsonl", ImportRecord.__name__: IMPORT_FILE}
+"""Name of a record to the file that holds it; every other one is in config.json."""
 
 
 @dataclass
@@ -112,7 +117,7 @@ class _Group:
         except LakeBusy:
             return None  # the next sync finds it again
         except ValidationError as exc:
-            file = "plan.jsonl" if exc.title == PlannedTrial.__name__ else "config.json"
+            file = FILE_OF.get(exc.title, "config.json")
             why = f"{folder / file}: {misfit(exc)}"
         except (BenchError, LineError) as exc:
             why = str(exc)

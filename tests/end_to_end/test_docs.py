@@ -38,6 +38,10 @@ COMMANDS = {
         "label",
         "open",
         "sync",
+        "validate",
+        "migrate",
+        "export",
+        "import",
     ),
 }
 SAID = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^\n`|]*)?)")

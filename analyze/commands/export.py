@@ -1,0 +1,116 @@
+"""`analyze export`: a run or a report in the format of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from analyze.options import RUNS, JsonOption, ModelOption, NoSyncOption, RunsOption
+
+if TYPE_CHECKING:
+    from analyze.exports.texts import ExportFormat, ExportText
+    from schemas.swebench import Style
+
+
+def export(
+    format: Annotated[
+        Literal["report-v2", "swebench", "predictions"],
+        typer.Argument(metavar="FORMAT", help="report-v2, swebench or predictions."),
+    ],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|REPORT",
+            help="A run id, a path to a run's folder, `latest`, `previous`, `label:NAME`, or the "
+            "file of a report v2.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="A folder for report-v2 and for several models, else a file.",
+        ),
+    ] = None,
+    style: Annotated[
+        Literal["4", "5"] | None,
+        typer.Option(
+            metavar="4|5",
+            help="Of swebench: the harness' version. Default: 5, or what was imported.",
+        ),
+    ] = None,
+    model: ModelOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Write a run as evaluation reports v2, as reports of the SWE-bench harness, or as predictions.
+
+    Each model is a report of its own; repetitions of a case are folded by majority. Without
+    --output, reports v2 go to reports/ in the run's folder, all else to the working directory.
+    """
+    from analyze.exports.places import placed
+    from analyze.report.v2_files import write_texts
+    from analyze.which import is_run_folder
+    from schemas.errors import ConfigError, Problem
+
+    if style is not None and format != "swebench":
+        raise ConfigError([Problem(None, f"{format} has no styles; swebench has", key="--style")])
+    number: Style | None = None if style is None else 4 if style == "4" else 5
+    own = None
+    if Path(what).is_file() and not is_run_folder(runs / what):
+        texts = _of_report(Path(what), format, output, number, model)
+    else:
+        texts, own = _of_run(what, format, output, number, model, runs, not no_sync)
+    files = placed(texts, format, output, own)
+    write_texts(files, replace=force or (own is not None and output is None))
+    if json:
+        from json import dumps
+
+        typer.echo(dumps([str(path) for path in files], indent=2))
+    else:
+        for path in files:
+            typer.echo(path)
+
+
+def _of_report(
+    path: Path, form: ExportFormat, output: Path | None, style: Style | None, model: str | None
+) -> list[ExportText]:
+    from analyze.exports.texts import texts_of_report
+    from analyze.report.v2_files import read_report
+    from schemas.errors import ConfigError, Problem
+
+    if model is not None:
+        raise ConfigError([Problem(path, "is a report of one model", key="--model")])
+    if form == "report-v2" and output is None:
+        problem = "is such a report; name a folder for it and its summary.md"
+        raise ConfigError([Problem(path, problem, key="--output")])
+    return texts_of_report(read_report(path), form, style=style)
+
+
+def _of_run(
+    what: str,
+    form: ExportFormat,
+    output: Path | None,
+    style: Style | None,
+    model: str | None,
+    runs: Path,
+    sync: bool,
+) -> tuple[list[ExportText], Path | None]:
+    """Return the files of a run, and where its reports go unless somebody says otherwise."""
+    from analyze.exports.places import own_place
+    from analyze.exports.texts import texts_of_run
+    from analyze.session import open_session
+    from analyze.which import resolve_run, run_folder, runs_dir_of
+
+    with open_session(runs_dir_of(runs, what), sync=sync) as session:
+        run_id = resolve_run(session, what)
+        own = None
+        if form == "report-v2" and output is None:
+            own = own_place(run_folder(session, run_id))
+        return texts_of_run(session, run_id, form, style=style, model=model), own

@@ -1,0 +1,1 @@
+"""One room a format that leaves the lake."""

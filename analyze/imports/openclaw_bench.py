@@ -1,0 +1,132 @@
+"""Run folders of the older tool, taken over unchanged: the lake reads them as they are.
+
+A run that went on since it was taken over is brought up to date; one that is another one is not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from analyze.imports.in_the_way import refuse_lost_rows
+from analyze.imports.originals import files_below, hashes_of
+from analyze.imports.run_folder import RUN_ID, Written, n_lines, one_import
+from schemas.bulk import is_imported
+from schemas.disk import sync_path
+from schemas.errors import ConfigError, Problem
+from schemas.folders import IMPORT_FILE, LOG
+
+CHUNK_BYTES = 2**20
+
+
+def import_openclaw_bench(
+    path: Path, runs_dir: Path, *, run_id: str | None = None
+) -> list[Written]:
+    """Take over one run folder, or each of the folders of runs.
+
+    Args:
+        path: a run folder, or the `runs` folder around several.
+        runs_dir: where runs are kept.
+        run_id: what one run will be called; by default as its folder is.
+
+    Raises:
+        ConfigError: there is no such run, several share one name, or another run has the name.
+        OSError: a file cannot be read or written; what was taken over before stays.
+    """
+    folders = _runs_in(path)
+    if run_id is not None and len(folders) > 1:
+        what = f"--run-id names one run, and there are {len(folders):,} in {path}"
+        raise ConfigError([Problem(None, what)])
+    wrong = [one for one in folders if not RUN_ID.fullmatch(run_id or one.name)]
+    if wrong:
+        allowed = "letters, digits and . _ - ( )"
+        raise ConfigError([Problem(one, "its name is no run id", allowed=allowed) for one in wrong])
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    return [_taken_over(one, runs_dir / (run_id or one.name), runs_dir) for one in folders]
+
+
+def _runs_in(path: Path) -> list[Path]:
+    """Return the run folders that a path means."""
+    if not path.is_dir():
+        raise ConfigError([Problem(path, "there is no such folder")])
+    path = path.resolve()
+    if (path / LOG).is_file():
+        if not _is_older(path):
+            what = "is a run folder, and not one of the older tool: nothing has to be imported"
+            raise ConfigError([Problem(path, what)])
+        return [path]
+    found = [one for one in sorted(path.iterdir()) if (one / LOG).is_file() and _is_older(one)]
+    if not found:
+        what = f"neither has it a {LOG} of the older tool, nor has a folder in it"
+        raise ConfigError([Problem(path, what)])
+    return found
+
+
+def _is_older(folder: Path) -> bool:
+    return is_imported(folder) and not (folder / IMPORT_FILE).exists()
+
+
+def _taken_over(source: Path, target: Path, runs_dir: Path) -> Written:
+    if target.resolve() == source.resolve():
+        return Written(target, n_lines(target / LOG), is_new=False)
+    with one_import(runs_dir) as staging:
+        names = [*_copied(source, staging)]
+        if not os.path.lexists(target):
+            refuse_lost_rows(runs_dir, target.name, staging / LOG)
+            staging.rename(target)
+            sync_path(runs_dir)
+            return Written(target, n_lines(target / LOG))
+        is_new = _bring_up_to_date(staging, target, names)
+    return Written(target, n_lines(target / LOG), is_new=is_new)
+
+
+def _copied(source: Path, staging: Path) -> Iterator[str]:
+    """Copy all files of a folder with their times, and yield their names there."""
+    files = files_below(source)
+    folders = {staging}
+    for name, path in files.items():
+        copy = staging / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        folders.add(copy.parent)
+        shutil.copyfile(path, copy)
+        facts = path.stat()
+        os.utime(copy, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        yield name
+    for name in files:
+        sync_path(staging / name)
+    for folder in folders:
+        sync_path(folder)
+
+
+def _bring_up_to_date(staging: Path, target: Path, names: list[str]) -> bool:
+    """Put what changed in the place of what was there, and return whether anything had.
+
+    Raises:
+        ConfigError: what was there is no earlier state of the same run.
+    """
+    if not _is_older(target) or not _begins_with(staging / LOG, target / LOG):
+        what = "is another run than the one that is to be imported"
+        raise ConfigError([Problem(target, what, advice="--run-id NAME gives it another name")])
+    there = {name: target / name for name in names if (target / name).is_file()}
+    new = hashes_of({name: staging / name for name in there})
+    old = hashes_of(there)
+    changed = [name for name in names if name not in old or new[name] != old[name]]
+    for name in sorted(changed, key=lambda name: name == LOG):  # the log last: it is what counts
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (staging / name).replace(target / name)
+    for folder in {(target / name).parent for name in changed}:
+        sync_path(folder)
+    return bool(changed)
+
+
+def _begins_with(longer: Path, shorter: Path) -> bool:
+    """Return whether a file has all the bytes of another one at its beginning."""
+    if shorter.stat().st_size > longer.stat().st_size:
+        return False
+    with longer.open("rb") as one, shorter.open("rb") as other:
+        while chunk := other.read(CHUNK_BYTES):
+            if one.read(len(chunk)) != chunk:
+                return False
+    return True

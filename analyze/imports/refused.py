@@ -1,0 +1,50 @@
+"""A file that cannot be imported: every reason, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from schemas.errors import MOST_SHOWN, AnalyzeError, printable, shown
+from schemas.finding import Finding
+
+DERIVED = frozenset({"count_contradicts", "ids_contradict", "alias_contradicts"})
+"""Errors of what follows from the instances: these count, and the file is imported all the same."""
+
+
+class NotImportable(AnalyzeError):
+    """A document is not what the format asks for; nothing of it was imported."""
+
+    def __init__(self, places: Iterable[tuple[Path, Finding]]) -> None:
+        told = tuple(places)
+        self.findings = tuple(finding for _, finding in told)
+        lines = [printable(said(path, finding)) for path, finding in told[:MOST_SHOWN]]
+        if (more := len(told) - MOST_SHOWN) > 0:
+            lines.append(f"and {more:,} more problems")
+        super().__init__("\n".join(lines))
+
+
+def said(path: Path, finding: Finding) -> str:
+    """Return a finding as a line: `file:line: pointer: sentence`."""
+    line = "" if finding.line is None else f":{finding.line}"
+    where = f" {finding.pointer}:" if finding.pointer else ""
+    return f"{shown(path)}{line}:{where} {finding.message}"
+
+
+def refuse_errors(
+    places: Iterable[tuple[Path, Finding]], tolerated: frozenset[str] = frozenset()
+) -> None:
+    """Let pass documents without errors, but for those that are tolerated.
+
+    Args:
+        places: a finding each, and the file that it is about.
+        tolerated: codes of errors that stand in nobody's way.
+
+    Raises:
+        NotImportable: there is another one.
+    """
+    wrong = [
+        (path, one) for path, one in places if one.severity == "error" and one.code not in tolerated
+    ]
+    if wrong:
+        raise NotImportable(wrong)

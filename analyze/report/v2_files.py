@@ -1,0 +1,106 @@
+"""Files of evaluation reports v2: read strictly, written whole, and never half of one.
+
+A report comes as a record, or as the parsed JSON of its file; what is no report is refused with
+what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from schemas.disk import write_whole
+from schemas.errors import AnalyzeError, NotOurFile, SchemaError, printable, shown
+from schemas.finding import is_valid
+from schemas.json_text import read_json_text
+from schemas.report_v2 import EvaluationReport, report_json
+
+JSON_FILE = "report.json"
+MARKDOWN_FILE = "summary.md"
+
+MOST_NAMED = 20
+"""Problems that a message names; `analyze validate` has all of them."""
+
+
+def given_report(report: object) -> EvaluationReport:
+    """Return a report as a record, with what is absent and follows filled in.
+
+    Raises:
+        SchemaError: it is no report of schema 2.0; names what is wrong, and where.
+    """
+    if isinstance(report, EvaluationReport):
+        return report
+    try:
+        return EvaluationReport.model_validate(report)
+    except ValidationError as exc:
+        problems = exc.errors(include_url=False, include_input=False)
+        lines = [
+            f"`{'.'.join(map(str, one['loc'])) or 'report'}`: {one['msg']}"
+            for one in problems[:MOST_NAMED]
+        ]
+        if (more := len(problems) - MOST_NAMED) > 0:
+            lines.append(f"and {more:,} more problems")
+        lines.append(
+            "so this is no evaluation report of schema 2.0; `analyze validate FILE` tells every "
+            "problem, and `analyze migrate FILE` makes such a report of an older one"
+        )
+        raise SchemaError("\n".join(map(printable, lines))) from exc
+
+
+def read_report(path: Path) -> EvaluationReport:
+    """Return the report that a file holds.
+
+    Raises:
+        SchemaError: it is no report of schema 2.0; names what is wrong, and where.
+        AnalyzeError: the file cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as exc:
+        message = f"{shown(path)}: cannot be read ({exc.strerror})"
+        raise AnalyzeError(message) from exc
+    value, findings = read_json_text(content)
+    if not is_valid(findings):
+        raise SchemaError("\n".join(f"{shown(path)}: {one.message}" for one in findings))
+    try:
+        return given_report(value)
+    except SchemaError as exc:
+        raise SchemaError(
+            "\n".join(f"{shown(path)}: {line}" for line in str(exc).split("\n"))
+        ) from exc
+
+
+def report_text(report: EvaluationReport) -> str:
+    """Return the text of report.json.
+
+    Raises:
+        SchemaError: a field that we do not know holds what JSON cannot.
+    """
+    try:
+        return report_json(report)
+    except (TypeError, ValueError, RecursionError) as exc:
+        message = f"the report cannot be written as JSON: {exc}"
+        raise SchemaError(message) from exc
+
+
+def write_texts(texts: dict[Path, str], *, replace: bool) -> None:
+    """Write every file, each whole or not at all.
+
+    Args:
+        texts: by path.
+        replace: also those that are there.
+
+    Raises:
+        NotOurFile: one is there; nothing was written.
+        AnalyzeError: one cannot be written.
+    """
+    there = [path for path in texts if path.exists()]
+    if there and not replace:
+        raise NotOurFile(there[0], "left as it is")
+    for path, text in texts.items():
+        try:
+            write_whole(path, text.encode("utf-8"))
+        except OSError as exc:
+            message = f"{shown(path)}: cannot be written ({exc.strerror})"
+            raise AnalyzeError(message) from exc

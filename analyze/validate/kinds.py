@@ -1,0 +1,115 @@
+"""Which kind of document a parsed JSON value is: told by its keys, never by the file's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Literal
+
+from schemas.finding import DocumentKind, Finding, error
+from schemas.json_values import described, shown
+from schemas.report_v1 import is_old_version, is_v2, shape_of
+from schemas.report_v2 import EvaluationReport
+from schemas.swebench import SwebenchReport
+
+LinesKind = Literal["results", "predictions"]
+"""Kinds of which each record stands on a line of its own."""
+
+HARNESS_ONLY = frozenset(
+    name
+    for name in SwebenchReport.model_fields
+    if name.endswith("_instances") or name in {"submitted_ids", "incomplete_ids"}
+)
+"""Top-level keys of a SWE-bench report that an evaluation report v2 does not have."""
+
+V2_ONLY = EvaluationReport.model_fields.keys() - {
+    "schema_version", "run_id", "model_name", "dataset", "created_at", "start_time", "end_time",
+    "config", "instances", "environment",
+}  # fmt: skip
+"""Keys of an evaluation report v2 that none of an earlier schema has."""
+
+FEW_KEYS = 4
+"""More than these of its keys make a report v2 of a document without instances."""
+
+FEW = 20
+"""Members of a list or an object that are looked at."""
+
+FEW_NAMED = 8
+"""Keys of a document of no known kind that are named."""
+
+LOOKED_FOR = (
+    "an evaluation report (`schema_version`, `instances`, `summary`)",
+    "one of an earlier schema (`instances`; `results` with `task_id`; `statistics`)",
+    "a SWE-bench report (`submitted_instances`, `submitted_ids`)",
+    "predictions (`instance_id`, `model_patch`)",
+    "results.jsonl (lines with `record_type`)",
+    "summary.json (`generated_at`, `models`)",
+)
+
+
+def kind_of(value: object) -> DocumentKind:
+    """Return the kind of a JSON document.
+
+    Args:
+        value: the parsed document, of any kind.
+    """
+    if isinstance(value, list):
+        return "predictions" if _any_patch(value) else "unknown"
+    if not isinstance(value, dict):
+        return "unknown"
+    if (record := kind_of_record(value)) is not None:
+        return record
+    if len(HARNESS_ONLY & value.keys()) > 1:
+        return "swebench"
+    if (report := _report_of(value)) is not None:
+        return report
+    if isinstance(value.get("models"), list) and {"generated_at", "run_wall_clock_ms"} & set(value):
+        return "summary"
+    return "predictions" if _any_patch(value.values()) else "unknown"
+
+
+def kind_of_record(value: object) -> LinesKind | None:
+    """Return the kind of file that a line with this content belongs to; None for neither."""
+    if not isinstance(value, Mapping):
+        return None
+    if value.get("record_type") in ("result", "event"):
+        return "results"
+    keys = {"model_patch", "model_name_or_path"} & value.keys()
+    return "predictions" if keys and "instance_id" in value else None
+
+
+def _any_patch(values: Iterable[object]) -> bool:
+    """Return whether one of the first values is what a model handed in."""
+    return any(
+        isinstance(one, dict) and ("model_patch" in one or kind_of_record(one) == "predictions")
+        for one in islice(values, FEW)
+    )
+
+
+def _report_of(value: dict[str, object]) -> DocumentKind | None:
+    """Return which schema of an evaluation report this is; None when it is no such report."""
+    n_known = len(EvaluationReport.model_fields.keys() & value.keys())
+    if not is_old_version(value):
+        return "report-v2" if "instances" in value or is_v2(value) or n_known > FEW_KEYS else None
+    if "schema_version" not in value and (len(V2_ONLY & value.keys()) > 1 or _any_scored(value)):
+        return "report-v2"
+    return None if shape_of(value) is None else "report-v1"
+
+
+def _any_scored(report: dict[str, object]) -> bool:
+    """Return whether one of the first instances has the components that only v2 knows."""
+    instances = report.get("instances")
+    first = islice(instances, FEW) if isinstance(instances, list) else ()
+    return any(isinstance(one, dict) and "validation" in one for one in first)
+
+
+def unknown_kind(value: object, line: int | None = None) -> Finding:
+    """Return the finding that a document, or a file of such lines, is of no known kind."""
+    if isinstance(value, Mapping):
+        names = [shown(key) for key in islice(value, FEW_NAMED)]
+        more = f" and {len(value) - FEW_NAMED:,} more" if len(value) > FEW_NAMED else ""
+        found = f"an object with {', '.join(names)}{more}" if names else "an empty object"
+    else:
+        found = described(value)
+    message = f"of no known kind; looked for {'; '.join(LOOKED_FOR)}; found {found}"
+    return error("unknown_kind", "", message, line)

@@ -1,0 +1,272 @@
+"""Folders with import.json: the rows that follow from them, and how they behave in the lake."""
+
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+
+from analyze.imports.blank_result import result_of
+from analyze.imports.originals import digest_of, hashes_of
+from analyze.imports.run_folder import write_run
+from analyze.sync import has_news, label, problems_of, prune, sync
+from schemas.bulk import is_imported, read_whole
+from schemas.compact import compact
+from schemas.errors import ConfigError, SchemaError, UnknownVersion
+from schemas.folders import IMPORT_FILE
+from schemas.import_record import ImportRecord, UnfinishedTrial
+from schemas.lake import TABLES
+from schemas.lake_files import lake_of, live_files
+from schemas.manifest import Manifest
+
+START = 1_767_225_600_000
+
+
+@pytest.fixture
+def runs_dir(tmp_path):
+    return tmp_path / "runs"
+
+
+def line(case_id, *, run_id="imp", repetition=1, passed=True, **known):
+    return result_of(
+        run_id=run_id, suite_id="s", provider="other", model="a/b", model_id="a_b",
+        prompt_id=case_id.upper(), case_id=case_id, repetition=repetition, passed=passed,
+        started_at_ms=START + 5, ended_at_ms=START + 1005, **known,
+    )  # fmt: skip
+
+
+def missing(case_id, repetition=1):
+    return UnfinishedTrial(
+        model_id="a_b", case_id=case_id, repetition=repetition, provider="other", model="a/b",
+        prompt_id=case_id.upper(),
+    )  # fmt: skip
+
+
+def record(runs_dir, run_id="imp", content="the original", **fields):
+    source = runs_dir.parent / "report.json"
+    source.write_text(content)
+    files = hashes_of({"report.json": source})
+    base = {
+        "run_id": run_id, "source_format": "sf-bench", "source_name": "report.json",
+        "source_sha256": digest_of(files), "files": files, "benchlake_version": "0.1.0",
+        "suite_id": "s", "suite_title": "The set", "started_at_ms": START,
+    }  # fmt: skip
+    return ImportRecord(**base | fields), {"report.json": source}
+
+
+def imported(runs_dir, *lines, run_id="imp", **fields):
+    made, sources = record(runs_dir, run_id, **fields)
+    return write_run(runs_dir, made, lines, sources)
+
+
+def rows(runs_dir, table="results"):
+    files = live_files(lake_of(runs_dir), table)
+    return [row for path in files for row in pq.ParquetFile(path).read().to_pylist()]
+
+
+def whole(runs_dir, table):
+    return read_whole(runs_dir / "imp", imported=True).tables[table].to_pylist()
+
+
+def test_results_come_in_as_they_are_written(runs_dir):
+    imported(runs_dir, line("c1"), line("c2", passed=None, failure_type="exception"))
+
+    first, second = whole(runs_dir, "results")
+    assert {name: first[name] for name in ("run_id", "suite_id", "prompt_id", "passed")} == {
+        "run_id": "imp", "suite_id": "s", "prompt_id": "C1", "passed": True,
+    }  # fmt: skip
+    assert first["case_hash"] is first["e2e_ms"] is first["cost_usd"] is None
+    assert (second["status"], second["passed"], second["record_no"]) == ("failed", None, 2)
+    assert [row["raw_output"] for row in whole(runs_dir, "outputs")] == ["", ""]
+
+
+def test_the_plan_is_the_results_and_what_is_unfinished(runs_dir):
+    imported(
+        runs_dir, line("c1"), line("c1", repetition=2, passed=None), line("c2", passed=None),
+        unfinished=(missing("c1", 2), missing("c3")),
+    )  # fmt: skip
+
+    plan = whole(runs_dir, "plans")
+    assert [(row["case_id"], row["repetition"], row["trial_no"]) for row in plan] == [
+        ("c1", 1, 0), ("c1", 2, 1), ("c2", 1, 2), ("c3", 1, 3),
+    ]  # fmt: skip
+    assert [row["is_scorable"] for row in plan] == [True, True, False, True]
+    assert (
+        {row["case_hash"] for row in plan} == {row["fingerprint_parts"] for row in plan} == {None}
+    )
+    assert (plan[3]["provider"], plan[3]["model"], plan[3]["runner_type"]) == (
+        "other", "a/b", "llm_probe",
+    )  # fmt: skip
+    (run,) = whole(runs_dir, "runs")
+    assert (run["is_imported"], run["n_planned"], run["suite_title"]) == (True, 4, "The set")
+    assert run["started_at_ms"] == START
+
+
+def test_trials_without_a_result_are_not_scorable_where_nothing_is(runs_dir):
+    imported(
+        runs_dir, line("c1"), line("c2", passed=None, failure_type="exception"),
+        unfinished=(missing("c3"), missing("c1", 2)), scorable=False,
+    )  # fmt: skip
+
+    assert [row["is_scorable"] for row in whole(runs_dir, "plans")] == [True, False, False, True]
+
+
+def test_a_source_without_times_starts_with_its_first_result(runs_dir):
+    imported(runs_dir, line("c1"), started_at_ms=None)
+    (run,) = whole(runs_dir, "runs")
+    assert run["started_at_ms"] == START + 5
+
+
+def test_a_run_of_unfinished_trials_alone_is_a_run(runs_dir):
+    imported(runs_dir, unfinished=(missing("c1"),), started_at_ms=None)
+
+    synced = sync(runs_dir)
+
+    assert (synced.n_runs, synced.problems) == (1, ())
+    assert not has_news(runs_dir)
+    assert [row["case_id"] for row in rows(runs_dir, "plans")] == ["c1"]
+
+
+def test_every_column_of_every_table_is_filled_as_declared(runs_dir):
+    imported(runs_dir, line("c1"), unfinished=(missing("c2"),))
+
+    for table, content in read_whole(runs_dir / "imp", imported=True).tables.items():
+        assert content.schema.equals(TABLES[table]), table
+
+
+def test_a_later_line_takes_the_place_of_an_earlier_one(runs_dir):
+    imported(runs_dir, line("c1", passed=False), line("c1"))
+
+    assert [row["supersedes"] for row in whole(runs_dir, "results")] == [None, 1]
+    assert len(whole(runs_dir, "plans")) == 1
+
+
+def test_bad_lines_are_named_and_the_rest_is_kept(runs_dir):
+    folder = imported(runs_dir, line("c1")).run_dir
+    with (folder / "results.jsonl").open("a") as log:
+        log.write('{"record_type": "result"}\n' + line("c2", run_id="x").model_dump_json() + "\n")
+        log.write(line("c3").model_dump_json() + "\n" + '{"torn')
+
+    synced = sync(runs_dir)
+
+    assert [row["case_id"] for row in rows(runs_dir)] == ["c1", "c3"]
+    assert [row["case_id"] for row in rows(runs_dir, "plans")] == ["c1", "c3"]
+    first, second, third = synced.problems
+    assert "results.jsonl:2: `" in first
+    assert "results.jsonl:3: belongs to another run, 'x'" in second
+    assert "torn line or not mirrored yet" in third
+    assert not has_news(runs_dir)
+
+
+def test_a_log_that_grew_is_read_anew_and_keeps_its_labels(runs_dir):
+    folder = imported(runs_dir, line("c1"), unfinished=(missing("c2"),)).run_dir
+    sync(runs_dir)
+    label(runs_dir, "imp", ["baseline"])
+    with (folder / "results.jsonl").open("a") as log:
+        log.write(line("c2").model_dump_json() + "\n")
+
+    assert sync(runs_dir).problems == ()
+
+    assert [row["case_id"] for row in rows(runs_dir)] == ["c1", "c2"]
+    assert len(rows(runs_dir, "plans")) == 2
+    newest = max(rows(runs_dir, "runs"), key=lambda row: row["recorded_at_ms"])
+    assert (newest["labels"], newest["is_imported"]) == (["baseline"], True)
+    assert "labels" not in json.loads((folder / IMPORT_FILE).read_text())
+    assert not (folder / "config.json").exists()
+
+
+def test_syncing_writes_nothing_into_the_folder(runs_dir):
+    folder = imported(runs_dir, line("c1")).run_dir
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    sync(runs_dir)
+
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_deleted_folder_leaves_its_rows_and_the_same_import_takes_them_up(runs_dir):
+    folder = imported(runs_dir, line("c1")).run_dir
+    sync(runs_dir)
+    label(runs_dir, "imp", ["kept"])
+    shutil.rmtree(folder)
+    sync(runs_dir)
+    assert len(rows(runs_dir)) == 1
+
+    with pytest.raises(ConfigError, match="whose folder is gone"):
+        imported(runs_dir, line("c2"), line("c1"), content="another one")
+    assert imported(runs_dir, line("c1")).is_new
+    sync(runs_dir)
+
+    assert len(rows(runs_dir)) == 1
+    newest = max(rows(runs_dir, "runs"), key=lambda row: row["recorded_at_ms"])
+    assert newest["labels"] == ["kept"]
+
+
+def test_a_pruned_import_stays_out_until_it_is_named(runs_dir):
+    folder = imported(runs_dir, line("c1")).run_dir
+    sync(runs_dir)
+
+    assert prune(runs_dir, ["imp"]) > 0
+
+    assert sync(runs_dir).n_runs == 0
+    assert sync(runs_dir, only=[folder]).n_runs == 1
+    assert len(rows(runs_dir)) == len(rows(runs_dir, "plans")) == 1
+
+
+def test_many_imports_are_compacted_into_few_files(runs_dir):
+    for number in range(12):
+        imported(runs_dir, line(f"c{number}", run_id=f"imp-{number}"), run_id=f"imp-{number}")
+        sync(runs_dir)
+
+    lake = lake_of(runs_dir)
+    compact(lake, Manifest.load(lake))
+
+    assert len(rows(runs_dir)) == 12
+    assert not has_news(runs_dir)
+    assert sync(runs_dir).n_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"run_id": "other"}, "is the record of another run, `other`"),
+        ({"schema_version": 2}, "this benchlake reads up to 1"),
+        ({"suite_id": "Not A Slug"}, "`suite_id`"),
+    ],
+)
+def test_a_folder_that_is_refused_is_named_by_its_record_and_taken_once_it_is_right(
+    runs_dir, change, said
+):
+    folder = imported(runs_dir, line("c1")).run_dir
+    good = (folder / IMPORT_FILE).read_bytes()
+    (folder / IMPORT_FILE).write_text(json.dumps(json.loads(good) | change))
+
+    (problem,) = sync(runs_dir).problems
+    assert f"{folder / IMPORT_FILE}: " in problem
+    assert said in problem
+    assert problems_of(runs_dir, folder) == [problem]
+    assert not has_news(runs_dir)
+
+    (folder / IMPORT_FILE).write_bytes(good)
+    assert sync(runs_dir).n_runs == 1
+
+
+def test_a_folder_with_a_plan_is_ours_whatever_else_is_in_it(runs_dir):
+    folder = imported(runs_dir, line("c1")).run_dir
+    assert is_imported(folder)
+    (folder / "plan.jsonl").write_text("")
+    assert not is_imported(folder)
+
+
+def test_a_copy_of_a_folder_under_another_name_is_not_read(runs_dir):
+    folder = imported(runs_dir, line("c1")).run_dir
+    shutil.copytree(folder, runs_dir / "copy")
+
+    with pytest.raises(SchemaError, match="record of another run"):
+        read_whole(runs_dir / "copy", imported=True)
+
+
+def test_a_record_of_a_later_version_is_refused_by_name(runs_dir):
+    folder = imported(runs_dir, line("c1"), schema_version=9).run_dir
+    with pytest.raises(UnknownVersion):
+        read_whole(folder, imported=True)
