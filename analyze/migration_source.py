@@ -97,7 +97,7 @@ def find_report(path: Path) -> OldReport | list[Located]:
         if path.is_dir():
             return _of_folder(path)
         if not path.is_file():
-            raise ConfigError([Problem(path, "is no file or folder there")])
+            raise ConfigError([Problem(path, "is not there")])
         parsed = _parsed(path)
     except OSError as exc:
         where = Path(exc.filename) if exc.filename else path

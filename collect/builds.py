@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from collect.commands import Output, output_of
 from collect.config import ResolvedModel, RunInputs
 from collect.keys import key_of
-from collect.redact import redact
 from schemas.errors import ConfigError, nearest, printable
+from schemas.redact import redact
 
 if TYPE_CHECKING:
     from collect.ollama_server import Held, OllamaServer

@@ -228,7 +228,7 @@ def main() -> None:
     except Exception:  # noqa: BLE001 - a mistake of ours; what it was busy with may hold a key
         from traceback import format_exc
 
-        from collect.redact import redact
+        from schemas.redact import redact
 
         sys.stderr.write(redact(format_exc()))
         sys.exit(EXIT_BAD_NEWS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from collect.redact import SECRET_NAME
+from schemas.redact import SECRET_NAME
 
 
 def without_secrets() -> dict[str, str]:

@@ -27,7 +27,6 @@ from collect.commands import OLLAMA_STORE, Output, output_of
 from collect.config import RunInputs
 from collect.durable import write_whole
 from collect.git_state import config_commit
-from collect.redact import key_names, redact
 from collect.served import served_models
 from schemas.errors import CollectError
 from schemas.inventory import (
@@ -38,6 +37,7 @@ from schemas.inventory import (
     OllamaModel,
     ServedModel,
 )
+from schemas.redact import key_names, redact
 
 PACKAGES = ("benchlake", "httpx", "pydantic", "orjson", "regex", "pyarrow", "duckdb", "xllamacpp")
 

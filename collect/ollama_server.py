@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import orjson
 from pydantic import JsonValue
 
-from collect.redact import redact
 from collect.transport import Exchange, Target, WireError, WireTransport, needs_proxy
 from schemas.errors import printable
+from schemas.redact import redact
 
 LIMIT_S = 2.0
 """Of one question, connecting included."""

@@ -13,11 +13,11 @@ from pydantic import JsonValue
 from collect.checks.base import Verdict
 from collect.checks.declarative import HOOKS_DISABLED, Trial, run_check
 from collect.pricing import cost_of
-from collect.redact import redact, redact_json
 from collect.runners.base import Execution
 from collect.tools.detect import ToolUse
 from schemas.base import SCHEMA_VERSION
 from schemas.prices import NANO, Price
+from schemas.redact import redact, redact_json
 from schemas.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result
 from schemas.suite import Routing
 

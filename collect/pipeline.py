@@ -17,14 +17,12 @@ from collect.child import MirrorChild
 from collect.config import ResolvedModel
 from collect.execute import MAX_COST, Executor, Hooks
 from collect.finished import FinishedTrials
-from collect.frames import artifact_frame
 from collect.job import Job
 from collect.lateness import LoopClock
 from collect.log import RunLog, resume_command
 from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
 from collect.plan_file import trials_of
 from collect.progress import RunReport, Screen
-from collect.redact import redact, redact_json
 from collect.run_record import tags_of
 from collect.runners.base import Execution, now_ms
 from collect.runners.llm_probe import LlmProbe
@@ -32,6 +30,8 @@ from collect.signals import GRACE_S, Interrupts
 from collect.tools.detect import tool_use
 from collect.turns import Turns
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
+from schemas.frames import artifact_frame
+from schemas.redact import redact, redact_json
 from schemas.result import Event, Result
 from schemas.trial import PlannedTrial
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from collect.frames import PADDING_MAGIC, REFERENCE, whole_frame
+from schemas.frames import PADDING_MAGIC, REFERENCE, whole_frame
 
 STALE_S = 600.0
 """A temporary file this old belongs to nobody any more."""

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import orjson
 from pydantic import ValidationError
 
-from collect.frames import REFERENCE, whole_frame
+from schemas.frames import REFERENCE, whole_frame
 from schemas.result import Result
 from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
 

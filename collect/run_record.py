@@ -14,9 +14,9 @@ from collect.config import ResolvedModel, RunInputs
 from collect.config.loaded import SAME_IN_CONFIG
 from collect.fingerprint import digest
 from collect.plan import plan_trials
-from collect.redact import redact_json
 from collect.runners.base import now_ms
 from schemas.inventory import resource_tags
+from schemas.redact import redact_json
 from schemas.run_config import EffectiveSetting, RunConfig, RunModel
 
 

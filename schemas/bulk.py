@@ -76,6 +76,8 @@ def is_imported(run_dir: Path) -> bool:
         return False
     if (run_dir / IMPORT_FILE).exists():
         return True
+    if not (run_dir / LOG).is_file():  # a pipe would be waited for
+        return False
     with contextlib.suppress(OSError, ValueError, TypeError):
         if "schema_version" in orjson.loads((run_dir / "config.json").read_bytes()):
             return False

@@ -22,6 +22,7 @@ from schemas.columns import Columns
 from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, classify
 from schemas.lines import LineError, content_of, misfit
 from schemas.read_lines import Records
+from schemas.redact import redact
 from schemas.result import RAW_OUTPUT_LIMIT, Result
 from schemas.rows import plan_table, run_table, tables_of
 from schemas.run_row import RunRow
@@ -155,12 +156,13 @@ EMPTY: dict[str, Any] = {
 def _row(record: Any) -> dict[str, Any]:
     """Return what follows from one record alone."""
     row = dict(vars(record))
+    row["raw_output"] = redact(row["raw_output"])  # the tool kept whole bodies of HTTP errors
     text = row["raw_output"].encode()
     failure = None if record.success else _failure(record.failure_type)
     if len(text) > RAW_OUTPUT_LIMIT:
         row["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
     if row["parsed_output"] is not None:
-        row["parsed_output"] = json_text(row["parsed_output"])
+        row["parsed_output"] = redact(json_text(row["parsed_output"]))
     if not record.success:
         row["objective_pass"] = None  # the tool let validators judge error texts (decision A7)
     code = HTTP_PATTERN.fullmatch(record.failure_type or "")

@@ -130,6 +130,8 @@ def place(trail: Trail) -> str:
 def key_part(key: object) -> str | int:
     """Return a key or an index as it stands in pointers; what is neither as its kind."""
     if isinstance(key, str):
+        if len(key) <= LONGEST_KEY and key.isascii():
+            return key
         return key[:LONGEST_KEY].encode("utf-8", "backslashreplace").decode()
     return key if type(key) is int and abs(key) < _SMALL else f"({type(key).__name__})"
 

@@ -80,13 +80,14 @@ class ValidationBreakdown(ReportRecord):
     @model_validator(mode="before")
     @classmethod
     def _total_of_points(cls, data: Any) -> Any:
-        """Let a missing total be the sum of the points, where there are any."""
+        """Let a missing total be the sum of the points, where there are any and it is a score."""
         if not isinstance(data, dict) or "total_score" in data:
             return data
         points = [data[name] for name in POINTS if name in data]
         if not points or not all(type(one) in {int, float} and abs(one) <= 1e6 for one in points):
             return data
-        return data | {"total_score": sum(points)}
+        total = sum(points)
+        return data | {"total_score": total} if abs(total) <= 1e6 else data
 
 
 class InstanceResult(ReportRecord):

@@ -1,12 +1,15 @@
 """Runs `collect` in forks of one process that has imported all of it: a third of a second less.
 
 Each call is a process of its own, with its own arguments, environment, output and exit code; only
-the imports are shared. What a start from nothing does is tested where it is the point, with
+the imports are shared, and those of its mirror too, unless a PYTHONPATH is to change something as
+either starts. What a start from nothing does is tested where it is the point, with
 `python -m collect`.
 """
 
+import asyncio
 import atexit
 import contextlib
+import gc
 import json
 import os
 import runpy
@@ -15,10 +18,26 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+
+from tests.forked_mirror import address, spawner
 
 SECONDS = 120
 """Longer takes no call that ends."""
+
+USED = (
+    "collect.cli",
+    "collect.closing",
+    "collect.ollama_server",
+    "collect.preview",
+    "collect.providers.chat_completions",
+    "collect.start",
+    "collect.validate",
+    "rich.progress",
+    "typer.rich_utils",
+)
+"""What most calls import."""
 
 
 class Forks:
@@ -26,14 +45,16 @@ class Forks:
 
     def __init__(self):
         self._process = subprocess.Popen(
-            [sys.executable, "-P", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+            [sys.executable, "-m", "tests.forks"],
+            cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
 
     def run(self, cwd, arguments, env):
         """Run `collect` with arguments to its end, as `subprocess.run` would."""
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
             job = {"cwd": str(cwd), "argv": arguments, "env": env, "out": str(out), "err": str(err)}
+            job["mirrors"] = None if "PYTHONPATH" in env else address()
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
             ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
@@ -61,11 +82,9 @@ def forks():
 
 def serve():
     """Read jobs and fork for each; the fork never comes back from here."""
-    import collect.config
-    import collect.preview
-    import collect.start
-    import collect.validate  # noqa: F401
-
+    for name in USED:
+        import_module(name)
+    gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
@@ -91,6 +110,8 @@ def become(job):
         os.dup2(opened, fd)
         os.close(opened)
     sys.argv = ["collect", *job["argv"]]
+    if job["mirrors"] is not None:
+        asyncio.create_subprocess_exec = spawner(job["mirrors"])
 
 
 if __name__ == "__main__":

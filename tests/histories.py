@@ -3,7 +3,7 @@
 import random
 import shutil
 
-from collect.frames import artifact_frame
+from schemas.frames import artifact_frame
 from schemas.mirror import mirror_run
 
 HOSTILE = "bad\x1b[31m\u202emodel"

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from collect.frames import REFERENCE, whole_frame
 from schemas.arrow import row_of
 from schemas.artifact import Artifact
+from schemas.frames import REFERENCE, whole_frame
 from schemas.lake import TABLES, files_of, parts_of, table_of
 from schemas.lake_files import lake_of
 from schemas.lines import parse_line

@@ -70,6 +70,7 @@ def import_runs(
     guessed: cases without a hash are compared only where the axis `case` is allowed.
     """
     from analyze.report.import_text import import_text
+    from schemas.errors import ConfigError, Problem
 
     _refuse_others(
         format,
@@ -81,6 +82,8 @@ def import_runs(
             "--run-id": run_id,
         },
     )
+    if runs.exists() and not runs.is_dir():
+        raise ConfigError([Problem(runs, "is there and is no folder", key="--runs")])
     written = _imported(format, path, runs, predictions, logs, model, suite, run_id)
     typer.echo(import_text(written, as_json=json), nl=False)
 
@@ -148,6 +151,8 @@ def _imported(
             )
         ]  # fmt: skip
     except OSError as exc:
-        where = "" if exc.filename is None else f"{exc.filename}: "
-        message = f"{where}{exc.strerror or exc}; what is not whole was not imported"
+        message = (
+            f"{exc.filename or runs}: {exc.strerror or exc}; what is not whole was not imported, "
+            "and the same command tries again"
+        )
         raise AnalyzeError(message) from exc

@@ -62,8 +62,9 @@ def obstacles_between(
         differing: axes that keep cases out.
     """
     if base.n_cases == 0:
-        axes = ", ".join(axis for axis in get_args(Axis) if axis in differing)
-        what = f": {axes} differ, and --allow takes them in" if axes else ""
+        axes = [axis for axis in get_args(Axis) if axis in differing]
+        options = " ".join(f"--allow {axis}" for axis in axes)
+        what = f": {', '.join(axes)} unlike or not known ({options} takes them in)" if axes else ""
         yield f"no case is the same on both sides{what}"
         return
     if base.n_scorable == 0 and candidate.n_scorable == 0:

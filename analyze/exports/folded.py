@@ -53,7 +53,8 @@ class FoldedCase:
     error_type: str | None
     """The deciding trial's failure, or `no_verdict`; an imported report keeps its own."""
     error_message: str | None
-    """What was said about the failure, else what validator and checks found."""
+    """What was said about the failure, else what validator and checks found; of imported reports
+    only what they said."""
     error_code: str | None
     violation: str | None
     """Of the deciding trial's validator; in imported runs the harness' own reason."""
@@ -151,18 +152,21 @@ def _case(instance_id: str, repetitions: Sequence[RunTrial], texts: Texts) -> Fo
     first, decides = repetitions[0], _deciding(repetitions)
     status = _status(first, decides)
     answer, is_cut = (None, False) if decides is None else texts.answer(decides)
+    told = texts.skipped(first) if decides is None else {}
     return FoldedCase(
         instance_id=instance_id,
         case_id=first.case_id,
         title=first.prompt_name,
         status=status,
-        error_type=_error_type(decides, status),
-        error_message=_error_message(decides, status, texts),
+        error_type=told.get("error_type") if decides is None else _error_type(decides, status),
+        error_message=(
+            told.get("error_message") if decides is None else _error_message(decides, status, texts)
+        ),
         error_code=None if decides is None else decides.error_code,
         violation=None if decides is None else decides.violation,
         answer=answer,
         answer_is_cut=is_cut,
-        validation=None if decides is None else texts.validation(decides),
+        validation=told.get("validation") if decides is None else texts.validation(decides),
         duration_seconds=first.mean_seconds,
         started_at_ms=first.first_started_at_ms,
         ended_at_ms=first.last_ended_at_ms,
@@ -180,19 +184,15 @@ def _status(first: RunTrial, decides: RunTrial | None) -> InstanceStatus:
     return "resolved" if _is_resolved(first) else "fail"
 
 
-def _error_type(decides: RunTrial | None, status: InstanceStatus) -> str | None:
-    if decides is None:
-        return None
+def _error_type(decides: RunTrial, status: InstanceStatus) -> str | None:
     if decides.provider == SCORED_BY:
         return decides.error_code
     return decides.failure_type or (NO_VERDICT if status == "error" else None)
 
 
-def _error_message(decides: RunTrial | None, status: InstanceStatus, texts: Texts) -> str | None:
-    if decides is None:
-        return None
+def _error_message(decides: RunTrial, status: InstanceStatus, texts: Texts) -> str | None:
     said = texts.error_message(decides)
-    if said or status == "resolved":
+    if said or status == "resolved" or decides.provider == SCORED_BY:
         return said
     failed = [check for check in decides.checks or () if check["outcome"] != "passed"]
     checks = (f"{check['check_id']}: {check['message'] or check['outcome']}" for check in failed)

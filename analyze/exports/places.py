@@ -26,9 +26,9 @@ def own_place(folder: Path | None) -> Path:
     where = (
         "the folder of this run is not here"
         if folder is None
-        else "this run was not made here, and nothing is written into its folder"
+        else "nothing is written into the folder of a run that was imported"
     )
-    raise ConfigError([Problem(None, f"{where}; name another one", key="--output")])
+    raise ConfigError([Problem(None, f"{where}; name another folder with -o", key="--output")])
 
 
 def placed(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from analyze.exports.swebench import HARNESS
 from schemas.errors import AnalyzeError
 from schemas.finding import Finding, is_valid, warning
 from schemas.json_text import read_json_text
@@ -62,6 +63,9 @@ def _patch(text: str | None) -> str | None:
 def predictions_of_folded(model: FoldedModel) -> list[Prediction]:
     """Return what one model of a run answered to each case that has a result.
 
+    An answer of blanks is an empty patch, as in a report of the run; the harness evaluated it, so
+    what was imported from there stays as it was handed in.
+
     Raises:
         AnalyzeError: of some answer only the beginning is known, and half a patch is none.
     """
@@ -76,7 +80,7 @@ def predictions_of_folded(model: FoldedModel) -> list[Prediction]:
         Prediction(
             instance_id=case.instance_id,
             model_name_or_path=model.model,
-            model_patch=case.answer,
+            model_patch=case.answer if model.provider == HARNESS else _patch(case.answer),
         )
         for case in answered
     ]

@@ -10,9 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import JsonValue, ValidationError
+
 from analyze.show.trace_file import read_trace
 from analyze.which import run_folder
 from schemas.artifact import Artifact, FinalOutputEvent
+from schemas.errors import SchemaError
+from schemas.import_record import load_import_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 
 SCORED_BY = "sf-bench"
 """Provider of trials that were imported from reports with scored components."""
+
+SKIPPED = "skipped"
+"""Key of what an imported report leaves over: of instances that were skipped, by their id."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,14 @@ def read_run_trials(session: Session, run_id: str) -> list[RunTrial]:
     return [RunTrial(*row) for row in rows]
 
 
+def left_over(folder: Path | None) -> dict[str, JsonValue]:
+    """Return what an import kept for writing it back; nothing of any other run."""
+    try:
+        return {} if folder is None else load_import_record(folder).leftover
+    except (OSError, ValidationError, SchemaError):
+        return {}
+
+
 class Text(NamedTuple):
     """What was said in a trial, as the lake has it."""
 
@@ -132,6 +147,7 @@ class Texts:
         self._texts = {record_no: Text(*rest) for record_no, *rest in rows}
         self._folder: Path | None = run_folder(session, run_id)
         self._is_imported = imported == [(True,)]
+        self._left = left_over(self._folder) if self._is_imported else {}
 
     def error_message(self, trial: RunTrial) -> str | None:
         """Return what was said about the failure."""
@@ -157,6 +173,13 @@ class Texts:
         value = json.loads(parsed)
         found = value.get("validation") if isinstance(value, dict) else None
         return found if isinstance(found, dict) else None
+
+    def skipped(self, trial: RunTrial) -> dict[str, Any]:
+        """Return what an imported report says of an instance that it skipped; else nothing."""
+        of_report = self._left.get(SKIPPED) if trial.provider == SCORED_BY else None
+        found = of_report.get(trial.prompt_id) if isinstance(of_report, dict) else None
+        told = found if isinstance(found, dict) else {}
+        return {name: value for name, value in told.items() if isinstance(value, (str, dict))}
 
     def _of(self, trial: RunTrial) -> Text:
         return self._texts.get(trial.record_no or 0, NO_TEXT)

@@ -35,10 +35,16 @@ class HarnessInstance(NamedTuple):
     outcome: HarnessOutcome
     failure_reason: str | None = None
     """Of `FAILURE_TIERS`; it counts where the outcome is unresolved, error or unreadable."""
+    is_infra: bool = False
+    """What evaluated it called the reason likely infrastructure, whatever swebench 5.0 says."""
 
 
 OF_CONTAINERS = ("unstopped_instances", "unstopped_containers", "unremoved_images")
 """What only the harness' own machine knows: written back as an imported report had it."""
+
+UNNAMED, UNKNOWN = "unnamed", "unknown_fields"
+"""Keys of what is left over of an imported report: how many instances it counts beyond those that
+its lists name, and fields that swebench 5.0 does not have."""
 
 
 def swebench_report(
@@ -50,8 +56,8 @@ def swebench_report(
 ) -> SwebenchReport:
     """Return the harness' report of instances.
 
-    A failure reason that swebench 5.0 does not know is counted as ambiguous, so that it is never
-    taken for a fault of the environment.
+    A failure reason that swebench 5.0 does not know is counted as ambiguous, unless an imported
+    report called it a fault of the environment.
 
     Args:
         instances: the whole data set, each instance once.
@@ -81,35 +87,41 @@ def swebench_report(
     errors = ids("error", "unreadable")
     reasons = {name: known[name].failure_reason for name in sorted((*unresolved, *errors))}
     told = {name: reason for name, reason in reasons.items() if reason is not None}
-    infra = tuple(name for name, reason in told.items() if _is_infra(reason))
-    ambiguous = tuple(name for name, reason in told.items() if not _is_infra(reason))
-    return SwebenchReport(
-        total_instances=len(known),
-        submitted_instances=len(submitted),
-        completed_instances=len(completed),
-        resolved_instances=len(resolved),
-        unresolved_instances=len(unresolved),
-        infra_failure_instances=len(infra) if style == 5 else None,
-        ambiguous_failure_instances=len(ambiguous) if style == 5 else None,
-        empty_patch_instances=len(empty),
-        error_instances=len(errors),
-        completed_ids=completed,
-        incomplete_ids=incomplete,
-        empty_patch_ids=empty,
-        submitted_ids=submitted,
-        resolved_ids=resolved,
-        unresolved_ids=unresolved,
-        infra_failure_ids=infra if style == 5 else None,
-        ambiguous_failure_ids=ambiguous if style == 5 else None,
-        failure_reasons=told if style == 5 else None,
-        error_ids=errors,
-        schema_version=2,
-        **{name: leftover[name] for name in OF_CONTAINERS if name in leftover},
+    infra = tuple(name for name in told if _is_infra(known[name]))
+    ambiguous = tuple(name for name in told if not _is_infra(known[name]))
+    unnamed, unknown = leftover.get(UNNAMED), leftover.get(UNKNOWN)
+    more = dict(unknown) if isinstance(unknown, dict) else {}
+    return SwebenchReport.model_validate(
+        more
+        | {
+            "total_instances": len(known) + (unnamed if isinstance(unnamed, int) else 0),
+            "submitted_instances": len(submitted),
+            "completed_instances": len(completed),
+            "resolved_instances": len(resolved),
+            "unresolved_instances": len(unresolved),
+            "infra_failure_instances": len(infra) if style == 5 else None,
+            "ambiguous_failure_instances": len(ambiguous) if style == 5 else None,
+            "empty_patch_instances": len(empty),
+            "error_instances": len(errors),
+            "completed_ids": completed,
+            "incomplete_ids": incomplete,
+            "empty_patch_ids": empty,
+            "submitted_ids": submitted,
+            "resolved_ids": resolved,
+            "unresolved_ids": unresolved,
+            "infra_failure_ids": infra if style == 5 else None,
+            "ambiguous_failure_ids": ambiguous if style == 5 else None,
+            "failure_reasons": told if style == 5 else None,
+            "error_ids": errors,
+            "schema_version": 2,
+        }
+        | {name: leftover[name] for name in OF_CONTAINERS if name in leftover}
     )
 
 
-def _is_infra(reason: str) -> bool:
-    return FAILURE_TIERS.get(reason) == "infra_failure"
+def _is_infra(one: HarnessInstance) -> bool:
+    tier = FAILURE_TIERS.get(one.failure_reason or "")
+    return tier == "infra_failure" or (tier is None and one.is_infra)
 
 
 def of_report(report: EvaluationReport) -> list[HarnessInstance]:
@@ -144,7 +156,8 @@ def of_folded(model: FoldedModel) -> list[HarnessInstance]:
         elif outcome == "unresolved" and patches and not (case.answer or "").strip():
             outcome = "empty_patch"
         reason = case.violation if own_words else None
-        found.append(HarnessInstance(case.instance_id, outcome, reason))
+        is_infra = own_words and case.error_type == INFRA
+        found.append(HarnessInstance(case.instance_id, outcome, reason, is_infra))
     return found
 
 
@@ -158,6 +171,9 @@ OWN_WORDS: dict[str, HarnessOutcome] = {
     "unreadable": "unreadable",
 }
 """What the `error_code` of such a trial says, where it was not resolved."""
+
+INFRA = "container_error"
+"""The failure of such a trial whose reason the report counts as likely infrastructure."""
 
 FOLDED: dict[InstanceStatus, HarnessOutcome] = {
     "resolved": "resolved",

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from analyze.exports.folded import FoldedModel, fold
 from analyze.exports.predictions import (
@@ -19,6 +18,7 @@ from analyze.exports.predictions import (
     predictions_of_report,
 )
 from analyze.exports.report_v2 import reports_of_run
+from analyze.exports.run_trials import left_over
 from analyze.exports.swebench import (
     HarnessInstance,
     of_folded,
@@ -30,9 +30,7 @@ from analyze.exports.swebench import (
 from analyze.report.v2_files import JSON_FILE, MARKDOWN_FILE, report_text
 from analyze.report.v2_markdown import generate_markdown_summary
 from analyze.which import run_folder
-from schemas.errors import AnalyzeError, ConfigError, Problem, SchemaError, nearest
-from schemas.import_record import load_import_record
-from schemas.swebench import SwebenchReport
+from schemas.errors import AnalyzeError, ConfigError, Problem, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,9 +38,6 @@ if TYPE_CHECKING:
     from analyze.session import Session
     from schemas.report_v2 import EvaluationReport
     from schemas.swebench import Prediction, Style
-
-CLEANED_UP = ("unstopped_instances", "unstopped_containers", "unremoved_images")
-"""Fields of the harness' report about its containers."""
 
 ExportFormat = Literal["report-v2", "swebench", "predictions"]
 
@@ -94,7 +89,7 @@ def texts_of_run(
             ExportText(one.model_id, names[one.model_id], _lines(predictions_of_folded(one)))
             for one in models
         ]
-    left = _leftover(run_folder(session, run_id))
+    left = left_over(run_folder(session, run_id))
     own: Style = 4 if left.get("style") == 4 else 5
     return [
         ExportText(one.model_id, names[one.model_id], _harness(of_folded(one), style or own, left))
@@ -165,17 +160,9 @@ def _harness(instances: Sequence[HarnessInstance], style: Style, left: dict[str,
     """Return the harness' report, with what it said itself and no instance knows."""
     told = left.get("outside")
     outside = [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
-    own = {name: left[name] for name in CLEANED_UP if name in left}
     try:
-        report = swebench_report(instances, style=style, outside=outside)
-        return swebench_json(SwebenchReport.model_validate(report.model_dump() | own))
+        return swebench_json(
+            swebench_report(instances, style=style, outside=outside, leftover=left)
+        )
     except ValueError as exc:
         raise AnalyzeError(str(exc)) from exc
-
-
-def _leftover(folder: Path | None) -> dict[str, JsonValue]:
-    """Return what an import kept for writing it back; nothing of any other run."""
-    try:
-        return {} if folder is None else load_import_record(folder).leftover
-    except (OSError, ValidationError, SchemaError):
-        return {}

@@ -1,10 +1,14 @@
-"""A line of results.jsonl of which little is known: what the source does not say stays null."""
+"""A line of results.jsonl of which little is known: what the source does not say stays null.
+
+Secrets are taken out of its texts (decision H4); the original beside it stays as it is.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from schemas.failures import classify
+from schemas.redact import may_hold_secret, redact, redact_json
 from schemas.result import RAW_OUTPUT_LIMIT, CheckResult, Result
 
 BLANK: dict[str, Any] = {
@@ -29,6 +33,12 @@ BLANK: dict[str, Any] = {
 }
 """Of every field that a line has; null, or what stands for nothing known."""
 
+FREE_TEXTS = (
+    "violation", "raw_output", "parsed_output", "tool_calls", "error_code", "error_message",
+    "served_model", "served_provider", "finish_reason",
+)  # fmt: skip
+"""Fields of which secrets are taken out, as a collector does; all others are ids and names."""
+
 
 def result_of(*, failure_type: str | None = None, **known: Any) -> Result:
     """Return a line of a trial.
@@ -49,7 +59,8 @@ def result_of(*, failure_type: str | None = None, **known: Any) -> Result:
             "status": kind.status,
             "availability_status": kind.availability_status,
         }
-    checks: tuple[CheckResult, ...] = fields["checks"]
+    checks: tuple[CheckResult, ...] = tuple(map(_redacted, fields["checks"]))
+    fields["checks"] = checks
     if checks:
         outcomes = [check.outcome for check in checks]
         fields |= {
@@ -57,8 +68,15 @@ def result_of(*, failure_type: str | None = None, **known: Any) -> Result:
             "checks_failed": outcomes.count("failed"),
             "checks_errored": outcomes.count("error"),
         }
+    fields |= {name: redact_json(fields.get(name)) for name in FREE_TEXTS}
     text = fields["raw_output"].encode()
     if len(text) > RAW_OUTPUT_LIMIT:
         fields["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
         fields["raw_output_truncated"] = True
     return Result(**fields)
+
+
+def _redacted(check: CheckResult) -> CheckResult:
+    if check.message is None or not may_hold_secret(check.message):
+        return check
+    return check.model_copy(update={"message": redact(check.message)})

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 from analyze.imports.in_the_way import refuse_lost_rows
-from analyze.imports.originals import files_below, hashes_of
-from analyze.imports.run_folder import RUN_ID, Written, n_lines, one_import
-from schemas.bulk import is_imported
+from analyze.imports.originals import files_below, hashes_of, is_file_within
+from analyze.imports.run_folder import RUN_ID, Written, one_import
+from schemas.bulk import is_imported, read_whole
 from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem
+from schemas.finding import Finding, warning
 from schemas.folders import IMPORT_FILE, LOG
 
 CHUNK_BYTES = 2**20
@@ -50,18 +51,34 @@ def import_openclaw_bench(
 def _runs_in(path: Path) -> list[Path]:
     """Return the run folders that a path means."""
     if not path.is_dir():
-        raise ConfigError([Problem(path, "there is no such folder")])
+        what = "is a file, and a folder is needed" if path.exists() else "there is no such folder"
+        raise ConfigError([Problem(path, what)])
     path = path.resolve()
-    if (path / LOG).is_file():
+    if _has_log(path):
         if not _is_older(path):
             what = "is a run folder, and not one of the older tool: nothing has to be imported"
             raise ConfigError([Problem(path, what)])
         return [path]
-    found = [one for one in sorted(path.iterdir()) if (one / LOG).is_file() and _is_older(one)]
+    found = [one for one in sorted(path.iterdir()) if _has_log(one) and _is_older(one)]
     if not found:
         what = f"neither has it a {LOG} of the older tool, nor has a folder in it"
         raise ConfigError([Problem(path, what)])
     return found
+
+
+def _has_log(folder: Path) -> bool:
+    """Return whether a folder has a log.
+
+    Raises:
+        ConfigError: it is a link to elsewhere, which is not copied.
+    """
+    log = folder / LOG
+    if not log.is_file():
+        return False
+    if not is_file_within(log, folder.resolve()):
+        what = "is a link to elsewhere, and those are not followed; copy the folder with its files"
+        raise ConfigError([Problem(log, what)])
+    return True
 
 
 def _is_older(folder: Path) -> bool:
@@ -70,21 +87,34 @@ def _is_older(folder: Path) -> bool:
 
 def _taken_over(source: Path, target: Path, runs_dir: Path) -> Written:
     if target.resolve() == source.resolve():
-        return Written(target, n_lines(target / LOG), is_new=False)
+        return _written(target, is_new=False)
     with one_import(runs_dir) as staging:
-        names = [*_copied(source, staging)]
-        if not os.path.lexists(target):
+        below = files_below(source)
+        _copy(below.files, staging)
+        is_new = not os.path.lexists(target)
+        if is_new:
             refuse_lost_rows(runs_dir, target.name, staging / LOG)
             staging.rename(target)
             sync_path(runs_dir)
-            return Written(target, n_lines(target / LOG))
-        is_new = _bring_up_to_date(staging, target, names)
-    return Written(target, n_lines(target / LOG), is_new=is_new)
+        else:
+            is_new = _bring_up_to_date(staging, target, [*below.files])
+    return _written(target, is_new=is_new, findings=below.findings)
 
 
-def _copied(source: Path, staging: Path) -> Iterator[str]:
-    """Copy all files of a folder with their times, and yield their names there."""
-    files = files_below(source)
+def _written(target: Path, *, is_new: bool, findings: tuple[Finding, ...] = ()) -> Written:
+    """Return what a run has: results, which events are none of, and lines that are passed over."""
+    whole = read_whole(target, imported=True)
+    told = [warning("line_skipped", "", problem) for problem in whole.problems]
+    if torn := whole.seen.size - whole.coverage.end:
+        message = f"the last {torn:,} bytes of {LOG} are a torn line, which is left out"
+        told.append(warning("torn_line", "", message))
+    results = whole.tables.get("results")
+    n_trials = 0 if results is None else results.num_rows
+    return Written(target, n_trials, is_new=is_new, findings=(*findings, *told))
+
+
+def _copy(files: Mapping[str, Path], staging: Path) -> None:
+    """Copy files to their names in a folder, with their times."""
     folders = {staging}
     for name, path in files.items():
         copy = staging / name
@@ -93,7 +123,6 @@ def _copied(source: Path, staging: Path) -> Iterator[str]:
         shutil.copyfile(path, copy)
         facts = path.stat()
         os.utime(copy, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-        yield name
     for name in files:
         sync_path(staging / name)
     for folder in folders:

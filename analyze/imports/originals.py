@@ -10,9 +10,11 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from schemas.disk import sync_path
 from schemas.errors import AnalyzeError, shown
+from schemas.finding import Finding, warning
 
 CHUNK_BYTES = 2**20
 
@@ -29,32 +31,83 @@ class SourceChanged(AnalyzeError):
         )
 
 
-def files_below(folder: Path) -> dict[str, Path]:
-    """Return every ordinary file below a folder by its path there, in order of these.
+class Below(NamedTuple):
+    """What is in a folder and in those below it."""
 
-    Links are followed for a file and never for a folder, so that there is an end to it. A name that
-    is not UTF-8 is passed over, as are sockets and pipes, which nobody could copy.
+    files: dict[str, Path]
+    """Every file by its path there, in order of these."""
+    left_out: tuple[str, ...]
+    """What nobody could or should copy: a link that leads elsewhere or to a folder, a pipe, a name
+    that is not UTF-8."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """That something was left out, if anything was."""
+        if not self.left_out:
+            return ()
+        message = (
+            f"{len(self.left_out):,} left out, {self.left_out[0]!a:.80} for one: links to "
+            "elsewhere or to folders, what is no file, and names that are not UTF-8"
+        )
+        return (warning("left_out", "", message),)
+
+
+def files_below(folder: Path) -> Below:
+    """Return every ordinary file below a folder.
+
+    A link counts as the file it leads to when that lies there as well: what is elsewhere was not
+    given to us, and may be a secret, or have no end. Links to folders are never followed.
+
+    Raises:
+        OSError: a folder cannot be read.
     """
-    found = {}
-    for place, folders, names in os.walk(folder):
+    found, left_out = {}, []
+    real = folder.resolve()
+    for place, folders, names in os.walk(folder, onerror=_raise):
         folders.sort()
+        links = (path for name in folders if (path := Path(place, name)).is_symlink())
+        left_out += [_inside(path, folder) for path in links]
         for name in names:
             path = Path(place, name)
-            inside = path.relative_to(folder).as_posix()
-            if _is_text(inside) and _is_file(path):
+            inside = _inside(path, folder)
+            if _is_text(inside) and is_file_within(path, real):
                 found[inside] = path
-    return dict(sorted(found.items()))
+            else:
+                left_out.append(inside)
+    return Below(dict(sorted(found.items())), tuple(sorted(left_out)))
+
+
+def is_file_within(path: Path, folder: Path) -> bool:
+    """Return whether a path is an ordinary file, and no link out of a folder.
+
+    Args:
+        path: of what may be one.
+        folder: without links in its own path.
+    """
+    try:
+        return is_within(path, folder) and stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def is_within(path: Path, folder: Path) -> bool:
+    """Return whether a path is no link out of a folder, which has no links in its own path."""
+    try:
+        return not path.is_symlink() or path.resolve(strict=True).is_relative_to(folder)
+    except (OSError, RuntimeError):  # the latter for a link to itself
+        return False
+
+
+def _raise(exc: OSError) -> None:
+    raise exc
+
+
+def _inside(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
 
 
 def _is_text(name: str) -> bool:
     return not any("\ud800" <= char <= "\udfff" for char in name)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except OSError:
-        return False
 
 
 def hashes_of(sources: Mapping[str, Path]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from analyze.imports.moments import file_moment
 from analyze.imports.names import slug_of
+from analyze.imports.originals import SourceChanged
 from analyze.imports.pae_document import load
 from analyze.imports.pae_evaluations import Evaluations
 from analyze.imports.pae_result import Trial, traced_of
@@ -91,7 +92,7 @@ class _Import:
     def __init__(self, profile: Profile, tell: Callable[[], None]) -> None:
         self._profile = profile
         self._tell = tell
-        self._notes: list[Finding] = []
+        self._notes: list[Finding] = [*profile.left_out]
         self._evaluations = Evaluations(profile, self._notes)
 
     def written(self, runs_dir: Path, run_id: str | None) -> Written:
@@ -128,7 +129,7 @@ class _Import:
             run = load(path, name, self._notes)
             self._tell()
             if run is None:
-                continue
+                raise SourceChanged(path)
             trial = Trial(
                 run_id=record.run_id,
                 suite_id=record.suite_id,

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analyze.imports.names import slugs_of
-from analyze.imports.originals import files_below
+from analyze.imports.originals import Below, files_below
 from schemas.errors import ConfigError, Problem
+from schemas.finding import Finding
 
 SUITE = "suit_"
 PROFILE = "run_profile_"
@@ -75,10 +76,24 @@ class Profile:
     @cached_property
     def sources(self) -> Mapping[str, Path]:
         """Every file of it, by its path below the folder of all outputs."""
-        found = _below(f"runs/{self.name}", self.folder)
+        return {
+            f"{place}/{name}": path
+            for place, below in self._below.items()
+            for name, path in below.files.items()
+        }
+
+    @property
+    def left_out(self) -> tuple[Finding, ...]:
+        """That something in its folders is not among its files."""
+        return tuple(one for below in self._below.values() for one in below.findings)
+
+    @cached_property
+    def _below(self) -> dict[str, Below]:
+        """What is in its folders, by their place below the folder of all outputs."""
+        found = {f"runs/{self.name}": files_below(self.folder)}
         if self.evaluations is not None:
             place = f"evaluations/{self.folder.parent.name}/{self.evaluations.name}"
-            found |= _below(place, self.evaluations)
+            found[place] = files_below(self.evaluations)
         return found
 
     @cached_property
@@ -140,13 +155,13 @@ def profiles_at(path: Path) -> list[Profile]:
         path: `outputs/`, a workspace that holds it, or one `run_profile_` folder.
 
     Raises:
-        ConfigError: there are none.
+        ConfigError: there are none; a link to elsewhere is none.
     """
     path = path.resolve()
     if path.name.startswith(PROFILE) and path.is_dir():
         return [_profile(path)]
     for runs in (path / "outputs" / "runs", path / "runs"):
-        found = [one for one in runs.glob(f"{SUITE}*/{PROFILE}*") if one.is_dir()]
+        found = [one for one in runs.glob(f"{SUITE}*/{PROFILE}*") if _is_folder_in(one, runs)]
         if found:
             return [_profile(one) for one in sorted(found)]
     what = "there are no runs of personal_agent_eval"
@@ -161,9 +176,10 @@ def _profile(folder: Path) -> Profile:
     suite = folder.parent
     name = EVALUATIONS + folder.name.removeprefix(PROFILE)
     beside = suite.parent.parent / "evaluations" / suite.name / name
-    is_whole = suite.parent.name == "runs" and beside.is_dir()
+    is_whole = suite.parent.name == "runs" and _is_folder_in(beside, beside.parents[1])
     return Profile(folder, beside if is_whole else None)
 
 
-def _below(place: str, folder: Path) -> dict[str, Path]:
-    return {f"{place}/{name}": path for name, path in files_below(folder).items()}
+def _is_folder_in(path: Path, above: Path) -> bool:
+    """Return whether a path is a folder that really lies in another one."""
+    return path.is_dir() and path.resolve().is_relative_to(above.resolve())

@@ -163,7 +163,10 @@ def one_import(runs_dir: Path) -> Iterator[Path]:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         for left in runs_dir.glob(f"{STAGING}*"):
-            shutil.rmtree(left)
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
         staging = runs_dir / f"{STAGING}{uuid.uuid4().hex[:12]}"
         staging.mkdir()
         try:

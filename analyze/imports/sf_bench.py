@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
+from analyze.exports.run_trials import SKIPPED
 from analyze.imports.blank_result import result_of
 from analyze.imports.long_text import with_whole_text
 from analyze.imports.moments import moment_of
@@ -19,11 +22,14 @@ from analyze.imports.sf_report import ReadReport, read_report
 from schemas.failures import classify
 from schemas.finding import Finding, pointer, warning
 from schemas.import_record import UnfinishedTrial
+from schemas.redact import redact_json
 from schemas.report_instance import InstanceResult, ValidationBreakdown
 from schemas.report_scoring import COMPONENTS, status_of
 from schemas.result import CheckOutcome, CheckResult, Result
 
 PROVIDER = "sf-bench"
+
+OF_SKIPPED = {"validation", "error_type", "error_message"}
 
 OUTCOMES: dict[str, CheckOutcome] = {"pass": "passed", "fail": "failed", "error": "error"}
 """Status of a component to the outcome of its check; one that was skipped is none."""
@@ -56,6 +62,7 @@ def import_sf_bench(
         suite_title=read.report.dataset or source.suite_id,
         started_at_ms=moment_of(read.report.start_time),
         unfinished=tuple(source.unfinished()),
+        leftover=source.leftover(),
     )
     findings = (*read.findings, *source.findings())
     return write_run(runs_dir, record, source.results(), read.files, findings)
@@ -89,6 +96,15 @@ class _Source:
             if instance.status == "skipped":
                 yield UnfinishedTrial(**self._names(instance))
 
+    def leftover(self) -> dict[str, JsonValue]:
+        """Return what is said of skipped instances, which are no results, for an export."""
+        every: dict[str, JsonValue] = {}
+        for one in self._report.instances:
+            if one.status == "skipped":
+                said = one.model_dump(include=OF_SKIPPED, exclude_defaults=True)
+                every |= {one.instance_id: redact_json(said)} if said else {}
+        return {SKIPPED: every} if every else {}
+
     def results(self) -> Iterator[Result | Traced]:
         for instance in self._report.instances:
             if instance.status != "skipped":
@@ -112,7 +128,7 @@ class _Source:
             error_code=instance.error_type,
             error_message=instance.error_message,
             raw_output=instance.solution_patch or "",
-            parsed_output={"validation": instance.validation.model_dump(mode="json")},
+            parsed_output={"validation": instance.validation.model_dump()},
             checks=checks_of(instance.validation),
         )
         return with_whole_text(result, instance.solution_patch or "")

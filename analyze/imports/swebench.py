@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from analyze.exports.predictions import read_predictions
+from analyze.exports.swebench import UNKNOWN, UNNAMED
 from analyze.imports.blank_result import result_of
 from analyze.imports.long_text import with_whole_text
 from analyze.imports.moments import file_moment
@@ -24,6 +25,7 @@ from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding, warning
 from schemas.import_record import UnfinishedTrial
 from schemas.json_text import read_json_text
+from schemas.redact import redact_json
 from schemas.result import Result
 from schemas.swebench import Prediction, SwebenchReport
 from schemas.swebench_problems import swebench_problems
@@ -112,6 +114,11 @@ class _Source:
         first = next(iter(self._predicted.values()), None)
         named = path.stem.rpartition(".")[0] or path.stem
         self._model = model or (first.model_name_or_path if first else named)
+        if not model and first is None:
+            told = (
+                f"the model is by the file's name {self._model!a:.80}; --model NAME says otherwise"
+            )
+            self.findings.append(warning("model_by_file_name", "", told))
         self._model_id = slug_of(self._model)
         ids = [one.instance_id for one in self._submitted]
         self._case_ids = slugs_of([*ids, *report.incomplete_ids])
@@ -181,6 +188,9 @@ class _Source:
         outside: list[JsonValue] = [*outside_of(report)]
         told["outside"] = outside
         told["style"] = 4 if report.failure_reasons is None else 5
+        n_named = len(self._submitted) + len(report.incomplete_ids)
+        told[UNNAMED] = max(0, report.total_instances - n_named) or None
+        told[UNKNOWN] = redact_json(report.model_extra) or None
         return {name: value for name, value in told.items() if value is not None}
 
     def results(self, run_id: str, suite_id: str) -> Iterator[Result | Traced]:

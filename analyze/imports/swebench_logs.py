@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from analyze.imports.moments import file_moment
+from analyze.imports.originals import is_file_within, is_within
 from schemas.json_text import read_json_text
 from schemas.result import CheckOutcome, CheckResult
 from schemas.swebench import InstanceReport
@@ -23,6 +24,9 @@ FILES = ("eval.sh", "patch.diff", "run_instance.log", "test_output.txt", REPORT)
 
 KIND = "swebench"
 GROUPS = ("FAIL_TO_PASS", "PASS_TO_PASS")
+MOST_BYTES = 1 << 26
+"""Of the report of an instance; a larger one is none."""
+
 MOST_LEVELS = 5
 """From the folder around `logs` down to that of a model."""
 
@@ -75,14 +79,17 @@ class Logs:
         """Return what is known of an instance; None when it has no log."""
         if self.folder is None or not _is_name(instance_id):
             return None
-        folder = self.folder / instance_id
+        folder, real = self.folder / instance_id, self.folder.resolve()
+        if not is_within(folder, real):
+            return None
+        files = [one for name in FILES if is_file_within(one := folder / name, real)]
         try:
-            times = [file_moment(folder / name) for name in FILES if (folder / name).is_file()]
+            times = [file_moment(one) for one in files]
+            report = next((one for one in files if one.name == REPORT and _is_short(one)), None)
         except OSError:
             return None
         if not times:
             return None
-        report = folder / REPORT if (folder / REPORT).is_file() else None
         told = None if report is None else _told(report, instance_id)
         return InstanceLog(
             began_ms=min(times),
@@ -97,6 +104,10 @@ def _is_name(instance_id: str) -> bool:
     """Return whether an id can be the name of a folder, and of none elsewhere."""
     is_plain = "/" not in instance_id and "\0" not in instance_id
     return is_plain and instance_id not in {"", ".", ".."} and len(instance_id.encode()) < 256
+
+
+def _is_short(path: Path) -> bool:
+    return path.stat().st_size <= MOST_BYTES
 
 
 def _folders_in(folder: Path) -> list[Path]:

@@ -6,11 +6,9 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-import orjson
-import zstandard
-
 from schemas.artifact import Artifact
 from schemas.disk import sync_path
+from schemas.frames import artifact_frame
 
 FOLDER = "artifacts"
 
@@ -25,7 +23,6 @@ class TraceFiles:
     def __init__(self, run_dir: Path) -> None:
         self._folder = run_dir / FOLDER
         self._files: dict[str, BinaryIO] = {}
-        self._compressor = zstandard.ZstdCompressor(level=3)
 
     def add(self, artifact: Artifact) -> str:
         """Append one trace and return `file#offset`, where it will be found.
@@ -39,7 +36,7 @@ class TraceFiles:
             self._files[model_id] = (self._folder / f"{model_id}.jsonl.zst").open("wb")
         file = self._files[model_id]
         place = f"{FOLDER}/{model_id}.jsonl.zst#{file.tell()}"
-        file.write(self._compressor.compress(orjson.dumps(artifact.model_dump()) + b"\n"))
+        file.write(artifact_frame(artifact.model_dump()))
         return place
 
     def close(self) -> None:

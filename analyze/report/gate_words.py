@@ -135,7 +135,11 @@ def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str
     """
     run_ids = result.comparison.candidate.run_ids
     if any(_is_torn(group, result.rules.min_coverage) for group in result.comparison.groups):
+        from schemas.bulk import is_imported  # noqa: PLC0415 - few gates need it, and it is slow
+
         for run_id in run_ids:
+            if runs_dir is not None and is_imported(runs_dir / run_id):
+                continue  # another tool made it, and nothing here can go on with it
             words = ["collect", "run", "--resume", run_id, *runs_option(runs_dir)]
             yield f"{shlex.join(words)} asks again what may be mended"
     if result.outcome == "failed" and result.confirmation is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def migration_lines(
         return
     for kind, title in TITLES:
         yield from _moves(title, getattr(migration, kind))
+    yield ""
+    yield f"analyze import sf-bench {safe(shlex.quote(shown(output)))}  makes a run of it"
 
 
 def _moves(title: str, moves: Sequence[Moved]) -> Iterator[str]:

@@ -6,14 +6,22 @@ what is wrong with it.
 
 from __future__ import annotations
 
+from os.path import lexists
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from schemas.disk import write_whole
-from schemas.errors import AnalyzeError, NotOurFile, SchemaError, printable, shown
+from schemas.errors import (
+    AnalyzeError,
+    ConfigError,
+    NotOurFile,
+    Problem,
+    SchemaError,
+    printable,
+    shown,
+)
 from schemas.finding import is_valid
 from schemas.json_text import read_json_text
+from schemas.report_problems import schema_problems
 from schemas.report_v2 import EvaluationReport, report_json
 
 JSON_FILE = "report.json"
@@ -27,25 +35,22 @@ def given_report(report: object) -> EvaluationReport:
     """Return a report as a record, with what is absent and follows filled in.
 
     Raises:
-        SchemaError: it is no report of schema 2.0; names what is wrong, and where.
+        SchemaError: it is no valid report of schema 2.0; names what is wrong, and where. No
+            number is shown of a report that contradicts itself.
     """
     if isinstance(report, EvaluationReport):
         return report
-    try:
-        return EvaluationReport.model_validate(report)
-    except ValidationError as exc:
-        problems = exc.errors(include_url=False, include_input=False)
-        lines = [
-            f"`{'.'.join(map(str, one['loc'])) or 'report'}`: {one['msg']}"
-            for one in problems[:MOST_NAMED]
-        ]
-        if (more := len(problems) - MOST_NAMED) > 0:
-            lines.append(f"and {more:,} more problems")
+    errors = [one for one in schema_problems(report) if one.severity == "error"]
+    if errors:
+        lines = [f"{one.pointer or '/'}: {one.message}" for one in errors[:MOST_NAMED]]
+        if (more := len(errors) - MOST_NAMED) > 0:
+            lines.append(f"and {more:,} more errors")
         lines.append(
-            "so this is no evaluation report of schema 2.0; `analyze validate FILE` tells every "
-            "problem, and `analyze migrate FILE` makes such a report of an older one"
+            "so this is no valid evaluation report of schema 2.0; `analyze validate FILE` tells "
+            "every problem, and `analyze migrate FILE -o OUT` makes such a report of an older one"
         )
-        raise SchemaError("\n".join(map(printable, lines))) from exc
+        raise SchemaError("\n".join(map(printable, lines)))
+    return EvaluationReport.model_validate(report)
 
 
 def read_report(path: Path) -> EvaluationReport:
@@ -92,10 +97,16 @@ def write_texts(texts: dict[Path, str], *, replace: bool) -> None:
         replace: also those that are there.
 
     Raises:
-        NotOurFile: one is there; nothing was written.
+        ConfigError: a link, a pipe, a device or a folder is there, and nobody's to replace;
+            nothing was written.
+        NotOurFile: a file is there; nothing was written.
         AnalyzeError: one cannot be written.
     """
-    there = [path for path in texts if path.exists()]
+    there = [path for path in texts if lexists(path)]
+    others = [path for path in there if path.is_symlink() or not path.is_file()]
+    if others:
+        what = "is there and is no regular file; name another place"
+        raise ConfigError([Problem(path, what) for path in others])
     if there and not replace:
         raise NotOurFile(there[0], "left as it is")
     for path, text in texts.items():

@@ -42,7 +42,7 @@ def generate_markdown_summary(report: EvaluationReport | Mapping[str, Any]) -> s
         ["# Evaluation report"],
         _about(known),
         *_sections("Overall results", _overall(known), _partial(known)),
-        *_sections("Scoring", _scoring(known.summary)),
+        *_sections("Scoring", _scoring(known.summary), _scored(known)),
         *_sections("Components", _components(known.summary)),
         *_sections("Performance", _performance(known.summary)),
         ["## Tasks"],
@@ -129,6 +129,18 @@ def _scoring(said: ReportSummary) -> list[str]:
         if score is not None
     ]
     return markdown_rows(("Score", "Value"), rows)
+
+
+def _scored(report: EvaluationReport) -> list[str]:
+    """Return a sentence where the scores are those of some instances only."""
+    n = len(report.instances)
+    n_scored = sum(one.validation.total_score is not None for one in report.instances)
+    if n_scored in {0, n} or n != report.summary.total_instances:
+        return []
+    told = f"{whole(n_scored)} of {whole(n)} instances have a score"
+    if report.summary.avg_functional_score is None:
+        return [f"{told}."]
+    return [f"{told}; the functional average and the pass rates below are over all of them."]
 
 
 def _components(said: ReportSummary) -> list[str]:

@@ -23,16 +23,20 @@ INDENT = "    "
 
 
 def trace_lines(artifact: Artifact) -> Iterator[str]:
-    """Yield every event: how long after the first one, what it is, and what it holds."""
+    """Yield every event: how long after the first one, what it is, and what it holds.
+
+    Where all events have one time, as in a trace that came without times, none is told.
+    """
     events = sorted(artifact.trace, key=lambda event: event.sequence)
     begin = events[0].at_ms if events else 0
+    has_times = any(event.at_ms != begin for event in events)
     said = None
     for event in events:
-        at = duration(max(event.at_ms - begin, 0))
+        at = f"+{duration(max(event.at_ms - begin, 0))}  " if has_times else ""
         if isinstance(event, FinalOutputEvent) and event.content == said:
-            yield f"+{at}  final output: the message above"
+            yield f"{at}final output: the message above"
             continue
-        yield f"+{at}  {_title(event)}"
+        yield f"{at}{_title(event)}"
         yield from indented(_body(event))
         if isinstance(event, MessageEvent):
             said = event.content

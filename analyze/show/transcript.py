@@ -215,8 +215,13 @@ def _conversation(page: TrialPage) -> Iterator[str]:
         return
     yield f"No transcript: {line_of(trace.why)}."
     cut = ", its first 64 KB" if page.trial.raw_output_truncated else ""
-    yield f"Answer, as the lake has it{cut}:" if page.text.raw_output else "The answer was empty."
+    yield f"Answer, as the lake has it{cut}:" if page.text.raw_output else _no_answer(page.trial)
     yield from indented(lines_of(page.text.raw_output) if page.text.raw_output else ())
+
+
+def _no_answer(trial: ShownTrial) -> str:
+    is_known = trial.failure_type == "empty_response"
+    return "The answer was empty." if is_known else "No text of an answer is kept."
 
 
 def _settings(trace: Artifact) -> Iterator[str]:

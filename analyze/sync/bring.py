@@ -13,7 +13,7 @@ from analyze.sync.news import Progress, Synced, changed, n_with_problems
 from schemas.bulk import is_imported
 from schemas.compact import compact
 from schemas.cut_off import drop_cut_off
-from schemas.folders import LogSeen, run_folders
+from schemas.folders import IMPORT_FILE, LogSeen, run_folders
 from schemas.lake_files import lake_of
 from schemas.manifest import Manifest, RunSeen
 from schemas.prune import prune
@@ -69,10 +69,12 @@ def bring_in(
 
 
 def _stays_out(manifest: Manifest, name: str, log: LogSeen) -> bool:
-    """Return whether a run was pruned, and nobody has resumed it since into the lake."""
+    """Return whether a run was pruned, and nobody has resumed it since, or imported it anew."""
     seen = manifest.runs.get(name)
     if seen is None or not seen.is_pruned or manifest.parts_of("plans", name):
         return False
+    if seen[1:3] != log and (manifest.lake.parent / name / IMPORT_FILE).exists():
+        return False  # what was imported never changes, so this is another folder
     manifest.runs[name] = seen._replace(size=log.size, mtime_ns=log.mtime_ns)
     return True
 

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from analyze.sync.one_folder import is_ours, is_second_name, line_of, log_seen, torn_tail
+from analyze.sync.one_folder import (
+    is_ours,
+    is_second_name,
+    line_of,
+    log_seen,
+    require_files,
+    torn_tail,
+)
 from schemas.bulk import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
 from schemas.errors import BenchError
 from schemas.folders import IMPORT_FILE, LOG, LogSeen, look_of
@@ -105,6 +112,7 @@ class _Group:
         if is_second_name(folder):
             self._note(name, log_seen(folder), [], told=[])
             return
+        require_files(folder)
         self._imported[name] = is_imported(folder)
         with contextlib.suppress(MirrorBusy):  # its collector brings it in
             self._locks[name] = lock_run(folder, self._lake, outside=self._imported[name])

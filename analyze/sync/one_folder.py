@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
-from schemas.folders import LOG, NO_LOG, LogSeen
+from schemas.errors import SchemaError
+from schemas.folders import IMPORT_FILE, LOG, NO_LOG, LogSeen
 
 
 def is_second_name(folder: Path) -> bool:
@@ -13,6 +15,23 @@ def is_second_name(folder: Path) -> bool:
     target = Path(os.path.realpath(folder))  # a loop is no error here, other than to `resolve`
     is_beside = target.parent == folder.parent.resolve()
     return folder.is_symlink() and is_beside and not target.name.startswith(".")
+
+
+def require_files(folder: Path) -> None:
+    """Refuse a folder of which something that is read has no end, as a pipe or a device.
+
+    Raises:
+        SchemaError: names it.
+    """
+    for name in ("config.json", "plan.jsonl", IMPORT_FILE, LOG):
+        path = folder / name
+        try:
+            mode = path.stat().st_mode
+        except OSError:
+            continue  # who reads it says why it cannot be read
+        if not stat.S_ISREG(mode):
+            message = f"{path}: is no regular file"
+            raise SchemaError(message)
 
 
 def is_ours(folder: Path) -> bool:

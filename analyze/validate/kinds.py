@@ -8,7 +8,7 @@ from typing import Literal
 
 from schemas.finding import DocumentKind, Finding, error
 from schemas.json_values import described, shown
-from schemas.report_v1 import is_old_version, is_v2, shape_of
+from schemas.report_v1 import is_old_version, is_result, is_v2, shape_of
 from schemas.report_v2 import EvaluationReport
 from schemas.swebench import SwebenchReport
 
@@ -105,6 +105,12 @@ def _any_scored(report: dict[str, object]) -> bool:
 
 def unknown_kind(value: object, line: int | None = None) -> Finding:
     """Return the finding that a document, or a file of such lines, is of no known kind."""
+    if is_result(value):
+        message = (
+            "the result of one task, which is no report; "
+            "`analyze migrate DIR -o OUT` makes one of the folder that holds them"
+        )
+        return error("unknown_kind", "", message, line)
     if isinstance(value, Mapping):
         names = [shown(key) for key in islice(value, FEW_NAMED)]
         more = f" and {len(value) - FEW_NAMED:,} more" if len(value) > FEW_NAMED else ""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 import orjson
 from pydantic import JsonValue
 
-from collect.redact import MARK, redact, redact_json
 from schemas.doctor import Area, DoctorCheck, State
 from schemas.errors import printable
+from schemas.redact import MARK, redact, redact_json
 
 Details = dict[str, JsonValue]
 """Numbers and names behind a sentence, for programs."""

@@ -9,9 +9,9 @@ from collect.config.transports import OAUTH_TOKEN, TRANSPORT, host_of
 from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene, and_more
 from collect.keys import key_of
-from collect.redact import key_names
 from schemas.doctor import DoctorCheck
 from schemas.errors import ConfigError
+from schemas.redact import key_names
 
 BEGINS = {
     "OPENROUTER_API_KEY": ("sk-or-", "OpenRouter"),

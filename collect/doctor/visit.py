@@ -26,9 +26,9 @@ from collect.doctor.beside import beside
 from collect.doctor.server import HOSTS, Entry, Kind, entries_of, kind_of, name_of, version_of
 from collect.keys import key_of
 from collect.providers.look import LIMIT_S, Look, Looker
-from collect.redact import SHORTEST_VALUE
 from collect.transport import needs_proxy
 from schemas.errors import ConfigError
+from schemas.redact import SHORTEST_VALUE
 
 VISIT_S = 8.5
 """What finding a host and its list of models may take."""

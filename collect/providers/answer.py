@@ -16,9 +16,9 @@ from typing import Any
 import orjson
 
 from collect.providers.base import Reply
-from collect.redact import redact
 from collect.transport import Exchange, WireError
 from schemas.base import MOST
+from schemas.redact import redact
 
 NO_END = "no_end_marker"
 """The code of a stream that just stopped."""

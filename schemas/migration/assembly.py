@@ -40,8 +40,12 @@ def assembled(
     if isinstance(given := fields.get("environment"), dict) and KEPT_KEY not in given:
         environment = fields.pop("environment")
         ledger.add("mapped", "/environment", "/environment")
+    named = [
+        one if one.get("model_name") is not None else one | {"model_name": header["model_name"]}
+        for one in found.instances
+    ]
     report = EvaluationReport.model_validate(
-        header | {"instances": found.instances, "summary": {}, "environment": None}
+        header | {"instances": named, "summary": {}, "environment": None}
     )
     _enter(fields, ledger, counted(found.words, len(found.instances)), report.summary)
     kept = {

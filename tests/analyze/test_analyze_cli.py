@@ -1,4 +1,4 @@
-"""The `analyze` command as a user meets it: in its own process, from any folder."""
+"""The `analyze` command as a user meets it: in a process of its own where that is the point."""
 
 import json
 import os
@@ -41,6 +41,24 @@ def command(tmp_path):
 
 
 @pytest.fixture
+def within(tmp_path, monkeypatch, capsys):
+    """Return a runner of the same entry in this process, with the same keyword."""
+
+    def call(*args, cwd=tmp_path):
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr("sys.argv", ["analyze", *args])
+        capsys.readouterr()
+        code = None
+        try:
+            analyze.cli.main()
+        except SystemExit as ended:
+            code = ended.code
+        return subprocess.CompletedProcess(args, code or 0, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
 def finished(run):
     for n in range(3):
         run.result(run.plan(f"c{n}"))
@@ -48,8 +66,8 @@ def finished(run):
     return run
 
 
-def test_summarize_prints_the_table_then_the_paths(command, finished):
-    done = command("summarize", "run-1")
+def test_summarize_prints_the_table_then_the_paths(within, finished):
+    done = within("summarize", "run-1")
 
     assert (done.returncode, done.stderr) == (0, "")
     written = (finished.path / "summary.md").read_text(encoding="utf-8")
@@ -68,12 +86,12 @@ def test_json_is_the_file_and_nothing_else(command, finished):
     ]
 
 
-def test_json_holds_nothing_that_a_terminal_obeys(command, run):
+def test_json_holds_nothing_that_a_terminal_obeys(within, run):
     name = "a\x9b31m\u202e\u2028b"
     run.result(run.plan(model=name))
     run.write()
 
-    said = command("summarize", "--json").stdout
+    said = within("summarize", "--json").stdout
 
     assert all(char.isprintable() or char == "\n" for char in said)
     assert json.loads(said)["models"][0]["model"] == name
@@ -88,8 +106,8 @@ def test_folders_of_the_users_own_do_not_shadow_ours(command, finished, tmp_path
     assert command("summarize", "run-1", python=("-P", "-m", "analyze")).returncode == 0
 
 
-def test_a_run_can_be_named_by_its_folder(command, finished):
-    done = command("summarize", ".", cwd=finished.path)
+def test_a_run_can_be_named_by_its_folder(within, finished):
+    done = within("summarize", ".", cwd=finished.path)
 
     assert done.returncode == 0
     assert str(finished.path / "summary.json") in done.stdout
@@ -103,11 +121,11 @@ def test_unknown_run_is_a_usage_error_that_names_the_nearest(command, finished):
     assert done.stderr == "error: no run `run-2` in runs; did you mean `run-1`?\n"
 
 
-def test_skipped_lines_are_a_warning_of_one_line(command, finished):
+def test_skipped_lines_are_a_warning_of_one_line(within, finished):
     finished.lines[1:1] = [b"broken\n"] * 30
     finished.write()
 
-    done = command("summarize", "run-1")
+    done = within("summarize", "run-1")
 
     assert done.returncode == 0
     (warning,) = done.stderr.splitlines()
@@ -115,39 +133,39 @@ def test_skipped_lines_are_a_warning_of_one_line(command, finished):
     assert "results.jsonl:2" in warning
 
 
-def test_without_a_name_the_latest_run_is_summed_up(command, finished, new_run):
+def test_without_a_name_the_latest_run_is_summed_up(within, finished, new_run):
     later = new_run("run-2", finished.started_at_ms + 1000)
     later.result(later.plan())
     later.write()
 
-    done = command("summarize")
+    done = within("summarize")
 
     assert done.returncode == 0
     assert "Run: run-2" in done.stdout
     assert not (finished.path / "summary.json").exists()
 
 
-def test_several_runs_are_a_list(command, finished, new_run):
+def test_several_runs_are_a_list(within, finished, new_run):
     later = new_run("run-2", finished.started_at_ms + 1000)
     later.result(later.plan())
     later.write()
 
-    done = command("summarize", "all", "--json")
+    done = within("summarize", "all", "--json")
 
     assert done.returncode == 0
     assert [summary["run_id"] for summary in json.loads(done.stdout)] == ["run-1", "run-2"]
     assert json.loads((later.path / "summary.json").read_text())["run_id"] == "run-2"
     assert (
-        json.loads(command("summarize", "run-2", "run-1", "run-2", "--json").stdout)[0]["run_id"]
+        json.loads(within("summarize", "run-2", "run-1", "run-2", "--json").stdout)[0]["run_id"]
         == "run-2"
     )
 
 
-def test_a_run_that_is_only_in_the_lake_is_printed_and_nothing_is_written(command, finished):
-    command("sync")
+def test_a_run_that_is_only_in_the_lake_is_printed_and_nothing_is_written(within, finished):
+    within("sync")
     shutil.rmtree(finished.path)
 
-    done = command("summarize", "run-1")
+    done = within("summarize", "run-1")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "Run: run-1" in done.stdout
@@ -155,36 +173,36 @@ def test_a_run_that_is_only_in_the_lake_is_printed_and_nothing_is_written(comman
     assert not finished.path.exists()
 
 
-def test_sync_says_what_it_did(command, finished):
-    first, again = command("sync"), command("sync", "--json")
+def test_sync_says_what_it_did(within, finished):
+    first, again = within("sync"), within("sync", "--json")
 
     assert first.stdout == "3 rows of 1 run brought into the lake\n"
     assert json.loads(again.stdout)["n_rows"] == 0
-    assert command("sync").stdout == "nothing new\n"
+    assert within("sync").stdout == "nothing new\n"
 
 
-def test_sync_lists_every_problem(command, finished):
+def test_sync_lists_every_problem(within, finished):
     finished.lines[1:1] = [b"broken\n"] * 3
     finished.write()
 
-    done = command("sync")
+    done = within("sync")
 
     assert done.returncode == 0
     assert [f":{number}" in done.stdout for number in (2, 3, 4)] == [True] * 3
 
 
-def test_a_pruned_run_stays_out_until_it_is_named(command, finished):
-    command("sync")
+def test_a_pruned_run_stays_out_until_it_is_named(within, finished):
+    within("sync")
 
-    pruned = command("sync", "--prune", "run-1")
+    pruned = within("sync", "--prune", "run-1")
     rows = "select count(*) as n from raw_results"
 
     assert pruned.returncode == 0
     assert "rows removed" in pruned.stdout
-    assert json.loads(command("sql", "--json", rows).stdout) == [{"n": 0}]
+    assert json.loads(within("sql", "--json", rows).stdout) == [{"n": 0}]
     assert (finished.path / "results.jsonl").exists()
-    assert command("sync", "run-1").returncode == 0
-    assert json.loads(command("sql", "--json", rows).stdout) == [{"n": 3}]
+    assert within("sync", "run-1").returncode == 0
+    assert json.loads(within("sql", "--json", rows).stdout) == [{"n": 3}]
 
 
 @pytest.mark.parametrize(
@@ -196,10 +214,10 @@ def test_a_pruned_run_stays_out_until_it_is_named(command, finished):
         (("--runs", "nowhere"), "there is no such folder"),
     ],
 )
-def test_sync_names_what_is_wrong(command, finished, args, said):
-    command("sync")
+def test_sync_names_what_is_wrong(within, finished, args, said):
+    within("sync")
 
-    done = command("sync", *args)
+    done = within("sync", *args)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
@@ -246,8 +264,8 @@ def test_folder_that_cannot_be_written_still_shows_the_table(finished, monkeypat
     assert err == "error: no writing here\n"
 
 
-def test_every_command_has_help(command):
+def test_every_command_has_help(within):
     for name in ("runs", "summarize", "show", "sql", "views", "tiers", "route", "label", "open"):
-        done = command(name, "--help")
+        done = within(name, "--help")
         assert (done.returncode, done.stderr) == (0, "")
         assert "--help" in done.stdout

@@ -165,7 +165,7 @@ def test_a_suite_that_was_rewritten_has_no_case_in_common_and_says_which_axis(ne
     group = only(compared(run))
 
     assert group.verdict == "not_comparable"
-    assert "no case is the same on both sides: case differ" in group.reasons[0]
+    assert "no case is the same on both sides: case unlike or not known" in group.reasons[0]
 
 
 def test_time_outs_are_a_warning_beside_the_verdict(new_run):

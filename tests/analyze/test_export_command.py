@@ -179,7 +179,7 @@ def test_a_run_without_its_folder_or_of_another_tool_needs_a_place(asked, tmp_pa
     imported(tmp_path / "runs", "old")
     lake_only(asked)
 
-    for run_id, why in (("run-1", "is not here"), ("old", "was not made here")):
+    for run_id, why in (("run-1", "is not here"), ("old", "was imported")):
         code, _, err = export("report-v2", run_id)
         assert code == 2
         assert why in err
@@ -249,8 +249,8 @@ def test_an_instance_that_stands_twice_is_one_line(report, tmp_path):
 
     code, _, err = export("swebench", report)
 
-    assert code == 1
-    assert "twice" in err
+    assert code == 2
+    assert "/instances/4/instance_id" in err
 
 
 def test_a_run_that_planned_nothing_is_one_line(run, tmp_path, monkeypatch):

@@ -111,8 +111,13 @@ def test_json_has_everything(here):
         (("pae", ".", "--logs", "x"), "allowed: swebench"),
         (("sf-bench", "report.json", "--suite", "Not An Id"), "`--suite`: not an id"),
         (("sf-bench", "report.json", "--run-id", "../x"), "not a run id"),
-        (("sf-bench", "nowhere.json"), "nowhere.json: is no file or folder there"),
+        (("sf-bench", "nowhere.json"), "nowhere.json: is not there"),
         (("openclaw-bench", "nowhere"), "there is no such folder"),
+        (("openclaw-bench", "report.json"), "is a file, and a folder is needed"),
+        (
+            ("sf-bench", "report.json", "--runs", "report.json"),
+            "`--runs`: is there and is no folder",
+        ),
         (("openclaw-bench", "."), "neither has it a results.jsonl of the older tool"),
     ],
 )
@@ -206,6 +211,20 @@ def test_a_gate_judges_an_import_against_an_earlier_one(here):
     assert call("gate", "same", "--baseline", "base", "--allow", "case").code == 0
 
 
+def test_no_gate_says_that_an_import_can_be_resumed(here):
+    for name, status in (("base", "resolved"), ("torn", "error")):
+        instances = (instance(f"t-{n}", "resolved" if n % 2 else status) for n in range(20))
+        given(here, report(*instances, run_id=name))
+        call("import", "sf-bench", "report.json")
+
+    for form in ("table", "md"):
+        words = ("torn", "--baseline", "base", "--allow", "case", "--format", form)
+        judged = call("gate", *words)
+        assert judged.code == 3
+        assert "50.0 % of the trials have a verdict" in judged.out
+        assert "--resume" not in judged.out
+
+
 def test_an_import_is_listed_labelled_and_summarized(here):
     given(here, report())
     call("import", "sf-bench", "report.json", "--run-id", "imp")
@@ -231,6 +250,33 @@ def test_a_run_of_the_older_tool_is_taken_over_unchanged(here):
     assert contents(target) == contents(source)
     assert target.stat().st_mode == source.stat().st_mode
     assert n_trials(here) == 2
+
+
+def test_an_answer_that_nobody_kept_is_not_called_empty(here):
+    given(here, report(instance("apex-1", "resolved", solution_patch=None)))
+    call("import", "sf-bench", "report.json", "--run-id", "r")
+    with open_session(here / "runs") as session:
+        ((case, model),) = session.rows("select case_id, model_id from trials where passed limit 1")
+
+    told = call("show", "r", case, model).out
+
+    assert "No text of an answer is kept." in told
+    assert "was empty" not in told
+
+
+def test_events_are_no_results_and_a_torn_line_is_told(here):
+    folder = older(here / "theirs", n=3)
+    event = {"record_type": "event", "event": "ollama_stop", "tag": "a_pre", "ok": True}
+    with (folder / "results.jsonl").open("a") as log:
+        log.write(json.dumps(event) + "\n" + json.dumps(RECORD)[:40])
+
+    done = call("import", "openclaw-bench", folder)
+
+    assert done.out.startswith(f"runs/{folder.name}: 3 results\n")
+    assert "warning: the last 40 bytes of results.jsonl are a torn line" in done.out
+    assert n_trials(here) == 3
+    again = json.loads(call("import", "openclaw-bench", folder, "--json").out)
+    assert [one["n_trials"] for one in again] == [3]
 
 
 def test_every_run_in_a_folder_of_runs_is_taken_over(here):

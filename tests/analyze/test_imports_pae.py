@@ -232,6 +232,7 @@ def test_a_transcript_is_shown_by_the_real_command(outputs, runs_dir, tmp_path):
     places = [talk.index(words) for words in order]
     assert places == sorted(places)
     assert talk.count('"stdout": "a"') == 1
+    assert "+0ms" not in done.out  # the source has no times of events
     assert "6.3s with waits and retries" in done.out
 
 

@@ -6,6 +6,7 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
+from analyze.exports.report_v2 import reports_of_run
 from analyze.imports.refused import NotImportable
 from analyze.imports.run_folder import run_id_of
 from analyze.imports.sf_bench import import_sf_bench
@@ -305,3 +306,33 @@ def test_ten_thousand_instances_are_imported_in_seconds(tmp_path, runs_dir):
 
     with open_session(runs_dir) as session:
         assert session.rows("select count(*) from trials") == [(10_000,)]
+
+
+def test_an_export_tells_of_each_instance_what_the_report_said(tmp_path, runs_dir):
+    skipped = instance("lwc-1", "skipped", error_message="no org", error_type="limit")
+    given_report = report(*INSTANCES[:-1], skipped)
+    written = import_sf_bench(given(tmp_path, given_report), runs_dir)
+    with open_session(runs_dir) as session:
+        (back,) = reports_of_run(session, written.run_dir.name).values()
+
+    names = ("instance_id", "status", "resolved", "error_type", "error_message", "solution_patch")
+    assert [{name: getattr(one, name) for name in names} for one in back.instances] == [
+        {name: one[name] for name in names} | ({"solution_patch": None} if one is skipped else {})
+        for one in given_report["instances"]
+    ]
+    assert all(BREAKDOWN.items() <= dict(one.validation).items() for one in back.instances)
+    assert back.summary.avg_score == 40
+
+
+def test_a_record_that_was_changed_by_hand_is_no_traceback(tmp_path, runs_dir):
+    written = import_sf_bench(given(tmp_path, report()), runs_dir)
+    path = written.run_dir / "import.json"
+    record = json.loads(path.read_text())
+    assert record["leftover"]["skipped"]["lwc-1"]["validation"]["total_score"] == 40
+    record["leftover"]["skipped"]["lwc-1"] = {"validation": {"total_score": "x"}, "error_type": 3}
+    path.write_text(json.dumps(record))
+
+    with open_session(runs_dir) as session:
+        (back,) = reports_of_run(session, written.run_dir.name).values()
+
+    assert (back.instances[-1].status, back.instances[-1].error_type) == ("skipped", None)

@@ -59,6 +59,9 @@ def file(tmp_path):
     return path
 
 
+MODEL = "acme/big-1.5"
+
+
 def style_4():
     return {name: value for name, value in REPORT.items() if not name.startswith(STYLE_5)}
 
@@ -99,8 +102,9 @@ def exported(runs_dir, run_id, style):
     record = load_import_record(runs_dir / run_id)
     with open_session(runs_dir) as session:
         (model,) = fold(session, run_id)
-    outside = record.leftover["outside"]
-    return swebench_json(swebench_report(of_folded(model), style=style, outside=outside))
+    left = record.leftover
+    told = swebench_report(of_folded(model), style=style, outside=left["outside"], leftover=left)
+    return swebench_json(told)
 
 
 def test_each_outcome_becomes_what_it_says_of_the_model(file, runs_dir):
@@ -151,8 +155,10 @@ def test_the_model_is_what_is_said_else_the_predictions_else_the_files_name(
         ]
     ):
         where = runs_dir / str(number)
-        import_swebench(file, where, **given)
+        written = import_swebench(file, where, **given)
         assert {row["model"] for row in rows(where).values()} == {model}
+        is_guessed = "model_by_file_name" in {one.code for one in written.findings}
+        assert is_guessed is (given == {})
 
 
 def test_patches_are_the_answers_and_a_long_one_is_whole_in_its_trace(file, runs_dir, tmp_path):
@@ -189,7 +195,7 @@ def test_logs_give_times_and_tests_from_wherever_they_are_named(file, runs_dir, 
     log(folder / above, "a__a-1", tests=tests)
     log(folder / above, "b__b-2", resolved=False, at=1_760_000_300)
 
-    written = import_swebench(file, runs_dir, logs=folder)
+    written = import_swebench(file, runs_dir, logs=folder, model=MODEL)
 
     found = rows(runs_dir)
     row = found["a__a-1"]
@@ -210,7 +216,7 @@ def test_a_log_that_says_something_else_is_told_and_the_report_counts(file, runs
     broken.mkdir()
     (broken / "report.json").write_bytes(b"\xff[[[")
 
-    written = import_swebench(file, runs_dir, logs=tmp_path / "logs")
+    written = import_swebench(file, runs_dir, logs=tmp_path / "logs", model=MODEL)
 
     assert [one.code for one in written.findings] == ["log_contradicts"]
     assert rows(runs_dir)["a__a-1"]["passed"] is True
@@ -222,18 +228,19 @@ def test_of_the_logs_of_several_evaluations_those_of_this_report_are_read(file, 
     log(folder / "nightly" / "acme__small", "a__a-1", at=1_750_000_000, resolved=False)
     log(folder / "earlier" / "acme__big-1.5", "a__a-1", at=1_740_000_000, resolved=False)
 
-    assert import_swebench(file, runs_dir, logs=folder).findings == ()
+    assert import_swebench(file, runs_dir, logs=folder, model=MODEL).findings == ()
     assert rows(runs_dir)["a__a-1"]["started_at_ms"] == 1_760_000_000_000
 
     renamed = file.rename(tmp_path / "report.json")
-    written = import_swebench(renamed, tmp_path / "others", logs=folder)
+    written = import_swebench(renamed, tmp_path / "others", logs=folder, model=MODEL)
     assert [one.code for one in written.findings] == ["no_logs"]
 
 
 def test_logs_without_any_instance_are_told(file, runs_dir, tmp_path):
     empty = tmp_path / "logs"
     empty.mkdir()
-    assert [one.code for one in import_swebench(file, runs_dir, logs=empty).findings] == ["no_logs"]
+    written = import_swebench(file, runs_dir, logs=empty, model=MODEL)
+    assert [one.code for one in written.findings] == ["no_logs"]
 
 
 def test_ids_that_climb_out_of_a_folder_read_nothing_there(runs_dir, tmp_path):
@@ -292,7 +299,7 @@ def test_a_report_that_contradicts_itself_is_refused_and_leaves_nothing(
 def test_counts_that_are_wrong_are_told_and_the_lists_count(file, runs_dir):
     file.write_text(json.dumps(REPORT | {"resolved_instances": 7}))
 
-    written = import_swebench(file, runs_dir)
+    written = import_swebench(file, runs_dir, model=MODEL)
 
     assert [one.code for one in written.findings] == ["count_contradicts"]
     assert sum(row["passed"] is True for row in rows(runs_dir).values()) == 1
@@ -305,3 +312,20 @@ def test_files_that_are_not_there_are_named(file, runs_dir, tmp_path):
             import_swebench(file, runs_dir, **given)
     with pytest.raises(ConfigError, match="nowhere"):
         import_swebench(nowhere, runs_dir)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"total_instances": 12},
+        {"failure_reasons": REPORT["failure_reasons"] | {"c__c-3": "disk_full"}},
+        {"pending_instances": 0, "harness": {"version": "6.0"}},
+    ],
+    ids=["more in the data set", "a reason of a later harness", "fields of a later harness"],
+)
+def test_what_a_later_harness_says_is_written_back(file, runs_dir, changes):
+    file.write_text(json.dumps(REPORT | changes, indent=4) + "\n")
+    written = import_swebench(file, runs_dir)
+    sync(runs_dir)
+
+    assert exported(runs_dir, written.run_dir.name, 5) == file.read_text()

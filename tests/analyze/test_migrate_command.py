@@ -63,6 +63,7 @@ def test_a_run_file_becomes_a_report_that_validates(old, tmp_path):
     assert "  /model → /model_name" in lines
     assert "  /results/*/duration → /instances/*/duration_seconds (2 values)" in lines
     assert "not told, so set to a default: 4 fields" in lines
+    assert lines[-1] == "analyze import sf-bench report.json  makes a run of it"
     kept = "/environment/migrated_from/fields/passed"
     assert f"  /passed → {kept} (says 2, the results say 1; the results win)" in lines
     assert process("validate", "report.json", cwd=tmp_path).code == 0

@@ -42,13 +42,25 @@ def test_a_report_without_patches_has_no_predictions():
 
 def test_predictions_of_a_run_are_its_answers():
     told = predictions_of_folded(
-        model(case("a", "resolved"), case("b", "error", answer=""), case("c", "skipped"))
+        model(
+            case("a", "resolved"),
+            case("b", "error", answer=""),
+            case("c", "skipped"),
+            case("d", "fail", answer=" \n"),
+        )
     )
 
     assert [one.model_dump() for one in told] == [
         {"instance_id": "a", "model_name_or_path": "acme/coder", "model_patch": "an answer"},
         {"instance_id": "b", "model_name_or_path": "acme/coder", "model_patch": ""},
+        {"instance_id": "d", "model_name_or_path": "acme/coder", "model_patch": ""},
     ]
+
+
+def test_a_patch_of_blanks_that_the_harness_evaluated_stays_as_it_was():
+    (told,) = predictions_of_folded(model(case("a", "fail", answer=" \n"), provider="swebench"))
+
+    assert told.model_patch == " \n"
 
 
 def test_half_an_answer_is_no_prediction():

@@ -359,8 +359,10 @@ def test_a_field_that_json_cannot_hold_is_refused(tmp_path):
         "schema_version": "2.0", "run_id": "r", "model_name": "m", "dataset": "d", "config": {},
         "start_time": "", "instances": [], "summary": {}, "mine": float("nan"),
     }  # fmt: skip
-    with pytest.raises(SchemaError, match="cannot be written as JSON"):
+    with pytest.raises(SchemaError, match="/mine: nan is no number"):
         make_run_report(data, tmp_path / "out")
+    with pytest.raises(SchemaError, match="cannot be written as JSON"):
+        make_run_report(EvaluationReport(**data), tmp_path / "out")
 
     assert not (tmp_path / "out").exists()
 

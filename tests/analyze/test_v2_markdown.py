@@ -75,7 +75,9 @@ def test_a_report_of_some_instances_says_how_many_are_here():
 
 
 def test_more_instances_than_the_summary_counts_are_named_too():
-    text = generate_markdown_summary(report(*FOUR, summary={"total_instances": 3}))
+    text = generate_markdown_summary(
+        EvaluationReport(**report(*FOUR, summary={"total_instances": 3}))
+    )
 
     assert "5 instances are in this report, and its summary counts 3; " in text
 
@@ -143,6 +145,19 @@ def test_what_is_scored_nowhere_has_no_sections_of_scores():
     assert "Score" not in text
 
 
+def test_scores_of_some_instances_are_said_to_be_those_of_some():
+    some = generate_markdown_summary(report(*FOUR))
+    plain = generate_markdown_summary(
+        report(instance("a", validation={"total_score": 70}), instance("b", "fail"))
+    )
+    every = generate_markdown_summary(report(instance("a", validation={"total_score": 70})))
+
+    last = "; the functional average and the pass rates below are over all of them."
+    assert section(some, "Scoring")[-1] == f"3 of 5 instances have a score{last}"
+    assert section(plain, "Scoring")[-1] == "1 of 2 instances have a score."
+    assert "have a score" not in every
+
+
 def test_repetitions_are_shown_and_what_is_none_is_left_out():
     repetitions = [
         {"repetition": 1, "passed": True, "status": "success", "failure_type": None},
@@ -150,7 +165,8 @@ def test_repetitions_are_shown_and_what_is_none_is_left_out():
         {"repetition": 3, "passed": None, "status": "missing"},
         {"repetition": 10**5000, "passed": True}, {"repetition": 4, "passed": [1]}, "x", None,
     ]  # fmt: skip
-    text = generate_markdown_summary(report(instance("a", repetitions=repetitions)))
+    odd = EvaluationReport(**report(instance("a", repetitions=repetitions)))
+    text = generate_markdown_summary(odd)
 
     told = "- Repetitions: 1 passed; 2 no verdict (http 500 &lt;b&gt;); 3 missing"
     assert section(text, "a: resolved", "###") == [told]
@@ -166,7 +182,7 @@ def test_nothing_hostile_is_more_than_text():
                 validation=breakdown("bulk", bulk_message=HOSTILE),
                 repetitions=[{"repetition": 1, "passed": False, "failure_type": HOSTILE}],
             ),
-            model_name=HOSTILE, dataset=HOSTILE, run_id="\ud800", end_time=HOSTILE,
+            model_name=HOSTILE, dataset=HOSTILE, end_time=HOSTILE,
         )
     )  # fmt: skip
 
@@ -188,14 +204,14 @@ def test_the_same_report_gives_the_same_bytes_as_a_record_and_as_json():
 
 @pytest.mark.parametrize("bad", [None, 5, [], {}, {1: 2}, "report.json", report(instances=5)])
 def test_what_is_no_report_is_refused_with_what_is_wrong(bad):
-    with pytest.raises(SchemaError, match="no evaluation report of schema"):
+    with pytest.raises(SchemaError, match="no valid evaluation report of schema"):
         generate_markdown_summary(bad)
 
 
 def test_many_problems_are_counted():
     bad = report(*(instance(f"i{n}", "bogus") for n in range(50)))
 
-    with pytest.raises(SchemaError, match="and 30 more problems"):
+    with pytest.raises(SchemaError, match="and 30 more errors"):
         generate_markdown_summary(bad)
 
 

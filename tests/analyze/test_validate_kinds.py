@@ -121,6 +121,14 @@ def test_anything_else_is_of_no_known_kind_and_says_what_was_looked_for(look, va
     assert "summary.json" in outcome.findings[0].message
 
 
+def test_the_result_of_one_task_names_the_command_that_takes_its_folder(look):
+    outcome = look(json.dumps(STATISTICS["results"][0]))
+
+    assert not outcome.valid
+    assert "the result of one task" in outcome.findings[0].message
+    assert "`analyze migrate DIR -o OUT`" in outcome.findings[0].message
+
+
 def test_a_report_that_lost_its_version_or_its_instances_is_judged_as_a_report(look):
     for field in ("schema_version", "instances"):
         outcome = look({key: value for key, value in V2.items() if key != field})

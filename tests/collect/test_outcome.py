@@ -192,7 +192,7 @@ def test_what_a_validator_extracted_is_cut_as_well():
 
 
 def test_secrets_stay_out_of_the_line(monkeypatch):
-    from collect import redact
+    from schemas import redact
 
     monkeypatch.setenv("SOME_API_KEY", "hunter2hunter2")
     redact._secret_values.cache_clear()

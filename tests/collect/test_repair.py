@@ -8,8 +8,8 @@ import orjson
 import pytest
 import zstandard
 
-from collect.frames import whole_frame
 from collect.repair import repair
+from schemas.frames import whole_frame
 from tests.run_rows import event, line_of, result
 
 

@@ -18,10 +18,12 @@ from schemas.errors import ConfigError, RunExists
 from schemas.lake import live_files
 from schemas.result import Result
 from schemas.summary import RunSummary
+from tests.forked_mirror import forked_mirrors
 
 
 def run_in(run_dir, inputs, screen, options=NO_OPTIONS):
-    return run(inputs, lambda: RunLog.create(run_dir), screen, options)
+    with forked_mirrors():
+        return run(inputs, lambda: RunLog.create(run_dir), screen, options)
 
 
 class Quiet:

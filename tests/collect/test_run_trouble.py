@@ -11,8 +11,8 @@ import pytest
 from collect.gate import Gate
 from collect.log import is_begun
 from collect.providers.base import Reply
-from collect.redact import _secret_marks, _secret_values, redact, redact_json
 from collect.start import latest
+from schemas.redact import _secret_marks, _secret_values, redact, redact_json
 from tests.collect.test_run import Made, Quiet, run_in
 from tests.kept import collect
 

@@ -115,6 +115,14 @@ def test_long_text_is_cut_between_characters():
     assert facts["raw_output_truncated"]
 
 
+def test_keys_that_the_older_tool_kept_stay_out_of_the_lake():
+    key = "sk-abcdefghijklmnopqrstuvwx"
+    result = RECORD | {"raw_output": f"401: {key} is no key", "parsed_output": {"said": key}}
+
+    assert key not in repr(rows(result)) + repr(rows(result, table="outputs"))
+    assert "is no key" in repr(rows(result, table="outputs"))
+
+
 def test_bad_lines_are_named_and_the_rest_is_kept():
     log = lines(RECORD, {"record_type": "sample"}, RECORD | {"e2e_ms": 1.5}, RECORD)
     log.insert(1, b"{torn\n")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from pydantic import ValidationError
 
+from schemas.report_problems import validate_schema
 from schemas.report_v2 import (
     EvaluationReport,
     InstanceResult,
@@ -184,3 +185,12 @@ def holds(whole, part):
         same = len(part) == len(whole)
         return same and all(holds(one, other) for one, other in zip(whole, part, strict=True))
     return type(whole) is type(part) and whole == part
+
+
+def test_points_whose_sum_is_no_score_are_not_added_up():
+    points = {"deployment_points": 1e6, "functional_points": 50}
+    given = report(instance("a"))
+    given["instances"][0]["validation"] = points
+
+    assert validate_schema(given)
+    assert EvaluationReport(**given).instances[0].validation.total_score is None

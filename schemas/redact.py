@@ -84,7 +84,7 @@ def redact_json(value: JsonValue) -> JsonValue:
     """Return a JSON value with every text in it redacted, names too; numbers stay."""
     if isinstance(value, str):
         return redact(value)
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):  # a tuple stands in what a record dumps
         return [redact_json(item) for item in value]
     if isinstance(value, dict):
         return {redact(name): redact_json(item) for name, item in value.items()}

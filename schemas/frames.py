@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import orjson
 import zstandard
 
-from collect.redact import may_hold_secret, redact_json
+from schemas.redact import may_hold_secret, redact_json
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 PADDING_MAGIC = b"\x50\x2a\x4d\x18"

@@ -1,0 +1,137 @@
+"""Starts the mirror of a run in a fork of one process that has imported all of it.
+
+A mirror spends half a second of processor time on its imports, more than on a small run; hundreds
+of runs are made here. Each mirror is a process of its own, with the arguments, environment and
+open files that the collector gave it; `tests/mirror_client.py` stands where the collector put it,
+waits for it and ends as it does. What a mirror from nothing does, and what happens when one is
+killed, is tested with the real command line.
+"""
+
+import asyncio
+import atexit
+import contextlib
+import gc
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from unittest import mock
+
+from collect.child import ENVIRONMENT
+
+CLIENT = Path(__file__).with_name("mirror_client.py")
+REAL = asyncio.create_subprocess_exec
+
+
+@cache
+def address():
+    """Return where the one process of this session listens; it is started at the first call."""
+    folder = tempfile.TemporaryDirectory()
+    path = str(Path(folder.name, "mirrors"))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen(64)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.forked_mirror", str(listening.fileno())],
+            cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, env=os.environ | ENVIRONMENT,
+            pass_fds=[listening.fileno()],
+        )  # fmt: skip
+
+    def close():
+        with process:
+            process.kill()
+        folder.cleanup()
+
+    atexit.register(close)
+    return path
+
+
+def spawner(where):
+    """Return what starts processes as asyncio does, but mirrors as forks."""
+
+    def spawn(*command, **options):
+        if command[1:4] == ("-P", "-m", "collect.mirror"):
+            client = (sys.executable, "-I", "-S", str(CLIENT), where, "collect.mirror")
+            command = (*client, *command[4:])
+        return REAL(*command, **options)
+
+    return spawn
+
+
+@contextlib.contextmanager
+def forked_mirrors():
+    """Let runs that are made in this process have their mirrors forked."""
+    with mock.patch.object(asyncio, "create_subprocess_exec", spawner(address())):
+        yield
+
+
+def serve(listening):
+    """Fork for each client, until whoever started this is gone.
+
+    The first array that pyarrow makes loads pandas where there is one, as there is beside our
+    tests: half of what is saved here.
+    """
+    for name in ("analyze.summarize", "schemas.mirror"):
+        import_module(name)
+    import_module("pyarrow").array([1])
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, reap)
+    with selectors.DefaultSelector() as selector:
+        selector.register(listening, selectors.EVENT_READ)
+        selector.register(sys.stdin, selectors.EVENT_READ)
+        while sys.stdin not in [key.fileobj for key, _ in selector.select()]:
+            client, _ = listening.accept()
+            if os.fork() == 0:
+                keep(client)
+            client.close()
+
+
+def reap(*_):
+    """Let go of keepers that have ended."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def keep(client):
+    """Fork once more, and tell the client how the mirror ended when it really has."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    text, files, _, _ = socket.recv_fds(client, 1_000_000, 4)
+    job = json.loads(text)
+    mirror = os.fork()
+    if mirror == 0:
+        become(job, files, client)
+        runpy.run_module("collect.mirror", run_name="__main__", alter_sys=True)
+    for fd in files:
+        os.close(fd)
+    _, status = os.waitpid(mirror, 0)
+    with contextlib.suppress(OSError):
+        client.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
+
+
+def become(job, files, client):
+    """Take over what a process is started with."""
+    client.close()
+    os.setsid()
+    os.fchdir(folder := files.pop())
+    os.close(folder)
+    os.environ.clear()
+    os.environ.update(job["env"])
+    for fd, opened in enumerate(files):
+        os.dup2(opened, fd)
+        os.close(opened)
+    sys.argv = job["argv"]
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(socket.socket(fileno=int(sys.argv[1])))
