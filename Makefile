@@ -81,8 +81,9 @@ schemas: $(STAMP) ## write schemas/json from the models
 	$(BIN)/python -m schemas.publish
 	$(BIN)/python -m analyze.dictionary
 
-bench: $(STAMP) ## measure start-up and the collector against their budgets
+bench: $(STAMP) ## measure start-up, reports and the collector against their budgets
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/reports.py
 	$(BIN)/python benchmarks/endpoint_speed.py
 	$(BIN)/python benchmarks/collector.py --quick
 

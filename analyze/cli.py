@@ -37,6 +37,7 @@ COMMANDS = {
     "label": "label",
     "open": "open_database",
     "sync": "sync",
+    "chart": "chart",
     "migrate": "migrate",
     "import": "import_runs",
     "export": "export",

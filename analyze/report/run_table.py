@@ -118,7 +118,7 @@ TRIALS = Field(
 COVERAGE = Field(Column("cover%", "right"), lambda run: percent(run.came.coverage))
 PASSED = Field(Column("passed% [95 %]"), passed_of)
 COST = Field(Column("USD", "right"), cost_of)
-TOOK = Field(Column("took", "right"), lambda run: duration(run.came.wall_clock_ms))
+TOOK = Field(Column("took", "right"), lambda run: duration(run.came.wall_clock_ms or None))
 MODELS = Field(Column("models", least=16), lambda run: line_of(", ".join(run.models)))
 LABEL = Field(Column("label", least=8), lambda run: line_of(", ".join(run.asked.labels)))
 NOTES = Field(Column("notes", least=20), notes_of)

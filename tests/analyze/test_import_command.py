@@ -252,6 +252,13 @@ def test_a_run_of_the_older_tool_is_taken_over_unchanged(here):
     assert n_trials(here) == 2
 
 
+def test_a_run_whose_length_nobody_told_shows_none(here):
+    given(here, report(instance("apex-1", "resolved", duration_seconds=None)))
+    call("import", "sf-bench", "report.json", "--run-id", "r")
+
+    assert "0ms" not in call("runs").out + call("show", "r").out
+
+
 def test_an_answer_that_nobody_kept_is_not_called_empty(here):
     given(here, report(instance("apex-1", "resolved", solution_patch=None)))
     call("import", "sf-bench", "report.json", "--run-id", "r")

@@ -38,6 +38,7 @@ COMMANDS = {
         "label",
         "open",
         "sync",
+        "chart",
         "validate",
         "migrate",
         "export",

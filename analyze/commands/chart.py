@@ -1,0 +1,129 @@
+"""`analyze chart`: one chart of a run as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from analyze.options import RUN_HELP, RUNS, NoSyncOption, RunsOption
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+    from schemas.comparison import Comparison
+
+Name = Literal[
+    "leaderboard", "matrix", "comparison", "history", "latency", "frontier", "tiers", "failures"
+]
+
+SCALE = 2
+"""Pixels of a PNG for each of the chart's own: sharp on the screens of today."""
+
+
+def chart(
+    name: Annotated[
+        Name,
+        typer.Argument(
+            metavar="NAME",
+            help="leaderboard, matrix, comparison, history, latency, frontier, tiers or failures.",
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="A name that ends in .svg or .png."),
+    ],
+    run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)] = "latest",
+    baseline: Annotated[
+        str,
+        typer.Option(metavar="RUN", help="Of comparison: what the run is compared with."),
+    ] = "previous",
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")] = False,
+    runs: RunsOption = RUNS,
+    no_sync: NoSyncOption = False,
+) -> None:
+    """Draw one chart of a run.
+
+    Exit code 1: the run has nothing to draw as this chart.
+    """
+    kind = _kind_of(output, force=force)
+
+    from analyze.charts.drawn import Source, drawn
+    from analyze.session import open_session
+    from analyze.summarize import summary_of
+    from analyze.which import resolve_run, run_folder, runs_dir_of
+
+    with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
+        run_id = resolve_run(session, run)
+        source = Source(
+            run_id,
+            session.arrow,
+            lambda: summary_of(session, run_id, run_folder(session, run_id)),
+            lambda: _compared(session, baseline, run_id),
+        )
+        made = drawn(name, source)
+    _write(made, output, kind)
+    typer.echo(output)
+
+
+def _kind_of(output: Path, *, force: bool) -> str:
+    """Return `svg` or `png`.
+
+    Raises:
+        ConfigError: the name ends otherwise, or something is there that is no file.
+        NotOurFile: a file is there.
+    """
+    from os.path import lexists
+
+    from schemas.errors import ConfigError, NotOurFile, Problem, shown
+
+    kind = output.suffix.lower().removeprefix(".")
+    if kind not in {"svg", "png"}:
+        problem = Problem(None, "unknown kind of picture", "--output", found=shown(output),
+                          allowed="a name that ends in .svg or .png")  # fmt: skip
+        raise ConfigError([problem])
+    if lexists(output):
+        if output.is_symlink() or not output.is_file():
+            raise ConfigError([Problem(None, f"{shown(output)} is no file", "--output")])
+        if not force:
+            raise NotOurFile(output, "a file")
+    return kind
+
+
+def _compared(session: Session, baseline: str, run_id: str) -> Comparison:
+    from analyze.compare.comparison import compare_evidence
+    from analyze.compare.evidence import read_evidence
+    from analyze.compare.sides import resolve_sides
+    from analyze.limits import limits_in_force
+
+    sides = resolve_sides(session, baseline, run_id)
+    limits = limits_in_force(Path.cwd())
+    return compare_evidence(
+        read_evidence(session, *sides), limits=limits, allow=frozenset(), by="model"
+    )
+
+
+def _write(made: Any, output: Path, kind: str) -> None:
+    """Write a picture whole.
+
+    Raises:
+        AnalyzeError: the disk refuses.
+    """
+    import io
+
+    from schemas.disk import write_whole
+    from schemas.errors import AnalyzeError, shown
+
+    if kind == "svg":
+        text = io.StringIO()
+        made.save(text, format="svg")
+        content = text.getvalue().encode()
+    else:
+        picture = io.BytesIO()
+        made.save(picture, format="png", scale_factor=SCALE)
+        content = picture.getvalue()
+    try:
+        write_whole(output, content)
+    except OSError as exc:
+        message = f"{shown(output)}: cannot be written ({exc.strerror})"
+        raise AnalyzeError(message) from exc

@@ -1,0 +1,67 @@
+"""Every query of the cookbook runs on the samples and answers its question there."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from analyze.api import open_history
+from analyze.imports.sf_bench import import_sf_bench
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "sql-cookbook.md").read_text(encoding="utf-8")
+QUERIES = dict(re.findall(r"^## ([^\n]+)\n.*?```sql\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL))
+REPORT = {
+    "schema_version": "2.0", "run_id": "theirs", "model_name": "m", "dataset": "lite", "config": {},
+    "start_time": "2026-01-01T00:00:00Z", "summary": {},
+    "instances": [
+        {"instance_id": "a", "status": "resolved", "validation": {"total_score": 90}},
+        {"instance_id": "b", "status": "skipped"},
+    ],
+}  # fmt: skip
+"""What the samples lack: a trial that is missing, and a score of another tool."""
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    runs = tmp_path_factory.mktemp("cookbook") / "runs"
+    shutil.copytree(ROOT / "data" / "samples" / "runs", runs, ignore=shutil.ignore_patterns("lake"))
+    report = runs.parent / "report.json"
+    report.write_text(json.dumps(REPORT))
+    import_sf_bench(report, runs)
+    with open_history(runs) as opened:
+        yield opened
+
+
+def test_every_question_has_one_query():
+    assert len(QUERIES) == PAGE.count("\n## ") == PAGE.count("```sql") >= 12
+
+
+@pytest.mark.parametrize("question", QUERIES)
+def test_a_query_answers_its_question(history, question):
+    query = QUERIES[question]
+
+    found = history.sql(query)
+
+    assert found.height > 0
+    assert "order by" in query
+    assert found.rows() == history.sql(query).rows()
+
+
+def test_the_answers_are_those_of_the_samples(history):
+    best = history.sql(QUERIES["Which model is best tonight?"])
+    nightly = [row for row in best.rows(named=True) if row["suite_id"] == "nightly"]
+    rates = [row["passed_rate"] for row in nightly]
+    assert rates == sorted(rates, reverse=True)
+    assert len({row["run_id"] for row in nightly}) == 1
+
+    missing = history.sql(QUERIES["What is missing?"])["n_trials"].sum()
+    summary = history.run_summary.collect()
+    assert missing == (summary["n_planned"] - summary["n_total"]).sum() == 1
+    scores = history.sql(QUERIES["What scores did an imported report hold?"])
+    assert scores.rows() == [("theirs", "a", True, 90.0, None)]
+
+    month = history.sql(QUERIES["What did a month cost?"])
+    assert month["n_trials"].sum() == summary["n_total"].sum()
