@@ -151,6 +151,17 @@ def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
     )
 
 
+def thresholds_of(run_dir: Path | None) -> Thresholds:
+    """Return the thresholds in force when a run was made; the packaged ones where nobody knows.
+
+    Args:
+        run_dir: its folder; None when it is not here.
+    """
+    if run_dir is None or not is_planned(run_dir):
+        return Thresholds()
+    return read_config(run_dir).thresholds
+
+
 class _Surroundings:
     """What a run's folder adds to its rows: thresholds in force then, memory and disk."""
 

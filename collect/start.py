@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,13 +29,11 @@ from collect.runners.base import now_ms
 from collect.same_builds import refuse_foreign_executables, refuse_other_builds
 from collect.screen import open_screen
 from schemas.errors import ConfigError, NotResumable, Problem, RunInLake, nearest
+from schemas.folders import is_run_id
 from schemas.prices import Price
 from schemas.result import Event
 from schemas.run_config import Narrowed
 from schemas.thresholds import Thresholds
-
-RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._()-]{0,127}")
-"""A folder name that is safe everywhere; `lake` is where the Parquet files are."""
 
 
 def narrowed_inputs(
@@ -113,7 +110,7 @@ def start(inputs: RunInputs, wish: Wish) -> int:
         RunInLake: its folder is gone, and its rows are in the lake.
     """
     runs_dir, run_id = wish.runs_dir, wish.run_id
-    if run_id is not None and (not RUN_ID.fullmatch(run_id) or run_id == "lake"):
+    if run_id is not None and not is_run_id(run_id):
         allowed = "letters, digits and . _ - ( ), not `lake`"
         problem = Problem(runs_dir, "not a run id", found=f"`{run_id}`", allowed=allowed)
         raise ConfigError([problem])

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Annotated, Any, Literal
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 from pydantic_core import PydanticCustomError
+
+from schemas.errors import UnknownVersion
 
 SCHEMA_VERSION = 1
 """Version of the files we write; a reader refuses newer ones by name."""
 
 SLUG_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
+
+
+def refuse_newer(path: Path, schema_version: int) -> None:
+    """Let a file of ours pass that this program can read.
+
+    Raises:
+        UnknownVersion: a newer benchlake wrote it.
+    """
+    if schema_version > SCHEMA_VERSION:
+        message = (
+            f"{path}: schema_version {schema_version}, this benchlake reads up to {SCHEMA_VERSION}"
+        )
+        raise UnknownVersion(message)
 
 
 class Record(BaseModel):
@@ -57,6 +75,27 @@ def slugify(text: str) -> str:
     return slug or f"x_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
+LONGEST_SLUG = 128
+
+Key = TypeVar("Key")
+
+
+def set_apart(slugs: Mapping[Key, str], text_of: Callable[[Key], str]) -> dict[Key, str]:
+    """Return slugs of which no two are the same and none is too long, by a hash at their end.
+
+    Args:
+        slugs: of each key.
+        text_of: what tells a key from the others; the hash is made of it.
+    """
+    taken = Counter(slugs.values())
+    return {
+        key: slug
+        if taken[slug] == 1 and len(slug) <= LONGEST_SLUG
+        else f"{slug[: LONGEST_SLUG - 9]}_{hashlib.sha256(text_of(key).encode()).hexdigest()[:8]}"
+        for key, slug in slugs.items()
+    }
+
+
 class Unit:
     """Marks a numeric field with its unit; carried into Arrow metadata and the docs."""
 
@@ -72,7 +111,7 @@ class JsonTextMarker:
 
 
 SchemaVersion = Annotated[Literal[1], BeforeValidator(_exactly_one)]
-Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=128)]
+Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=LONGEST_SLUG)]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 MOST = 2**40
 """Above any time in ms, count or tokens there is; its sum over millions of rows still fits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,14 @@ IMPORT_FILE = "import.json"
 
 SCHEMA_VERSION = 1
 """Of folders up to which this program reads; a test holds it equal to `schemas.base`."""
+
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._()-]{0,127}")
+
+
+def is_run_id(name: str) -> bool:
+    """Return whether a run may be called so: safe as a folder everywhere, and not the lake's."""
+    return _RUN_ID.fullmatch(name) is not None and name != LAKE
 
 
 class LogSeen(NamedTuple):

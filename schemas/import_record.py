@@ -12,8 +12,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.base import SCHEMA_VERSION, EpochMillis, Positive, Record, Sha256, Slug
-from schemas.errors import UnknownVersion
+from schemas.base import SCHEMA_VERSION, EpochMillis, Positive, Record, Sha256, Slug, refuse_newer
 from schemas.folders import IMPORT_FILE
 
 SOURCE_FOLDER = "source"
@@ -64,10 +63,5 @@ def load_import_record(run_dir: Path) -> ImportRecord:
     """
     path = run_dir / IMPORT_FILE
     record = ImportRecord.model_validate_json(path.read_bytes(), extra="ignore")
-    if record.schema_version > SCHEMA_VERSION:
-        message = (
-            f"{path}: schema_version {record.schema_version}, "
-            f"this benchlake reads up to {SCHEMA_VERSION}"
-        )
-        raise UnknownVersion(message)
+    refuse_newer(path, record.schema_version)
     return record

@@ -7,7 +7,6 @@ folder itself is another tool's, and nothing in it is ever changed.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ValidationError, create_model
 
 from schemas.arrow import json_text
-from schemas.base import Record, slugify
+from schemas.base import Record, set_apart, slugify
 from schemas.columns import Columns
 from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, classify
 from schemas.lines import LineError, content_of, misfit
@@ -29,8 +28,6 @@ from schemas.run_row import RunRow
 from schemas.trial import PlannedTrial
 
 SUITE_ID = "imported"
-
-LONGEST_ID = 128
 
 N_DOCUMENT_FIELDS = 23
 """Fields that the document has; the others are ours."""
@@ -119,13 +116,7 @@ def _result(line: bytes) -> Any:
 def _ids(names: Iterable[tuple[str | None, ...]]) -> dict[tuple[str | None, ...], str]:
     """Return a slug for each name; names that would get the same one get a hash as well."""
     slugs = {parts: "--".join(slugify(part) for part in parts if part) or "x" for parts in names}
-    taken = Counter(slugs.values())
-    return {
-        parts: slug
-        if taken[slug] == 1 and len(slug) <= LONGEST_ID
-        else f"{slug[: LONGEST_ID - 9]}_{hashlib.sha256(repr(parts).encode()).hexdigest()[:8]}"
-        for parts, slug in slugs.items()
-    }
+    return set_apart(slugs, repr)
 
 
 def _result_columns(run_id: str, results: Sequence[tuple[int, Any]]) -> Columns:

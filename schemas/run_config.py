@@ -7,8 +7,18 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug, Usd
-from schemas.errors import SchemaError, UnknownVersion
+from schemas.base import (
+    SCHEMA_VERSION,
+    Count,
+    EpochMillis,
+    Positive,
+    Record,
+    Sha256,
+    Slug,
+    Usd,
+    refuse_newer,
+)
+from schemas.errors import SchemaError
 from schemas.prices import Price
 from schemas.run_profile import ExecutionPolicy
 from schemas.suite import Routing, Transport
@@ -115,12 +125,7 @@ def load_run_config(path: Path) -> RunConfig:
         ValidationError: it does not fit its declaration.
     """
     config = RunConfig.model_validate_json(path.read_bytes(), extra="ignore")
-    if config.schema_version > SCHEMA_VERSION:
-        message = (
-            f"{path}: schema_version {config.schema_version}, "
-            f"this benchlake reads up to {SCHEMA_VERSION}"
-        )
-        raise UnknownVersion(message)
+    refuse_newer(path, config.schema_version)
     return config
 
 

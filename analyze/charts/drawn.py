@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from analyze.charts.comparison import comparison
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from schemas.comparison import Comparison
     from schemas.summary import RunSummary
+    from schemas.thresholds import Thresholds
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Source:
     summary: Callable[[], RunSummary]
     compared: Callable[[], Comparison]
     """With the baseline."""
+    thresholds: Callable[[], Thresholds]
+    """In force when the run was made."""
 
     def rows(self, view: str, order: str) -> pl.DataFrame:
         """Return the rows of a view that are this run's."""
@@ -86,7 +90,10 @@ CHARTS: dict[str, tuple[Callable[[Source], tuple[pl.DataFrame, Any]], str]] = {
     ),
     "frontier": (_frontier, "no trial of it has a verdict and a known cost"),
     "tiers": (
-        lambda source: (source.models().drop_nulls("tool_use_rate"), tiers),
+        lambda source: (
+            source.models().drop_nulls("tool_use_rate"),
+            partial(tiers, bounds=source.thresholds()),
+        ),
         "no case of it expects a tool",
     ),
     "failures": (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.theme import COLOURS, INK, SHARE, STEP, WIDTH, finished, share_axis
+from analyze.charts.theme import INK, STEP, WIDTH, finished, rated
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,13 +34,7 @@ def leaderboard(models: pl.DataFrame) -> Any:
             alt.Tooltip("passed_ci95_n_cases:Q", title="cases"),
         ],
     )
-    interval = base.mark_rule(strokeWidth=3, color=COLOURS[0], opacity=0.45).encode(
-        x=alt.X("passed_ci95_low:Q", scale=SHARE, axis=share_axis("passed")),
-        x2="passed_ci95_high:Q",
-    )
-    rate = base.mark_point(filled=True, size=90, color=COLOURS[0], opacity=1).encode(
-        x=alt.X("passed_rate:Q", scale=SHARE)
-    )
+    interval, rate = rated(base, "passed_rate", "passed_ci95", "passed")
     number = base.mark_text(dy=-10, fontSize=11, color=INK).encode(
         x="passed_rate:Q", text=alt.Text("passed_rate:Q", format=".0%")
     )

@@ -60,6 +60,24 @@ def finished(chart: alt.TopLevelMixin, title: str, subtitle: str | None = None) 
     )  # fmt: skip
 
 
+def rated(base: alt.Chart, rate: str, interval: str, title: str) -> tuple[alt.Chart, alt.Chart]:
+    """Return the line of an interval and the point of its rate, along x.
+
+    Args:
+        base: has the data and what stands along y.
+        rate: name of the column.
+        interval: what the columns of its limits begin with; they end in `_low` and `_high`.
+        title: of the axis.
+    """
+    line = base.mark_rule(strokeWidth=3, color=COLOURS[0], opacity=0.45).encode(
+        x=alt.X(f"{interval}_low:Q", scale=SHARE, axis=share_axis(title)), x2=f"{interval}_high:Q"
+    )
+    point = base.mark_point(filled=True, size=90, color=COLOURS[0], opacity=1).encode(
+        x=alt.X(f"{rate}:Q", scale=SHARE)
+    )
+    return line, point
+
+
 def share_axis(title: str) -> alt.Axis:
     """Return an axis of a rate between 0 and 1, in percent."""
     return alt.Axis(title=title, format="%", tickCount=5)

@@ -50,16 +50,18 @@ def chart(
 
     from analyze.charts.drawn import Source, drawn
     from analyze.session import open_session
-    from analyze.summarize import summary_of
+    from analyze.summarize import summary_of, thresholds_of
     from analyze.which import resolve_run, run_folder, runs_dir_of
 
     with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
         run_id = resolve_run(session, run)
+        folder = run_folder(session, run_id)
         source = Source(
             run_id,
-            session.arrow,
-            lambda: summary_of(session, run_id, run_folder(session, run_id)),
-            lambda: _compared(session, baseline, run_id),
+            table=session.arrow,
+            summary=lambda: summary_of(session, run_id, folder),
+            compared=lambda: _compared(session, baseline, run_id),
+            thresholds=lambda: thresholds_of(folder),
         )
         made = drawn(name, source)
     _write(made, output, kind)

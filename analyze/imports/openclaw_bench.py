@@ -12,12 +12,12 @@ from pathlib import Path
 
 from analyze.imports.in_the_way import refuse_lost_rows
 from analyze.imports.originals import files_below, hashes_of, is_file_within
-from analyze.imports.run_folder import RUN_ID, Written, one_import
+from analyze.imports.run_folder import Written, one_import
 from schemas.bulk import is_imported, read_whole
 from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding, warning
-from schemas.folders import IMPORT_FILE, LOG
+from schemas.folders import IMPORT_FILE, LOG, is_run_id
 
 CHUNK_BYTES = 2**20
 
@@ -40,7 +40,7 @@ def import_openclaw_bench(
     if run_id is not None and len(folders) > 1:
         what = f"--run-id names one run, and there are {len(folders):,} in {path}"
         raise ConfigError([Problem(None, what)])
-    wrong = [one for one in folders if not RUN_ID.fullmatch(run_id or one.name)]
+    wrong = [one for one in folders if not is_run_id(run_id or one.name)]
     if wrong:
         allowed = "letters, digits and . _ - ( )"
         raise ConfigError([Problem(one, "its name is no run id", allowed=allowed) for one in wrong])

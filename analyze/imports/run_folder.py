@@ -26,15 +26,12 @@ from schemas.base import slugify
 from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding
-from schemas.folders import IMPORT_FILE, LOG
+from schemas.folders import IMPORT_FILE, LOG, is_run_id
 from schemas.import_record import SOURCE_FOLDER, ImportRecord
 from schemas.result import Result
 
 STAGING = ".importing-"
 """Begins the name of a folder that is being made."""
-
-RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._()-]{0,127}")
-"""A folder name that is safe everywhere, as the collector has it."""
 
 
 class Traced(NamedTuple):
@@ -106,7 +103,7 @@ def write_run(
         OSError: the folder cannot be written; nothing of it stays.
     """
     run_id = record.run_id
-    if not RUN_ID.fullmatch(run_id) or run_id == "lake":
+    if not is_run_id(run_id):
         allowed = "letters, digits and . _ - ( ), not `lake`"
         raise ConfigError([Problem(None, "not a run id", found=f"`{run_id}`", allowed=allowed)])
     runs_dir.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +30,6 @@ from schemas.mirror import RunMirror
 from schemas.parts import LakeFile, Part, covered_until
 from schemas.prune import remove_part
 from schemas.reconcile import tail_before
-from schemas.rows import run_table
 from schemas.run_lock import MirrorBusy, lock_run
 from schemas.swap import LakeBusy
 from schemas.trial import PlannedTrial
@@ -172,7 +170,9 @@ class _Group:
         if is_shorter or (is_same and is_there):
             self._note(name, seen, [*whole.problems, *torn_tail(log, covered.end, seen)], told=[])
             return None
-        self._keep_labels(whole)
+        from analyze.sync.labels import keep_labels  # noqa: PLC0415 - few folders are read anew
+
+        keep_labels(self._lake, whole)
         self._replaced[name] = [
             (table, file, part)
             for table in reversed(TABLES_IN_ORDER)
@@ -180,19 +180,6 @@ class _Group:
             if table != "runs"
         ]
         return whole
-
-    def _keep_labels(self, whole: WholeRun) -> None:
-        """Give a run that is read anew the labels it has; they are nowhere but in the lake."""
-        from analyze.sync.labels import latest_row  # noqa: PLC0415
-        from schemas.arrow import record_of  # noqa: PLC0415
-        from schemas.run_row import RunRow  # noqa: PLC0415
-
-        (row,) = whole.tables["runs"].to_pylist()
-        new, old = record_of(RunRow, row), latest_row(self._lake, whole.run_id)
-        if old is not None:
-            now_ms = max(time.time_ns() // 1_000_000, old.recorded_at_ms + 1)
-            newer = new.model_copy(update={"labels": old.labels, "recorded_at_ms": now_ms})
-            whole.tables["runs"] = run_table(newer)
 
     def _follow(self, folder: Path, seen: LogSeen) -> None:
         """Bring in what a run wrote since; its lock goes over to the mirror."""

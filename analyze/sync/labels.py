@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.arrow import record_of
-from schemas.bulk import is_imported
+from schemas.bulk import WholeRun, is_imported
 from schemas.disk import write_whole
 from schemas.errors import ConfigError, Problem, RunNotFound
 from schemas.lake import files_of
@@ -58,3 +58,13 @@ def latest_row(lake: Path, run_id: str) -> RunRow | None:
         mine = table.filter(pc.equal(table["run_id"], run_id))
         rows += [record_of(RunRow, row) for row in mine.to_pylist()]
     return max(rows, key=lambda row: row.recorded_at_ms, default=None)
+
+
+def keep_labels(lake: Path, whole: WholeRun) -> None:
+    """Give a run that is read anew the labels it has; they are nowhere but in the lake."""
+    (row,) = whole.tables["runs"].to_pylist()
+    new, old = record_of(RunRow, row), latest_row(lake, whole.run_id)
+    if old is not None:
+        now_ms = max(time.time_ns() // 1_000_000, old.recorded_at_ms + 1)
+        newer = new.model_copy(update={"labels": old.labels, "recorded_at_ms": now_ms})
+        whole.tables["runs"] = run_table(newer)

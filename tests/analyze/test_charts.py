@@ -77,10 +77,36 @@ def test_the_matrix_counts_repetitions_and_begins_with_the_hardest_case(draw):
     assert texts.index("search_file") < texts.index("list_files") < texts.index("exact_word")
 
 
+def test_the_bounds_of_tiers_are_those_of_the_run(draw, runs):
+    path = runs / "night_03_prompt" / "config.json"
+    config = json.loads(path.read_text())
+    config["thresholds"]["tier_1_from"] = 0.93
+    path.write_text(json.dumps(config))
+
+    assert any("tier 1 from 93%" in text for text in said(draw("tiers", "night_03_prompt")))
+    assert any("tier 1 from 80%" in text for text in said(draw("tiers", "night_01")))
+
+
 def test_a_comparison_says_its_verdict(draw):
     texts = said(draw("comparison", "night_02", "--baseline", "night_01"))
 
     assert {"inconclusive", "unchanged"} & set(texts)
+
+
+def test_the_baseline_is_the_one_that_is_named(runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ("chart", "comparison", "night_02", "-o", "c.svg", "--runs", runs, "--baseline")
+
+    assert "nosuch" in call(*asked, "nosuch").err
+    assert "can be compared with the baseline" in call(*asked, "older_tool").err
+
+
+def test_a_lake_is_drawn_as_it_is_when_asked(tmp_path, monkeypatch, runs):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(runs / "night_01", tmp_path / "runs" / "night_01")
+
+    assert call("chart", "tiers", "-o", "t.svg", "--no-sync").code == 2
+    assert call("chart", "tiers", "-o", "t.svg").code == 0
 
 
 def test_a_picture_can_be_pixels(runs, tmp_path, monkeypatch):
@@ -151,7 +177,12 @@ def test_the_example_of_the_page_draws(runs):
     (code,) = re.findall(
         r"```python\n(.*?)```", (ROOT / "docs" / "charts.md").read_text(), re.DOTALL
     )
-    exec(code.replace("data/samples", str(runs)), {})
+    names = {}
+
+    exec(code.replace("data/samples", str(runs)), names)
+
+    assert "careful" in said(svg_of(names["best"]))
+    assert "search_file" in said(svg_of(names["cases"]))
 
 
 def test_what_cannot_be_drawn_is_one_sentence(runs, tmp_path, monkeypatch):

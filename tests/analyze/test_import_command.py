@@ -252,6 +252,13 @@ def test_a_run_of_the_older_tool_is_taken_over_unchanged(here):
     assert n_trials(here) == 2
 
 
+def test_no_run_is_called_like_the_lake(here):
+    done = call("import", "openclaw-bench", older(here / "theirs", "lake"))
+
+    assert done.code == 2
+    assert not (here / "runs" / "lake").exists()
+
+
 def test_a_run_whose_length_nobody_told_shows_none(here):
     given(here, report(instance("apex-1", "resolved", duration_seconds=None)))
     call("import", "sf-bench", "report.json", "--run-id", "r")
