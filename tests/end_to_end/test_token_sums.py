@@ -13,7 +13,10 @@ from tests.real_claude import real_claude
 
 COUNTERS = ("prompt_tokens_total", "prompt_tokens_cached_total", "tokens_predicted_total")
 
-PROMPTS = ["Say yes.", "Write the word café once more.", "1, 2, 3,", "Say yes."]
+PROMPTS = [
+    "Say yes.", "Name a colour.", "Write the word café once more.", "Omega means", "Say yes.",
+    "1, 2, 3,",
+]  # fmt: skip
 
 
 def counters(local):
