@@ -30,7 +30,17 @@ $(CLAUDE):
 		echo "npm could not install the Claude Code CLI: tests against the real command are skipped (CI: fail)"; \
 	fi
 
-tools: $(CLAUDE)
+# The engine of accessibility checks that the report is held against; 3 MB, from npm.
+AXE := .tools/.axe-4.14.1
+
+$(AXE):
+	@if npm install --silent --no-fund --no-audit --prefix .tools axe-core@4.14.1; then \
+		touch $@; \
+	else \
+		echo "npm could not install axe-core: the accessibility test is skipped (CI: fail)"; \
+	fi
+
+tools: $(CLAUDE) $(AXE)
 
 # Spark SQL, on which the portable views are tested; it needs Java as well (.ci/run installs it).
 SPARK := .venv/.spark
@@ -84,6 +94,7 @@ schemas: $(STAMP) ## write schemas/json from the models
 bench: $(STAMP) ## measure start-up, reports and the collector against their budgets
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/reports.py
+	$(BIN)/python benchmarks/report_page.py
 	$(BIN)/python benchmarks/endpoint_speed.py
 	$(BIN)/python benchmarks/collector.py --quick
 

@@ -20,6 +20,7 @@ from collect.options import (
     MaxTrialsOption,
     ModelOption,
     ProfileOption,
+    ReportOption,
     RunIdOption,
     RunsOption,
     ShardOption,
@@ -64,6 +65,7 @@ def run(
     max_cost: MaxCostOption = None,
     assume_price: AssumePriceOption = None,
     allow_host: AllowHostOption = None,
+    report: ReportOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run a suite and record every trial, or go on with a run that was cut short.
@@ -92,7 +94,12 @@ def run(
         )
         hosts = tuple(allow_host or ())
         wish = Wish(
-            runs, as_json=json, options=options, assume_price=assume_price, allowed_hosts=hosts
+            runs,
+            as_json=json,
+            options=options,
+            assume_price=assume_price,
+            allowed_hosts=hosts,
+            with_page=report,
         )
         raise typer.Exit(go_on(resume, wish))
     for flag, value in (("--suite", suite), ("--run-profile", run_profile)):
@@ -109,7 +116,9 @@ def run(
         max_trials=max_trials,
         shard=shard,
     )
-    wish = Wish(runs, run_id, as_json=json, options=options, assume_price=assume_price)
+    wish = Wish(
+        runs, run_id, as_json=json, options=options, assume_price=assume_price, with_page=report
+    )
     raise typer.Exit(start(inputs, wish))
 
 

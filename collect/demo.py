@@ -36,7 +36,8 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
             inputs = _here(load_inputs(suite, profile, working_dir=folder), local)
             refuse_unbuilt(inputs)
             _say(f"{number} of {len(RUNS)}: {inputs.suite.title}, {len(inputs.cases)} cases")
-            code = start(inputs, Wish(runs_dir, as_json=as_json, again=again))
+            wish = Wish(runs_dir, as_json=as_json, again=again, with_page=number == len(RUNS))
+            code = start(inputs, wish)
             if code == EXIT_INTERRUPTED:
                 return code
             worst = max(worst, code)

@@ -19,6 +19,9 @@ AllowHostOption = Annotated[
     typer.Option("--allow-host", metavar="HOST", help="Let HOST get a key of its own. Repeatable."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+ReportOption = Annotated[
+    bool, typer.Option("--report", help="Make report.html when it has ended; its path comes last.")
+]
 RunIdOption = Annotated[
     str | None, typer.Option("--run-id", metavar="ID", help="Default: YYYYMMDD_HHMMSS in UTC.")
 ]

@@ -47,6 +47,8 @@ class RunReport:
     """Failed trials that are asked again when the run goes on."""
     is_summed_up: bool = True
     """summary.json is of this run as it is now."""
+    report_path: str | None = None
+    """Its report as a page; None: nobody asked for one, or there is none."""
     exit_code: int = EXIT_OK
 
     def count(self, result: Result) -> None:

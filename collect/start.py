@@ -99,6 +99,8 @@ class Wish:
     assume_price: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that may get a key of their own, beside those of benchlake.yaml: for `go_on`."""
+    with_page: bool = False
+    """Make the report of it when it has ended."""
 
 
 def start(inputs: RunInputs, wish: Wish) -> int:
@@ -220,11 +222,19 @@ class _LastWords:
 
 
 def _shown(report: RunReport, wish: Wish, words: _LastWords) -> int:
+    """Print what came of a run, and make its report; the path of that comes last."""
+    if not wish.as_json:
+        from collect.closing import show  # noqa: PLC0415 - see `_LastWords`
+
+        again = wish.again or resume_command(Path(report.run_dir))
+        show(report, again, words.detectable, words.limits)
+    if wish.with_page:
+        from collect.page import add_page  # noqa: PLC0415 - few ask for it
+
+        sys.stdout.flush()
+        add_page(report)
     if wish.as_json:
         sys.stdout.write(orjson.dumps(asdict(report)).decode() + "\n")
-        return report.exit_code
-    from collect.closing import show  # noqa: PLC0415 - see `_LastWords`
-
-    again = wish.again or resume_command(Path(report.run_dir))
-    show(report, again, words.detectable, words.limits)
+    elif report.report_path is not None:
+        sys.stdout.write(f"{report.report_path}\n")
     return report.exit_code

@@ -29,6 +29,7 @@ from schemas.known import KnownFile
 from schemas.lake_document import lake_document
 from schemas.project import ProjectFile
 from schemas.regressions import Flaky, Regressions
+from schemas.report_parts import RunReport
 from schemas.report_v2 import EvaluationReport
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig
@@ -56,6 +57,7 @@ PUBLISHED: dict[str, Any] = {
     "project": ProjectFile,
     "prompt_list": tuple[Prompt, ...],
     "regressions": Regressions,
+    "report": RunReport,
     "report_v2": EvaluationReport,
     "result": Result,
     "run_profile": RunProfile,

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import analyze.cli
 from schemas.errors import BenchError
+from tests.forks import forks
 
 ROOT = Path(analyze.cli.__file__).parents[1]
 
@@ -33,8 +34,15 @@ def call(*args, columns=100):
     return Done(result.exit_code, result.stdout, result.stderr)
 
 
+def forked(*args, cwd, **env):
+    """Return the same of a process of its own that is spared the imports (`tests.forks`)."""
+    words = [str(arg) for arg in args]
+    done = forks("analyze").run(cwd, words, os.environ | {"PYTHONPATH": str(ROOT)} | env)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
 def process(*args, cwd, **env):
-    """Return the same of a process of its own."""
+    """Return the same of a process from nothing: for what is loaded, and by which command."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "analyze", *map(str, args)],
         cwd=cwd,

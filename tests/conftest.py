@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,12 @@ LONGEST = (
     "end_to_end/test_faults",
     "end_to_end/test_lake_writers",
     "end_to_end/test_swebench",
+    "end_to_end/test_notebooks",
+    "browser/test_report_hostile",
+    "browser/test_report_script",
+    "browser/test_report_access",
+    "analyze/test_report_doubts",
+    "analyze/test_report_trials",
     "end_to_end/test_wheel",
     "analyze/test_compared_independently",
     "analyze/test_simulated",
@@ -45,7 +52,11 @@ def pytest_configure(config):
     """Keep folders of tests in memory where there is room, and start files in our own order.
 
     Nothing here turns off the power, so a disk that is really waited for shows no test anything.
+    Bytecode is kept even where PYTHONDONTWRITEBYTECODE forbids it, as images of containers like
+    to: hundreds of processes begin here, and each would compile all that it imports.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if "PYTEST_DEBUG_TEMPROOT" not in os.environ and has_room():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
     config.option.loadscopereorder = False

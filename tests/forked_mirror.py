@@ -25,6 +25,8 @@ from importlib import import_module
 from pathlib import Path
 from unittest import mock
 
+from pydantic import BaseModel
+
 from collect.child import ENVIRONMENT
 
 CLIENT = Path(__file__).with_name("mirror_client.py")
@@ -82,6 +84,7 @@ def serve(listening):
     for name in ("analyze.summarize", "schemas.mirror"):
         import_module(name)
     import_module("pyarrow").array([1])
+    build_records()
     gc.freeze()
     signal.signal(signal.SIGCHLD, reap)
     with selectors.DefaultSelector() as selector:
@@ -92,6 +95,14 @@ def serve(listening):
             if os.fork() == 0:
                 keep(client)
             client.close()
+
+
+def build_records(kind=BaseModel):
+    """Build what pydantic puts off until a record is made first: every fork would do it again."""
+    for record in kind.__subclasses__():
+        if record.__module__.partition(".")[0] in {"analyze", "collect", "schemas"}:
+            record.model_rebuild()
+        build_records(record)
 
 
 def reap(*_):

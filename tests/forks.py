@@ -1,4 +1,4 @@
-"""Runs `collect` in forks of one process that has imported all of it: a third of a second less.
+"""Runs `collect` and `analyze` in forks of a process that has imported them: half a second less.
 
 Each call is a process of its own, with its own arguments, environment, output and exit code; only
 the imports are shared, and those of its mirror too, unless a PYTHONPATH is to change something as
@@ -21,39 +21,55 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from tests.forked_mirror import address, spawner
+from tests.forked_mirror import address, build_records, spawner
 
 SECONDS = 120
 """Longer takes no call that ends."""
 
-USED = (
-    "collect.cli",
-    "collect.closing",
-    "collect.ollama_server",
-    "collect.preview",
-    "collect.providers.chat_completions",
-    "collect.start",
-    "collect.validate",
-    "rich.progress",
-    "typer.rich_utils",
-)
-"""What most calls import."""
+USED = {
+    "collect": (
+        "collect.cli",
+        "collect.closing",
+        "collect.ollama_server",
+        "collect.preview",
+        "collect.providers.chat_completions",
+        "collect.start",
+        "collect.validate",
+        "rich.progress",
+        "typer.rich_utils",
+    ),
+    "analyze": (
+        "analyze.cli",
+        "analyze.compare.comparison",
+        "analyze.session",
+        "analyze.sql.output",
+        "analyze.sql.prompt",
+        "analyze.summarize",
+        "analyze.view_pages",
+        "analyze.which",
+        "typer.rich_utils",
+    ),
+}
+"""What most calls of a command import."""
 
 
 class Forks:
     """The process that forks, as seen by the tests."""
 
-    def __init__(self):
+    def __init__(self, command):
+        self.command = command
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forks"],
+            [sys.executable, "-W", "error", "-m", "tests.forks", command],
             cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
-    def run(self, cwd, arguments, env):
-        """Run `collect` with arguments to its end, as `subprocess.run` would."""
+    def run(self, cwd, arguments, env, stdin=""):
+        """Run the command with arguments to its end, as `subprocess.run` would."""
         with tempfile.TemporaryDirectory() as folder:
-            out, err = Path(folder, "out"), Path(folder, "err")
-            job = {"cwd": str(cwd), "argv": arguments, "env": env, "out": str(out), "err": str(err)}
+            said, out, err = (Path(folder, name) for name in ("in", "out", "err"))
+            said.write_text(stdin, "utf-8")
+            job = {"cwd": str(cwd), "argv": arguments, "env": env}
+            job |= {"in": str(said), "out": str(out), "err": str(err)}
             job["mirrors"] = None if "PYTHONPATH" in env else address()
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
@@ -61,10 +77,10 @@ class Forks:
             if not ready:
                 self.close()
                 forks.cache_clear()
-                raise subprocess.TimeoutExpired(["collect", *arguments], SECONDS)
+                raise subprocess.TimeoutExpired([self.command, *arguments], SECONDS)
             code = int(self._process.stdout.readline())
             return subprocess.CompletedProcess(
-                ["collect", *arguments], code, out.read_text("utf-8"), err.read_text("utf-8")
+                [self.command, *arguments], code, out.read_text("utf-8"), err.read_text("utf-8")
             )
 
     def close(self):
@@ -73,47 +89,48 @@ class Forks:
 
 
 @cache
-def forks():
-    """Return the one process of this session, started at the first call."""
-    started = Forks()
+def forks(command):
+    """Return the one process of this session for a command, started at the first call."""
+    started = Forks(command)
     atexit.register(started.close)
     return started
 
 
-def serve():
+def serve(command):
     """Read jobs and fork for each; the fork never comes back from here."""
-    for name in USED:
+    for name in USED[command]:
         import_module(name)
+    build_records()
     gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            become(json.loads(line))
-            runpy.run_module("collect", run_name="__main__", alter_sys=True)
+            become(command, json.loads(line))
+            runpy.run_module(command, run_name="__main__", alter_sys=True)
         _, status = os.waitpid(child, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
 
 
-def become(job):
+def become(command, job):
     """Take over what a process is started with."""
     os.chdir(job["cwd"])
     os.environ.clear()
     os.environ.update(job["env"])
     new = os.O_WRONLY | os.O_CREAT
     for fd, path, flags in (
-        (0, os.devnull, os.O_RDONLY),
+        (0, job["in"], os.O_RDONLY),
         (1, job["out"], new),
         (2, job["err"], new),
     ):
         opened = os.open(path, flags)
         os.dup2(opened, fd)
         os.close(opened)
-    sys.argv = ["collect", *job["argv"]]
+    sys.argv = [command, *job["argv"]]
     if job["mirrors"] is not None:
         asyncio.create_subprocess_exec = spawner(job["mirrors"])
 
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        serve()
+        serve(sys.argv[1])

@@ -130,7 +130,7 @@ def assert_parquet_equals_jsonl(kept):
 
 def collect(cwd, *arguments, **environment):
     """Run `collect ...` to its end, in a fork of a process that has imported it."""
-    return forks().run(cwd, [*map(str, arguments)], os.environ | environment)
+    return forks("collect").run(cwd, [*map(str, arguments)], os.environ | environment)
 
 
 def begin(cwd, *arguments, **environment):

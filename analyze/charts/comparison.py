@@ -6,12 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.theme import BETTER, INK, SAME, STEP, WIDTH, WORSE, finished
+from analyze.charts.names import axis_width, chosen, height_of, rows_of
+from analyze.charts.theme import BETTER, QUIET, SAME, STEP, WORSE, finished, legend_below
+from analyze.charts.words import INTERVAL, between, counted, listed, shown, tip
 
 if TYPE_CHECKING:
     import polars as pl
 
-VERDICTS = {"improved": BETTER, "regressed": WORSE, "unchanged": SAME, "inconclusive": SAME}
+VERDICTS = {
+    "improved": (BETTER, "triangle-up"),
+    "regressed": (WORSE, "triangle-down"),
+    "unchanged": (SAME, "circle"),
+    "inconclusive": (SAME, "diamond"),
+}
+"""Colour and shape, so that neither is needed to tell them apart."""
+
+LEAST_REACH = 0.1
+"""Of the axis to both sides: a change of one point must not look like a landslide."""
+
+
+def comparable(groups: pl.DataFrame) -> pl.DataFrame:
+    """Return the models with a difference that may be shown: an outage is no worse model."""
+    known = groups.drop_nulls("difference_difference")
+    return known.filter(known["verdict"] != "not_comparable")
 
 
 def comparison(groups: pl.DataFrame) -> Any:
@@ -21,33 +38,76 @@ def comparison(groups: pl.DataFrame) -> Any:
         groups: `frame(comparison, "groups")`: candidate_model_id, verdict, difference_difference,
             difference_low, difference_high, difference_n_cases.
     """
-    known = groups.drop_nulls("difference_difference")
-    seen = [verdict for verdict in VERDICTS if verdict in set(known["verdict"])]
-    axis = alt.Axis(title="difference of the passed rate, in points of 100", format="+.0%")
-    base = alt.Chart(known).encode(
-        y=alt.Y("candidate_model_id:N", title=None),
-        color=alt.Color(
-            "verdict:N",
-            scale=alt.Scale(domain=seen, range=[VERDICTS[verdict] for verdict in seen]),
-            title="verdict",
-        ),
-        tooltip=[
-            alt.Tooltip("candidate_model_id:N", title="model"),
-            alt.Tooltip("verdict:N"),
-            alt.Tooltip("difference_difference:Q", title="difference", format="+.1%"),
-            alt.Tooltip("difference_low:Q", title="from", format="+.1%"),
-            alt.Tooltip("difference_high:Q", title="to", format="+.1%"),
-            alt.Tooltip("difference_n_cases:Q", title="cases"),
-        ],
+    rows = chosen(comparable(groups), "candidate_model_id", "verdict", "difference_difference",
+                  "difference_low", "difference_high", "difference_n_cases").rename(
+                      lambda name: name.removeprefix("difference_"))  # fmt: skip
+    models = rows["candidate_model_id"].unique(maintain_order=True).to_list()
+    base = alt.Chart(rows).encode(y=rows_of("candidate_model_id", models))
+    reach, marked = _reach(rows), _marked(rows)
+    scale = alt.Scale(domain=[-reach, reach])
+    axis = alt.Axis(title="change in points of 100", values=_ticks(reach),
+                    labelExpr="datum.value ? format(100 * datum.value, '+.3~f') : '0'")  # fmt: skip
+    interval = base.mark_rule(strokeWidth=4, opacity=0.45, aria=False).encode(
+        x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2(field="high"), color=marked["color"]
     )
-    interval = base.mark_rule(strokeWidth=3, opacity=0.6).encode(
-        x=alt.X("difference_low:Q", axis=axis), x2="difference_high:Q"
+    words = tip({
+        "model": "datum.candidate_model_id", "verdict": "datum.verdict",
+        "change": shown("difference", "+.1%"), INTERVAL: between("low", "high", "+.1%"),
+        "cases": shown("n_cases", ","),
+    })  # fmt: skip
+    point = base.mark_point(filled=True, size=110, opacity=1, tooltip=words).encode(
+        x=alt.X("difference:Q", scale=scale, axis=axis), **marked
     )
-    point = base.mark_point(filled=True, size=90, opacity=1).encode(x="difference_difference:Q")
-    zero = alt.Chart(known).mark_rule(color=INK, strokeDash=[3, 3]).encode(x=alt.datum(0))
-    chart = (zero + interval + point).properties(width=WIDTH, height=alt.Step(STEP + 4))
+    zero = (
+        alt.Chart(alt.InlineData([{}]))
+        .mark_rule(color=QUIET, strokeDash=[3, 3], aria=False)
+        .encode(x=alt.X(datum=0, type="quantitative", scale=scale))
+    )
     return finished(
-        chart,
+        zero + interval + point,
         "Against the base",
         "paired by case, with 95 % intervals; models that cannot be compared are left out",
+        f"Change of the passed rate of {counted(len(rows), 'model')} against the base, in points "
+        "of 100 with 95 % intervals: "
+        + listed([_said(row) for row in rows.iter_rows(named=True)])
+        + ".",
+        height_of(models, STEP + 4),
+    )
+
+
+def _marked(rows: pl.DataFrame) -> dict[str, Any]:
+    """Return colour and shape of each verdict that is there, with one legend for both."""
+    there = set(rows["verdict"])
+    seen = [verdict for verdict in VERDICTS if verdict in there]
+    legend = legend_below(seen, axis_width(rows["candidate_model_id"].to_list()))
+    return {
+        "color": alt.Color(
+            "verdict:N", legend=legend,
+            scale=alt.Scale(domain=seen, range=[VERDICTS[verdict][0] for verdict in seen]),
+        ),
+        "shape": alt.Shape(
+            "verdict:N", legend=legend,
+            scale=alt.Scale(domain=seen, range=[VERDICTS[verdict][1] for verdict in seen]),
+        ),
+    }  # fmt: skip
+
+
+def _reach(rows: pl.DataFrame) -> float:
+    ends: list[float] = [
+        abs(end) for name in ("low", "difference", "high") for end in rows[name].drop_nulls()
+    ]
+    return min(1.0, round(max([LEAST_REACH, *(1.05 * end for end in ends)]), 3))
+
+
+def _ticks(reach: float) -> list[float]:
+    """Return zero and two round numbers on both sides of it."""
+    step = next(step for step in (0.5, 0.25, 0.2, 0.1, 0.05) if 2 * step <= reach)
+    return [number * step for number in range(-2, 3)]
+
+
+def _said(row: dict[str, Any]) -> str:
+    limits = f"{100 * row['low']:+.0f} to {100 * row['high']:+.0f}"
+    return (
+        f"{row['candidate_model_id']} {100 * row['difference']:+.0f} ({limits}), "
+        f"{row['verdict'].replace('_', ' ')}"
     )

@@ -1,4 +1,4 @@
-"""Charts by name, for `analyze chart`: what each one reads of the lake.
+"""Charts by name, for `analyze chart`: which part of a report each one draws.
 
 A new chart is a file beside this one and a line in `CHARTS`.
 """
@@ -10,94 +10,104 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from analyze.charts.comparison import comparison
+from analyze.charts.comparison import comparable, comparison
 from analyze.charts.failures import failures
-from analyze.charts.frontier import frontier
+from analyze.charts.frontier import ALONG, By, frontier
 from analyze.charts.history import history
-from analyze.charts.latency import latency
+from analyze.charts.latency import Metric, latency
 from analyze.charts.leaderboard import leaderboard
 from analyze.charts.matrix import matrix
 from analyze.charts.tiers import tiers
-from analyze.frames import frame, frame_of_table
+from analyze.frames import frame
+from analyze.parts.failures import failures_of
+from analyze.parts.frontier import frontier_of
+from analyze.parts.history import history_of
+from analyze.parts.latency import latency_of
+from analyze.parts.matrix import matrix_of
+from analyze.shifts.alerts import find_regressions
+from analyze.summarize import thresholds_of
 from schemas.errors import AnalyzeError
+from schemas.report_parts import RunReport
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from analyze.parts.asked import Asked
     from schemas.comparison import Comparison
-    from schemas.summary import RunSummary
-    from schemas.thresholds import Thresholds
+
+Draw = Callable[["pl.DataFrame"], Any]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the frames of one run's charts come from."""
+    """What the charts of one run are drawn from."""
 
-    run_id: str
-    table: Callable[[str, list[str]], Any]
-    """Rows of a query as an Arrow table."""
-    summary: Callable[[], RunSummary]
+    asked: Asked
     compared: Callable[[], Comparison]
     """With the baseline."""
-    thresholds: Callable[[], Thresholds]
-    """In force when the run was made."""
-
-    def rows(self, view: str, order: str) -> pl.DataFrame:
-        """Return the rows of a view that are this run's."""
-        query = f"select * from {view} where run_id = ? order by {order}"  # noqa: S608
-        return frame_of_table(self.table(query, [self.run_id]))
 
     def models(self) -> pl.DataFrame:
         """Return a row for each model of the run's summary."""
-        return frame(self.summary(), "models")
+        return frame(self.asked.summary, "models")
 
 
-def _frontier(source: Source) -> tuple[pl.DataFrame, Any]:
-    intervals = source.models().select("model_id", "passed_ci95_low", "passed_ci95_high")
-    rows = source.rows("cost_quality", "model_id").join(intervals, on="model_id", how="left")
-    return rows.drop_nulls(["passed_rate", "cost_usd_per_scored"]), frontier
+def _part(**part: Any) -> pl.DataFrame:
+    """Return the frame of one part of a report: `_part(latency=latency_of(asked))`."""
+    (name,) = part
+    return frame(RunReport.model_construct(**part), name)
 
 
-def _history(source: Source) -> tuple[pl.DataFrame, Any]:
-    query = """
-        select model_summary.*, runs.started_at_ms
-        from model_summary join runs on runs.run_id = model_summary.run_id
-        where runs.suite_id = (select suite_id from runs where run_id = ?)
-            and runs.started_at_ms is not null and model_summary.passed_rate is not null
-        qualify dense_rank() over (order by runs.started_at_ms desc, runs.run_id desc) <= 300
-        order by runs.started_at_ms, model_summary.run_id, model_summary.model_id
-    """
-    return frame_of_table(source.table(query, [source.run_id])), history
+def _comparison(source: Source) -> tuple[pl.DataFrame, Draw]:
+    return comparable(frame(source.compared(), "groups")), comparison
 
 
-CHARTS: dict[str, tuple[Callable[[Source], tuple[pl.DataFrame, Any]], str]] = {
+def _history(source: Source) -> tuple[pl.DataFrame, Draw]:
+    asked = source.asked
+    points = _part(history=history_of(asked))
+    if points.is_empty():
+        return points, history
+    shifts = find_regressions(asked.session, limits=asked.limits, suite=asked.run.asked.suite_id)
+    return points, partial(history, shifts=frame(shifts, "shifts"))
+
+
+def _latency(metric: Metric, source: Source) -> tuple[pl.DataFrame, Draw]:
+    bins = _part(latency=latency_of(source.asked))
+    return bins.filter(bins["metric"] == metric), partial(latency, metric=metric)
+
+
+def _frontier(by: By, source: Source) -> tuple[pl.DataFrame, Draw]:
+    points = _part(frontier=frontier_of(source.asked))
+    return points.drop_nulls(["passed_rate", ALONG[by].value]), partial(frontier, by=by)
+
+
+def _matrix(source: Source) -> tuple[pl.DataFrame, Draw]:
+    found = matrix_of(source.asked)
+    return frame(found, "cells"), partial(matrix, n_cases=found.n_cases)
+
+
+def _tiers(source: Source) -> tuple[pl.DataFrame, Draw]:
+    bounds = thresholds_of(source.asked.folder)
+    return source.models().drop_nulls("tool_use_rate"), partial(tiers, bounds=bounds)
+
+
+CHARTS: dict[str, tuple[Callable[[Source], tuple[pl.DataFrame, Draw]], str]] = {
     "leaderboard": (
         lambda source: (source.models().drop_nulls("passed_rate"), leaderboard),
         "no trial of it has a verdict",
     ),
-    "matrix": (lambda source: (source.rows("cells", "case_id, model_id"), matrix), "it is empty"),
+    "matrix": (_matrix, "it is empty"),
     "comparison": (
-        lambda source: (
-            frame(source.compared(), "groups").drop_nulls("difference_difference"),
-            comparison,
-        ),
+        _comparison,
         "no model can be compared with the baseline; `analyze compare` says why",
     ),
-    "history": (_history, "no run of its suite has a verdict"),
-    "latency": (
-        lambda source: (source.rows("latency_histogram", "model_id, bin_from_ms"), latency),
-        "no success of it was timed",
-    ),
-    "frontier": (_frontier, "no trial of it has a verdict and a known cost"),
-    "tiers": (
-        lambda source: (
-            source.models().drop_nulls("tool_use_rate"),
-            partial(tiers, bounds=source.thresholds()),
-        ),
-        "no case of it expects a tool",
-    ),
+    "history": (_history, "fewer than two runs of its suite have a verdict"),
+    "latency": (partial(_latency, "e2e_ms"), "no success of it was timed"),
+    "ttft": (partial(_latency, "ttft_ms"), "no success of it was streamed"),
+    "frontier": (partial(_frontier, "cost"), "no trial of it has a verdict and a known cost"),
+    "frontier_time": (partial(_frontier, "time"), "no trial of it has a verdict and a time"),
+    "tiers": (_tiers, "no case of it expects a tool"),
     "failures": (
-        lambda source: (source.rows("failure_summary", "model_id, failure_type"), failures),
+        lambda source: (_part(failures=failures_of(source.asked)), failures),
         "no trial of it failed",
     ),
 }
@@ -117,6 +127,6 @@ def drawn(name: str, source: Source) -> Any:
     read, nothing = CHARTS[name]
     rows, draw = read(source)
     if rows.is_empty():
-        message = f"run `{source.run_id}` has nothing to draw as {name}: {nothing}"
+        message = f"run `{source.asked.run_id}` has nothing to draw as {name}: {nothing}"
         raise AnalyzeError(message)
     return draw(rows)

@@ -1,65 +1,180 @@
-"""What quality costs: which models no other beats in both."""
+"""What quality costs, in money or in time: which models no other beats in both."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import altair as alt
 
-from analyze.charts.theme import COLOURS, INK, QUIET, SHARE, WIDTH, finished, share_axis
+from analyze.charts.logs import MILLIS, USD, LogRange, log_range
+from analyze.charts.names import chosen, shortened
+from analyze.charts.places import Place, Point, placed
+from analyze.charts.theme import COLOURS, PAPER, QUIET, SHARE, finished, share_axis
+from analyze.charts.words import INTERVAL, between, counted, listed, share, shown, tip
 
 if TYPE_CHECKING:
     import polars as pl
 
+By = Literal["cost", "time"]
 
-def frontier(models: pl.DataFrame) -> Any:
-    """Return passed rate over cost per trial with a verdict; larger marks answer slower.
+HEIGHT = 300
 
-    The cost is on a log scale, unless a model is free.
+MOST_DOWN = 4.0
+"""What an interval may widen the axis below the smallest value, as a factor."""
+
+
+class _Along(NamedTuple):
+    """What stands along x: columns and words."""
+
+    value: str
+    low: str
+    high: str
+    best: str
+    axis: str
+    label: str
+    form: str
+    tip: str
+    better: str
+    title: str
+
+
+ALONG: dict[By, _Along] = {
+    "cost": _Along(
+        "cost_usd_per_scored", "cost_low", "cost_high", "is_on_frontier",
+        "USD per trial with a verdict, log scale", USD, "$,.3~r", "cost", "cheaper",
+        "Quality and cost",
+    ),
+    "time": _Along(
+        "e2e_ms_mean", "e2e_ms_low", "e2e_ms_high", "is_on_time_frontier",
+        "mean time of successes, log scale", MILLIS, ",.0f", "mean ms", "quicker",
+        "Quality and time",
+    ),
+}  # fmt: skip
+
+PLOT_WIDTHS = {"narrow": 200, "wide": 480}
+"""In px, without the axis: names are placed for both."""
+
+MOST_CHARACTERS = {"narrow": 18, "wide": 32}
+
+MOST_NAMED = 12
+"""Models; of more only those that no other beats are named."""
+
+
+def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
+    """Return passed rate over what a trial costs or takes, with the 95 % intervals of both.
 
     Args:
-        models: rows of `cost_quality` of one run with the interval of each rate: model_id,
-            cost_usd_per_scored, passed_rate, passed_ci95_low and _high, e2e_ms_mean,
-            is_on_frontier.
+        points: `frame(report, "frontier")`: model_id, passed_rate, low, high, and
+            cost_usd_per_scored, cost_low, cost_high, is_on_frontier, or the same of the time.
+        by: what stands along x.
     """
     import polars as pl  # noqa: PLC0415 - loaded already
 
-    quickest = pl.coalesce(pl.col("e2e_ms_mean").min(), pl.lit(0.0))
-    known = models.drop_nulls(["passed_rate", "cost_usd_per_scored"]).with_columns(
-        area=pl.col("e2e_ms_mean").fill_null(quickest)  # untimed: small, and not left out
+    along = ALONG[by]
+    known = points.drop_nulls(["passed_rate", along.value]).sort(
+        [along.value, "passed_rate"], descending=[False, True]
     )
-    cheapest = known["cost_usd_per_scored"].min()
-    kind: Literal["log", "linear"] = (
-        "log" if isinstance(cheapest, float) and cheapest > 0 else "linear"
+    rows = chosen(known, "model_id", "passed_rate", "low", "high", *along[:4]).rename(
+        {along.value: "x", along.low: "x_low", along.high: "x_high", along.best: "best"}
     )
-    cost = alt.X(
-        "cost_usd_per_scored:Q",
-        scale=alt.Scale(type=kind, padding=40, nice=False),
-        axis=alt.Axis(format="$.2~g", tickCount=4),
-        title=f"USD per trial with a verdict, {kind} scale",
-    )
-    base = alt.Chart(known).encode(
-        x=cost,
-        tooltip=[
-            alt.Tooltip("model_id:N", title="model"),
-            alt.Tooltip("passed_rate:Q", title="passed", format=".1%"),
-            alt.Tooltip("cost_usd_per_scored:Q", title="USD a trial", format=".3~g"),
-            alt.Tooltip("e2e_ms_mean:Q", title="mean ms", format=",.0f"),
-        ],
-    )
-    interval = base.mark_rule(color=QUIET).encode(
-        y=alt.Y("passed_ci95_low:Q", scale=SHARE, axis=share_axis("passed")),
-        y2="passed_ci95_high:Q",
-    )
-    marks = base.mark_point(filled=True, opacity=1, stroke="white").encode(
-        y="passed_rate:Q",
-        size=alt.Size("area:Q", title="mean ms", scale=alt.Scale(range=[60, 400], zero=False)),
-        color=alt.condition("datum.is_on_frontier", alt.value(COLOURS[0]), alt.value(QUIET)),
-    )
-    names = base.mark_text(align="left", dx=12, dy=-8, fontSize=12, color=INK).encode(
-        y="passed_rate:Q", text="model_id:N"
-    )
-    chart = (interval + marks + names).properties(width=WIDTH, height=260)
+    span = log_range(_ends(rows)) or LogRange(0.001, 1, from_zero=True)
+    drawn = rows.with_columns(pl.Series(name, texts) for name, texts in _names(rows, span).items())
+    best = rows.filter("best").select("model_id", "passed_rate", "x")
     return finished(
-        chart, "Quality and cost", "blue: no model is both cheaper and better; 95 % intervals"
+        _layers(drawn, span, along),
+        along.title,
+        f"filled: no model is {along.better} and as good; lines are 95 % intervals",
+        f"Passed rate of {counted(len(rows), 'model')} over {along.axis}. "
+        f"No model is {along.better} and as good as: "
+        + listed([_said(by, *row) for row in best.iter_rows()])
+        + ".",
+        HEIGHT,
+    )
+
+
+def _ends(rows: pl.DataFrame) -> list[float]:
+    """Return the values that the axis must span; an interval towards zero has no end on it."""
+    least = min((value for value in rows["x"] if value > 0), default=0) / MOST_DOWN
+    lows = (max(low, least) for low in rows["x_low"].drop_nulls())
+    return [*rows["x"], *rows["x_high"].drop_nulls(), *(low for low in lows if low > 0)]
+
+
+def _layers(rows: pl.DataFrame, span: LogRange, along: _Along) -> Any:
+    x = alt.X("x:Q", scale=span.scale, axis=span.axis(along.axis, along.label))
+    y = alt.Y("passed_rate:Q", scale=SHARE, axis=share_axis("passed"))
+    base = alt.Chart(rows)
+    line = base.transform_filter("datum.best").mark_line(
+        interpolate="step-after", color=COLOURS[0], opacity=0.4, strokeDash=[4, 3], aria=False
+    )
+    rule: dict[str, Any] = {"color": QUIET, "opacity": 0.55, "aria": False}
+    of_rate = base.mark_rule(**rule).encode(
+        x=x, y=alt.Y("low:Q", scale=SHARE, axis=share_axis("passed")), y2=alt.Y2(field="high")
+    )
+    of_x = base.mark_rule(**rule).encode(
+        x=alt.X("x_low:Q", scale=span.scale), x2=alt.X2(field="x_high"), y=y
+    )
+    words = tip({
+        "model": "datum.model_id", "passed": shown("passed_rate", ".1%"),
+        INTERVAL: between("low", "high", ".1%"), along.tip: shown("x", along.form),
+        f"{INTERVAL} of it": between("x_low", "x_high", along.form),
+    })  # fmt: skip
+    marks = base.mark_point(size=90, strokeWidth=2, opacity=1, tooltip=words).encode(
+        x=x,
+        y=y,
+        fill=alt.condition("datum.best", alt.value(COLOURS[0]), alt.value(PAPER)),
+        stroke=alt.condition("datum.best", alt.value(COLOURS[0]), alt.value(QUIET)),
+    )
+    halo = _text(base, stroke=PAPER, strokeWidth=3, strokeJoin="round").encode(x=x, y=y)
+    names = _text(base).encode(x=x, y=y)
+    return line.encode(x=x, y=y) + of_rate + of_x + marks + halo + names
+
+
+def _text(base: alt.Chart, **look: Any) -> Any:
+    def either(field: str) -> alt.ExprRef:
+        return alt.ExprRef(f"width < 400 ? datum.narrow{field} : datum.wide{field}")
+
+    return base.mark_text(
+        text=either(""), align=either("_align"), dx=either("_dx"), dy=either("_dy"), aria=False,
+        **look,
+    )  # fmt: skip
+
+
+def _names(rows: pl.DataFrame, span: LogRange) -> dict[str, list[Any]]:
+    """Return the columns of names and their places, on a narrow screen and a wide one."""
+    ranked = rows.with_row_index("at").sort(
+        ["best", "passed_rate"], descending=True, nulls_last=True
+    )
+    if len(ranked) > MOST_NAMED:
+        ranked = ranked.filter("best")
+    order: list[int] = ranked["at"].to_list()
+    columns: dict[str, list[Any]] = {}
+    for kind, width in PLOT_WIDTHS.items():
+        points = [
+            Point(
+                width * span.place(row["x"]),
+                HEIGHT * (1 - row["passed_rate"]),
+                shortened(row["model_id"], MOST_CHARACTERS[kind]),
+            )
+            for row in ranked.iter_rows(named=True)
+        ]
+        sides = placed(points, width, HEIGHT)
+        named = {
+            at: (point.name, side) for at, point, side in zip(order, points, sides, strict=True)
+        }
+        columns |= _columns(kind, [named.get(at, ("", None)) for at in range(len(rows))])
+    return columns
+
+
+def _columns(kind: str, sides: list[tuple[str, Place | None]]) -> dict[str, list[Any]]:
+    return {
+        kind: [name if side else "" for name, side in sides],
+        f"{kind}_align": [side.align if side else "left" for _, side in sides],
+        f"{kind}_dx": [side.dx if side else 0 for _, side in sides],
+        f"{kind}_dy": [side.dy if side else 0 for _, side in sides],
+    }
+
+
+def _said(by: By, name: str, rate: float, value: float) -> str:
+    return f"{name}, {share(rate)} at " + (
+        f"{value:.3g} USD" if by == "cost" else f"{value:,.0f} ms"
     )

@@ -2,39 +2,101 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
-from analyze.charts.theme import COLOURS, WIDTH, finished
+from analyze.charts.logs import MILLIS, LogRange, log_range
+from analyze.charts.names import chosen, height_of, rows_of
+from analyze.charts.theme import COLOURS, finished
+from analyze.charts.words import counted, listed, shown, tip
 
 if TYPE_CHECKING:
     import polars as pl
 
+Metric = Literal["e2e_ms", "ttft_ms"]
 
-def latency(bins: pl.DataFrame) -> Any:
-    """Return how many successes lie in each bin of e2e_ms, a row a model, on a log scale.
+TITLES: dict[Metric, tuple[str, str, str]] = {
+    "e2e_ms": ("Latency", "first request byte to last response byte", "answer time"),
+    "ttft_ms": ("Time to first token", "first request byte to first token", "time to first token"),
+}
+"""What the picture is called, what was measured, and what stands at the axis."""
+
+STEP, THICKEST = 40, 32
+"""Height of the row of a model, and of the fullest place in it, in px."""
+
+EDGES = (10, 15, 20, 25, 30, 40, 50, 60, 80)
+"""Of the places of one power of ten; each end of a bin is one of them or lies between two."""
+
+
+def latency(bins: pl.DataFrame, metric: Metric = "e2e_ms") -> Any:
+    """Return where the times of successes lie on a log scale, a row a model.
+
+    The area is the number of trials. Bins of one power of ten are as wide as each other in ms,
+    which makes them ever narrower on a log scale: neighbours are drawn as one.
 
     Args:
-        bins: rows of `latency_histogram` of one run: model_id, bin_from_ms, bin_to_ms, n_trials.
+        bins: `frame(report, "latency")`: model_id, metric, bin_from_ms, bin_to_ms, n_trials.
+        metric: which of the times.
     """
+    title, told, of = TITLES[metric]
+    rows = _places(chosen(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
+                          "bin_to_ms", "n_trials"))  # fmt: skip
+    models = rows["model_id"].unique(maintain_order=True).to_list()
+    span = log_range([*rows["low"], *rows["high"]], 1) or LogRange(1, 10, from_zero=False)
+    words = tip({
+        "model": "datum.model_id", "from ms": shown("from", ","), "to ms": shown("high", ","),
+        "trials": shown("n", ","),
+    })  # fmt: skip
+    chart = (
+        alt.Chart(rows)
+        .mark_bar(
+            height=alt.ExprRef(f"max(2, {THICKEST} * datum.thick)"), color=COLOURS[0], tooltip=words
+        )
+        .encode(
+            x=alt.X("low:Q", scale=span.scale, axis=span.axis(f"{of}, log scale", MILLIS)),
+            x2=alt.X2(field="high"),
+            y=rows_of("model_id", models),
+        )
+    )
+    return finished(
+        chart,
+        title,
+        f"{told}, of successes; thick where many lie, for each model by itself",
+        f"{title} of {counted(len(models), 'model')}, where most successes lie: "
+        + listed([_said(rows.filter(rows["model_id"] == model)) for model in models])
+        + ".",
+        height_of(models, STEP),
+    )
+
+
+def _places(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each model and place on the log scale: from, low, high, n, thick."""
     import polars as pl  # noqa: PLC0415 - loaded already
 
-    drawn = bins.with_columns(low=pl.max_horizontal("bin_from_ms", pl.lit(1)))
-    chart = (
-        alt.Chart(drawn)
-        .mark_rect(color=COLOURS[0])
-        .encode(
-            x=alt.X("low:Q", scale=alt.Scale(type="log"), title="e2e_ms of successes, log scale"),
-            x2="bin_to_ms:Q",
-            y=alt.Y("zero:Q", title="trials", axis=alt.Axis(tickMinStep=1, tickCount=3)),
-            y2="n_trials:Q",
-            row=alt.Row(
-                "model_id:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")
-            ),
-            tooltip=["model_id:N", "bin_from_ms:Q", "bin_to_ms:Q", "n_trials:Q"],
+    start = pl.col("bin_from_ms").cast(pl.Float64)
+    ten = pl.lit(10.0).pow(start.clip(1).log10().add(1e-9).floor().sub(1))
+    digits = start / ten
+    low = pl.coalesce(
+        pl.when(digits >= edge).then(edge * ten) for edge in reversed(EDGES)
+    ).fill_null(0.0)
+    grouped = (
+        bins.with_columns(place=pl.when(start < 10).then(start).otherwise(low))
+        .group_by("model_id", "place", maintain_order=True)
+        .agg(
+            pl.min("bin_from_ms").alias("from"), pl.max("bin_to_ms").alias("high"),
+            pl.sum("n_trials").alias("n"),
         )
-        .transform_calculate(zero="0")
-        .properties(width=WIDTH, height=70)
+        .with_columns(low=pl.max_horizontal("from", pl.lit(1)))
+    )  # fmt: skip
+    dense = pl.col("n") / (pl.col("high") / pl.col("low")).log10().clip(0.01)
+    return grouped.with_columns(thick=dense / dense.max().over("model_id")).drop("place")
+
+
+def _said(rows: pl.DataFrame) -> str:
+    fullest = rows.sort("thick", descending=True).row(0, named=True)
+    total = rows["n"].sum()
+    return (
+        f"{fullest['model_id']} {fullest['from']:,} to {fullest['high']:,} ms "
+        f"({fullest['n']:,} of {total:,})"
     )
-    return finished(chart, "Latency", "first request byte to last response byte, in ms")

@@ -1,86 +1,156 @@
-"""What every chart has in common: colours that colour-blind people tell apart, sizes, words.
+"""What every chart has in common: roles of colour, sizes, and the look of axes and titles.
 
-The colours are those of Okabe and Ito (2008), the darker ones first, since yellow is lost on white.
+A chart names roles (`INK`, `WORSE`), never colours: these come from one of three palettes, so that
+one chart is right on white, on black, and in a page whose style decides. The colours are those of
+Okabe and Ito (2008), which colour-blind people tell apart; yellow is left out, since it is lost on
+white.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Any
 
 import altair as alt
 
-INK = "#1f2328"
-QUIET = "#6e7781"
-GRID = "#d8dee4"
+Palette = MappingProxyType[str, str]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LIGHT: Palette = MappingProxyType(
+    {
+        "ink": "#1f2328", "quiet": "#6e7781", "grid": "#d8dee4", "paper": "#ffffff",
+        "better": "#009E73", "worse": "#D55E00", "same": "#6e7781", "middle": "#f5e6c8",
+        "c0": "#0072B2", "c1": "#D55E00", "c2": "#009E73", "c3": "#CC79A7", "c4": "#E69F00",
+        "c5": "#56B4E9", "c6": "#000000",
+    }
+)  # fmt: skip
 """Blue, vermilion, green, purple, orange, sky, black."""
 
-BETTER, WORSE, SAME = "#009E73", "#D55E00", "#6e7781"
+DARK: Palette = MappingProxyType(
+    {
+        "ink": "#e6edf3", "quiet": "#9da7b1", "grid": "#3d444d", "paper": "#0d1117",
+        "better": "#2fbf96", "worse": "#ff8b4d", "same": "#9da7b1", "middle": "#4a4437",
+        "c0": "#4aa8e0", "c1": "#ff8b4d", "c2": "#2fbf96", "c3": "#e29cc4", "c4": "#f0b840",
+        "c5": "#a5d8f5", "c6": "#ffffff",
+    }
+)  # fmt: skip
+"""The same hues, light enough for a dark ground."""
+
+CSS: Palette = MappingProxyType(
+    {role: f"var(--{role})" for role in LIGHT if role != "middle"} | {"middle": LIGHT["middle"]}
+)
+"""Variables of a page: drawn as attributes of SVG they follow light, dark and print by themselves.
+
+Between two colours only a real one can stand, so `middle` is no variable.
+"""
+
+
+def role(name: str) -> alt.ExprRef:
+    """Return a colour of the palette, by its role."""
+    return alt.ExprRef(name)
+
+
+INK, QUIET, GRID, PAPER = role("ink"), role("quiet"), role("grid"), role("paper")
+BETTER, WORSE, SAME = role("better"), role("worse"), role("same")
+COLOURS = tuple(role(f"c{number}") for number in range(7))
 
 WIDTH = 520
-"""Of a chart without its axes, in px."""
+"""Of a picture without its axes, in px; a page sets its own."""
+
+PICTURE_WIDTH = 640
+"""With its axes, about."""
 
 STEP = 26
 """Height of one line of names, in px."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
+MOST_IN_LEGEND = 34
+"""Characters of a label: it has room on a telephone."""
 
-def finished(chart: alt.TopLevelMixin, title: str, subtitle: str | None = None) -> Any:
-    """Return a chart with its title and the look of all others.
+IS_NARROW = "containerSize()[0] < 480"
+"""As on a telephone; never so in a picture."""
+
+
+def legend_below(
+    labels: Iterable[str], beside: str, title: str | None = None, **look: Any
+) -> alt.Legend:
+    """Return a legend under a chart, with as many columns as there is room for.
+
+    Args:
+        labels: what stands in it; long ones lose their middle.
+        beside: an expression of what the axis takes to the left of it, in px.
+        title: of the legend.
+        look: whatever else a legend can be told.
+    """
+    longest = min(MOST_IN_LEGEND, max(map(len, labels), default=1))
+    there = f"(containerSize()[0] || {PICTURE_WIDTH}) - {beside}"
+    return alt.Legend(
+        title=title, orient="bottom", symbolOpacity=1,
+        columns=alt.ExprRef(f"max(1, floor(({there}) / {8 * longest + 30}))"),
+        labelExpr=f"truncate(datum.label, {MOST_IN_LEGEND}, 'center')", **look,
+    )  # fmt: skip
+
+
+def config_of(palette: Palette) -> dict[str, Any]:
+    """Return the Vega-Lite config that gives every chart its look."""
+    ink, quiet, grid = palette["ink"], palette["quiet"], palette["grid"]
+    titles = {"titleColor": quiet, "titleFontSize": 12, "titleFontWeight": "normal"}
+    labels = {"labelColor": ink, "labelFontSize": 12, "labelLimit": 280}
+    colours = [palette[f"c{number}"] for number in range(len(COLOURS))]
+    return {
+        "font": FONT,
+        "background": palette["paper"],
+        "padding": 12,
+        "params": [{"name": name, "value": colour} for name, colour in palette.items()],
+        "view": {"stroke": None},
+        "title": {
+            "color": ink, "fontSize": 15, "fontWeight": 600, "anchor": "start", "offset": 12,
+            "subtitleColor": quiet, "subtitleFontSize": 12, "subtitlePadding": 4,
+        },
+        "axis": {
+            **labels, **titles, "gridColor": grid, "domainColor": grid, "tickColor": grid,
+            "labelSeparation": 6,
+        },
+        "axisXQuantitative": {"labelFlush": 14},
+        "axisXTemporal": {"labelFlush": 14},
+        "legend": {
+            **labels, **titles, "symbolStrokeWidth": 2, "rowPadding": 4,
+        },
+        "text": {"color": ink, "fontSize": 12},
+        "range": {"category": colours},
+    }  # fmt: skip
+
+
+def finished(
+    chart: alt.TopLevelMixin, title: str, subtitle: str, description: str, height: int
+) -> Any:
+    """Return a chart with its words and the look of all others, on white.
 
     Args:
         chart: whose marks and axes are there.
         title: says what is seen, in a few words.
         subtitle: says what the marks are, such as the kind of interval.
+        description: says it with the main numbers, to those who cannot see it.
+        height: of the picture without its axes, in px.
     """
-    params: dict[str, Any] = {"text": title, "anchor": "start"}
-    if subtitle is not None:
-        params["subtitle"] = subtitle
-    titled = chart.properties(title=alt.TitleParams(**params))
-    return (
-        titled.configure(font=FONT, background="white", padding=12)
-        .configure_view(stroke=None)
-        .configure_title(
-            color=INK, fontSize=15, fontWeight=600, subtitleColor=QUIET, subtitleFontSize=12,
-            subtitlePadding=4, offset=12,
-        )
-        .configure_axis(
-            labelColor=INK, titleColor=QUIET, labelFontSize=12, titleFontSize=12,
-            titleFontWeight="normal", gridColor=GRID, domainColor=GRID, tickColor=GRID,
-            labelLimit=240,
-        )
-        .configure_legend(
-            labelColor=INK, titleColor=QUIET, labelFontSize=12, titleFontSize=12,
-            titleFontWeight="normal", labelLimit=240,
-        )
-        .configure_header(labelColor=INK, labelFontSize=12, titleColor=QUIET, labelLimit=240)
-        .configure_range(category=list(COLOURS))
+    sized = chart.properties(
+        title=alt.TitleParams(text=title, subtitle=subtitle),
+        description=description, width=WIDTH, height=height,
     )  # fmt: skip
+    return themed(sized, LIGHT)
 
 
-def rated(base: alt.Chart, rate: str, interval: str, title: str) -> tuple[alt.Chart, alt.Chart]:
-    """Return the line of an interval and the point of its rate, along x.
-
-    Args:
-        base: has the data and what stands along y.
-        rate: name of the column.
-        interval: what the columns of its limits begin with; they end in `_low` and `_high`.
-        title: of the axis.
-    """
-    line = base.mark_rule(strokeWidth=3, color=COLOURS[0], opacity=0.45).encode(
-        x=alt.X(f"{interval}_low:Q", scale=SHARE, axis=share_axis(title)), x2=f"{interval}_high:Q"
-    )
-    point = base.mark_point(filled=True, size=90, color=COLOURS[0], opacity=1).encode(
-        x=alt.X(f"{rate}:Q", scale=SHARE)
-    )
-    return line, point
+def themed(chart: Any, palette: Palette) -> Any:
+    """Return a finished chart in the colours of a palette."""
+    painted = chart.copy(deep=False)
+    painted.config = config_of(palette)
+    return painted
 
 
 def share_axis(title: str) -> alt.Axis:
     """Return an axis of a rate between 0 and 1, in percent."""
-    return alt.Axis(title=title, format="%", tickCount=5)
+    return alt.Axis(title=title, format="%", values=[0, 0.25, 0.5, 0.75, 1])
 
 
 SHARE = alt.Scale(domain=[0, 1])

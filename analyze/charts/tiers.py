@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.theme import QUIET, STEP, WIDTH, finished, rated
+from analyze.charts.names import chosen, height_of
+from analyze.charts.rates import rated
+from analyze.charts.theme import QUIET, SHARE, finished
+from analyze.charts.words import counted, listed, share
 from analyze.metrics.tiers import DEFAULT
 from schemas.thresholds import Thresholds
 
@@ -15,24 +18,45 @@ if TYPE_CHECKING:
 
 
 def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
-    """Return rates of tool use with 95 % intervals beside the bounds of the tiers.
+    """Return rates of tool use with 95 % intervals beside the bounds of the tiers, best first.
 
     Args:
         models: `frame(summary, "models")`: model_id, tool_use_rate, tool_use_ci95_low and _high,
             tool_use_n.
         bounds: of the tiers, those in force when the run was made.
     """
-    known = models.drop_nulls("tool_use_rate")
-    base = alt.Chart(known).encode(
-        y=alt.Y("model_id:N", title=None),
-        tooltip=["model_id:N", alt.Tooltip("tool_use_rate:Q", format=".1%"), "tool_use_n:Q"],
+    known = models.drop_nulls("tool_use_rate").sort(
+        ["tool_use_rate", "model_id"], descending=[True, False]
     )
-    interval, rate = rated(base, "tool_use_rate", "tool_use_ci95", "an expected tool was used")
-    layers = [
-        alt.Chart(known).mark_rule(color=QUIET, strokeDash=[4, 4]).encode(x=alt.datum(bound))
-        for bound in (bounds.tier_1_from, bounds.tier_2_from)
+    rows = chosen(known, "model_id", "tool_use_rate", "tool_use_ci95_low", "tool_use_ci95_high",
+                  "tool_use_n")  # fmt: skip
+    rules = [
+        layer
+        for number, bound in ((1, bounds.tier_1_from), (2, bounds.tier_2_from))
+        for layer in _bound(number, bound)
     ]
-    chart = alt.layer(*layers, interval, rate).properties(width=WIDTH, height=alt.Step(STEP + 4))
+    rates = rated(rows, "tool_use_rate", "tool_use_ci95", "expected tool used", "tool_use_n")
     first, second = f"{bounds.tier_1_from:.0%}", f"{bounds.tier_2_from:.0%}"
-    told = f"tier 1 from {first}, tier 2 from {second}; lines are 95 % intervals"
-    return finished(chart, "Tool use", told)
+    said = [
+        f"{name} {share(rate)}"
+        for name, rate in rows.select("model_id", "tool_use_rate").iter_rows()
+    ]
+    return finished(
+        alt.layer(*rules, rates),
+        "Tool use",
+        f"tier 1 from {first}, tier 2 from {second}; lines are 95 % intervals",
+        f"How often {counted(len(rows), 'model')} used an expected tool, best first: "
+        f"{listed(said)}. Tier 1 begins at {first}, tier 2 at {second}.",
+        height_of(rows["model_id"].to_list()),
+    )
+
+
+def _bound(number: int, bound: float) -> tuple[alt.Chart, alt.Chart]:
+    base = alt.Chart(alt.InlineData([{}])).encode(
+        x=alt.X(datum=bound, type="quantitative", scale=SHARE)
+    )
+    line = base.mark_rule(color=QUIET, strokeDash=[4, 4], aria=False)
+    name = base.mark_text(
+        color=QUIET, fontSize=11, align="left", baseline="bottom", dx=3, dy=-3, aria=False
+    ).encode(y=alt.value(0), text=alt.value(f"tier {number}"))
+    return line, name

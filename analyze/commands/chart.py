@@ -10,12 +10,14 @@ import typer
 from analyze.options import RUN_HELP, RUNS, NoSyncOption, RunsOption
 
 if TYPE_CHECKING:
+    from analyze.parts.asked import Asked
     from analyze.session import Session
     from schemas.comparison import Comparison
 
 Name = Literal[
-    "leaderboard", "matrix", "comparison", "history", "latency", "frontier", "tiers", "failures"
-]
+    "leaderboard", "matrix", "comparison", "history", "latency", "ttft", "frontier",
+    "frontier_time", "tiers", "failures",
+]  # fmt: skip
 
 SCALE = 2
 """Pixels of a PNG for each of the chart's own: sharp on the screens of today."""
@@ -26,7 +28,8 @@ def chart(
         Name,
         typer.Argument(
             metavar="NAME",
-            help="leaderboard, matrix, comparison, history, latency, frontier, tiers or failures.",
+            help="leaderboard, matrix, comparison, history, latency, ttft, frontier, "
+            "frontier_time, tiers or failures.",
         ),
     ],
     output: Annotated[
@@ -38,6 +41,7 @@ def chart(
         str,
         typer.Option(metavar="RUN", help="Of comparison: what the run is compared with."),
     ] = "previous",
+    dark: Annotated[bool, typer.Option("--dark", help="Draw it for a dark ground.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")] = False,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
@@ -49,22 +53,15 @@ def chart(
     kind = _kind_of(output, force=force)
 
     from analyze.charts.drawn import Source, drawn
+    from analyze.charts.theme import DARK, LIGHT, themed
     from analyze.session import open_session
-    from analyze.summarize import summary_of, thresholds_of
-    from analyze.which import resolve_run, run_folder, runs_dir_of
+    from analyze.which import resolve_run, runs_dir_of
 
     with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
         run_id = resolve_run(session, run)
-        folder = run_folder(session, run_id)
-        source = Source(
-            run_id,
-            table=session.arrow,
-            summary=lambda: summary_of(session, run_id, folder),
-            compared=lambda: _compared(session, baseline, run_id),
-            thresholds=lambda: thresholds_of(folder),
-        )
-        made = drawn(name, source)
-    _write(made, output, kind)
+        asked = _asked(session, run_id)
+        made = drawn(name, Source(asked, lambda: _compared(asked, baseline)))
+    _write(themed(made, DARK if dark else LIGHT), output, kind)
     typer.echo(output)
 
 
@@ -92,17 +89,31 @@ def _kind_of(output: Path, *, force: bool) -> str:
     return kind
 
 
-def _compared(session: Session, baseline: str, run_id: str) -> Comparison:
-    from analyze.compare.comparison import compare_evidence
-    from analyze.compare.evidence import read_evidence
-    from analyze.compare.sides import resolve_sides
+def _asked(session: Session, run_id: str) -> Asked:
     from analyze.limits import limits_in_force
+    from analyze.parts.asked import Asked
+    from analyze.run_rows import read_run
+    from analyze.summarize import summary_of
+    from analyze.which import run_folder
 
-    sides = resolve_sides(session, baseline, run_id)
-    limits = limits_in_force(Path.cwd())
-    return compare_evidence(
-        read_evidence(session, *sides), limits=limits, allow=frozenset(), by="model"
+    folder = run_folder(session, run_id)
+    return Asked(
+        session,
+        read_run(session, run_id),
+        folder,
+        summary_of(session, run_id, folder),
+        baseline=(),
+        comparison=None,
+        limits=limits_in_force(Path.cwd()),
     )
+
+
+def _compared(asked: Asked, baseline: str) -> Comparison:
+    from analyze.compare.comparison import compare
+    from analyze.compare.sides import resolve_sides
+
+    sides = resolve_sides(asked.session, baseline, asked.run_id)
+    return compare(asked.session, *sides, limits=asked.limits)
 
 
 def _write(made: Any, output: Path, kind: str) -> None:

@@ -134,6 +134,15 @@ def notes_of(group: GroupComparison) -> Iterator[str]:
     yield from group.warnings
 
 
+def ratios_in_short(group: GroupComparison) -> str:
+    """Return times, counts and costs that changed: `slower: answer time x 1.47`; empty: none."""
+    told: defaultdict[str, list[str]] = defaultdict(list)
+    for ratio in group.ratios:
+        if ratio.verdict in {"regressed", "improved"}:
+            told[ratio_word(ratio)].append(f"{RATIO_NAMES[ratio.metric]} x {times(ratio.ratio)}")
+    return "; ".join(f"{word}: {', '.join(what)}" for word, what in told.items())
+
+
 def side_of(side: Side) -> str:
     """Return which runs one side means, as it was asked for where that says something else."""
     runs = list(side.run_ids)

@@ -67,13 +67,14 @@ class TiersRow(ModelRow):
 
 
 class LatencyHistogramRow(GroupRow):
-    """Successes of one model whose e2e_ms lies in one bin."""
+    """Successes of one model of which a time lies in one bin."""
 
     view: ClassVar[str] = "latency_histogram"
-    order: ClassVar[str] = f"{GROUP_ORDER}, bin_from_ms"
+    order: ClassVar[str] = f"{GROUP_ORDER}, metric, bin_from_ms"
 
+    metric: Literal["e2e_ms", "ttft_ms"] = Field(description="Which time the bin is of.")
     bin_from_ms: Millis = Field(description="Lower end of the bin, in it, in ms.")
-    bin_to_ms: Positive = Field(description="Upper end of the bin, not in it, in ms.")
+    bin_to_ms: int = Field(gt=0, description="Upper end of the bin, not in it, in ms.")
     n_trials: Positive = Field(description="Successes of this run itself in the bin.")
 
 

@@ -10,17 +10,22 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
-from schemas.artifact import Artifact
+from schemas.artifact import Artifact, TraceEvent
 from schemas.base import SCHEMA_VERSION
 
 REFERENCE = re.compile(r"(artifacts/[^/\0]+\.jsonl\.zst)#([0-9]{1,18})")
 """`artifact_path` of a result: file#offset, below the run's own folder and nowhere else."""
 
-CHUNK_BYTES = 1 << 14
+CHUNK_BYTES = 1 << 10
+"""Compressed ones that are read at once: they become 32 MB at the very most."""
+
 MOST_BYTES = 1 << 28
 """Of one trace; a frame that grows past it is no trace of ours."""
+
+EVENT: TypeAdapter[TraceEvent] = TypeAdapter(TraceEvent)
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,13 @@ class NoTrace:
     why: str
 
 
+@dataclass(frozen=True)
+class Beginning(NoTrace):
+    """A trace that is longer than was to be read: its turns up to there."""
+
+    events: tuple[TraceEvent, ...]
+
+
 def read_trace(run_dir: Path | None, reference: str | None) -> Artifact | NoTrace:
     """Return the trace that `file#offset` names.
 
@@ -37,6 +49,34 @@ def read_trace(run_dir: Path | None, reference: str | None) -> Artifact | NoTrac
         run_dir: the run's folder; None when it is not here.
         reference: `artifact_path` of the result.
     """
+    content = _content(run_dir, reference, MOST_BYTES)
+    if isinstance(content, NoTrace):
+        return content
+    if len(content) > MOST_BYTES:
+        return _torn(reference)
+    return _artifact(content, reference)
+
+
+def read_beginning(
+    run_dir: Path | None, reference: str | None, most_bytes: int
+) -> Artifact | NoTrace:
+    """Return the trace that `file#offset` names; a `Beginning` when it is longer than so much.
+
+    Args:
+        run_dir: the run's folder; None when it is not here.
+        reference: `artifact_path` of the result.
+        most_bytes: of its JSON that are read.
+    """
+    content = _content(run_dir, reference, most_bytes)
+    if isinstance(content, NoTrace):
+        return content
+    if len(content) > most_bytes:
+        return _beginning(content, most_bytes)
+    return _artifact(content, reference)
+
+
+def _content(run_dir: Path | None, reference: str | None, most_bytes: int) -> bytes | NoTrace:
+    """Return what the frame holds; one byte more than `most_bytes` of a longer one."""
     if reference is None:
         return NoTrace("its result names no trace")
     if run_dir is None:
@@ -48,16 +88,19 @@ def read_trace(run_dir: Path | None, reference: str | None) -> Artifact | NoTrac
     try:
         if not path.is_file():
             return NoTrace(f"{match[1]} is not in the folder of the run")
-        content = _frame(path, int(match[2]))
+        content = _frame(path, int(match[2]), most_bytes)
     except OSError as exc:
         return NoTrace(f"{match[1]} cannot be read ({exc.strerror})")
-    if content is None:
-        return NoTrace(f"{match[1]} is torn or holds no trace at byte {int(match[2])}")
-    return _artifact(content, reference)
+    return _torn(reference) if content is None else content
 
 
-def _frame(path: Path, offset: int) -> bytes | None:
-    """Return what the frame at `offset` holds; None when it does not end or is none."""
+def _torn(reference: str | None) -> NoTrace:
+    file, _, offset = (reference or "").partition("#")
+    return NoTrace(f"{file} is torn or holds no trace at byte {int(offset)}")
+
+
+def _frame(path: Path, offset: int, most_bytes: int) -> bytes | None:
+    """Return what the frame at `offset` holds, at most one byte too many; None when it is torn."""
     import zstandard  # noqa: PLC0415 - only who shows a trace needs it
 
     decompressor = zstandard.ZstdDecompressor().decompressobj()
@@ -67,17 +110,37 @@ def _frame(path: Path, offset: int) -> bytes | None:
         file.seek(offset)
         while not decompressor.eof:
             chunk = file.read(CHUNK_BYTES)
-            if not chunk or size > MOST_BYTES:
+            if not chunk:
                 return None
             try:
-                parts.append(decompressor.decompress(chunk))
+                part = decompressor.decompress(chunk)
             except zstandard.ZstdError:
                 return None
+            parts.append(part[: most_bytes + 1 - size])
             size += len(parts[-1])
+            if size > most_bytes:
+                break
     return b"".join(parts)
 
 
-def _artifact(content: bytes, reference: str) -> Artifact | NoTrace:
+def _beginning(content: bytes, most_bytes: int) -> Beginning:
+    """Return the turns that are whole in the beginning of a trace."""
+    why = f"its trace is longer than the {most_bytes:,} bytes that a report reads of one"
+    try:
+        begun = from_json(content, allow_partial=True)
+        listed = begun["trace"][:-1]  # the last one may be a part of itself
+    except (ValueError, KeyError, TypeError):
+        return Beginning(why, ())
+    events: list[TraceEvent] = []
+    for one in listed:
+        try:
+            events.append(EVENT.validate_python(one, extra="ignore"))
+        except ValidationError:
+            break
+    return Beginning(why, tuple(events))
+
+
+def _artifact(content: bytes, reference: str | None) -> Artifact | NoTrace:
     try:
         artifact = Artifact.model_validate_json(content, extra="ignore")
     except ValidationError as exc:

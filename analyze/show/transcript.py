@@ -48,7 +48,7 @@ def transcript_lines(page: TrialPage) -> Iterator[str]:
     trial = page.trial
     yield title_of(trial)
     yield ""
-    yield from facts(_facts(page))
+    yield from facts(facts_of(page))
     if trial.is_missing:
         yield ""
         yield "This trial was planned and has no result."
@@ -58,7 +58,8 @@ def transcript_lines(page: TrialPage) -> Iterator[str]:
     yield from _conversation(page)
 
 
-def _facts(page: TrialPage) -> Iterator[tuple[str, str]]:
+def facts_of(page: TrialPage) -> Iterator[tuple[str, str]]:
+    """Yield what is known of a trial as name and value; what is not known has an empty value."""
     trial = page.trial
     yield "verdict", "missing" if trial.is_missing else verdict_of(trial)
     yield "model", model_of(trial)
@@ -162,11 +163,14 @@ def _requests(page: TrialPage) -> str:
     return f"{whole(trial.attempt_count)}{status}{again}"
 
 
-def _why(page: TrialPage) -> Iterator[str]:
+def judged_lines(page: TrialPage) -> Iterator[str]:
     """Yield what was expected and what came, where the case or its checks tell."""
-    trial = page.trial
-    lines = [*_judged(page), *map(_check, trial.checks or ())]
-    if lines:
+    yield from _judged(page)
+    yield from map(_check, page.trial.checks or ())
+
+
+def _why(page: TrialPage) -> Iterator[str]:
+    if lines := list(judged_lines(page)):
         yield ""
         yield "Judged"
         yield from indented(lines)

@@ -166,3 +166,56 @@ def read_text(session: Session, trial: ShownTrial) -> TrialText:
         if record_no == trial.record_no:
             return TrialText(raw_output or "", parsed_output, error_message, n_records)
     return TrialText("", None, None, 0)
+
+
+@dataclass(frozen=True)
+class CutText:
+    """The text of a trial of which a long answer is there in part."""
+
+    text: TrialText
+    """Where characters are left out, `raw_output` is its beginning and its end without a gap."""
+    n_left_out: int
+    """Characters in the middle of the answer."""
+
+
+def read_texts(session: Session, trials: Sequence[ShownTrial], most: int) -> dict[int, CutText]:
+    """Return the text of several trials of one run, by the record_no that counts.
+
+    Args:
+        session: the open lake.
+        trials: of one run; missing ones have no text.
+        most: characters that are read of the beginning and of the end of an answer.
+    """
+    there = [trial for trial in trials if trial.record_no is not None]
+    if not there:
+        return {}
+    found = session.rows(
+        """
+        with wanted as (
+            select unnest(?) as model_id, unnest(?) as case_id, unnest(?) as repetition
+        )
+        select
+            record_no,
+            case
+                when length(raw_output) <= 2 * ? then raw_output
+                else left(raw_output, ?) || right(raw_output, ?)
+            end as raw_output,
+            parsed_output, error_message,
+            count(*) over (partition by model_id, case_id, repetition) as n_records,
+            greatest(length(raw_output) - 2 * ?, 0) as n_left_out
+        from stg_outputs
+        semi join wanted using (model_id, case_id, repetition)
+        where run_id = ?
+        """,
+        [
+            [trial.model_id for trial in there],
+            [trial.case_id for trial in there],
+            [trial.repetition for trial in there],
+            *(most,) * 4,
+            there[0].run_id,
+        ],
+    )
+    return {
+        record_no: CutText(TrialText(raw_output or "", *rest), n_left_out or 0)
+        for record_no, raw_output, *rest, n_left_out in found
+    }

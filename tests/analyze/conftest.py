@@ -42,6 +42,8 @@ class RunFolder:
         self.trials: list[PlannedTrial] = []
         self.lines: list[bytes] = []
         self.ollama_models: tuple[OllamaModel, ...] = ()
+        self.asked: dict[str, Any] = {}
+        """Fields of config.json that are not as usual."""
 
     @property
     def path(self) -> Path:
@@ -211,7 +213,7 @@ class RunFolder:
             config_files={},
             allowed_hosts=(),
             warnings=(),
-        )
+        ).model_copy(update=self.asked)
 
     def _inventory(self) -> Inventory:
         return Inventory(

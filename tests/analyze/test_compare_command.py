@@ -7,7 +7,7 @@ import pytest
 
 from analyze.report.plain import cells
 from schemas.comparison import Comparison
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked, process
 from tests.histories import HOSTILE
 from tests.two_nights import case_name, edited, night
 
@@ -207,7 +207,7 @@ def test_the_projects_own_margin_is_used_and_named(new_run, dropped, tmp_path):
     (tmp_path / "benchlake.yaml").write_text(
         "schema_version: 1\nthresholds:\n  pass_rate_margin: 0.6\n"
     )
-    done = process("compare", "previous", "latest", cwd=tmp_path, COLUMNS="1000")
+    done = forked("compare", "previous", "latest", cwd=tmp_path, COLUMNS="1000")
 
     assert done.code == 0
     assert done.out.startswith("unchanged: main 80.0 -> 40.0")
@@ -217,7 +217,7 @@ def test_the_projects_own_margin_is_used_and_named(new_run, dropped, tmp_path):
 
 
 def test_as_a_process_of_its_own_it_loads_no_more_than_it_needs(dropped, tmp_path):
-    process("sync", cwd=tmp_path)
+    forked("sync", cwd=tmp_path)
     done = process("compare", "previous", "latest", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
     loaded = {line.rpartition("|")[2].strip() for line in done.err.splitlines()}
 

@@ -1,5 +1,7 @@
 """What a comparison reads: all of both sides, and files of other months stay closed."""
 
+import importlib
+import subprocess
 import sys
 
 import pytest
@@ -9,6 +11,7 @@ from analyze.compare.outcomes import read_causes, read_outcomes
 from analyze.compare.sides import resolve_sides
 from analyze.meanwhile import imported_meanwhile
 from analyze.session import Session
+from tests.analyze_cli import ROOT
 from tests.sided_runs import Runs
 
 COUNT = "select count(*) from trials"
@@ -71,10 +74,46 @@ def test_modules_are_there_when_the_block_ends():
     assert "colorsys" in sys.modules
 
 
-def test_a_module_that_fails_to_load_fails_where_it_is_needed(monkeypatch):
+def test_a_module_that_fails_to_load_is_loaded_again_where_it_is_needed(monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr("threading.excepthook", lambda args: seen.append(args.exc_type))
-    with imported_meanwhile("no.such.module"):
+    monkeypatch.syspath_prepend(tmp_path)
+    tried = tmp_path / "tried"
+    (tmp_path / "fails_once.py").write_text(
+        "from pathlib import Path\n"
+        f"tried = Path({str(tried)!r})\n"
+        "is_first = not tried.exists()\n"
+        "tried.touch()\n"
+        "if is_first: raise AttributeError('partially initialized')\n"
+    )
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    with imported_meanwhile("no.such.module", "fails_once", "colorsys"):
         pass
 
-    assert seen == [ModuleNotFoundError]
+    assert seen == []
+    assert tried.exists()
+    assert "colorsys" in sys.modules
+    assert not importlib.import_module("fails_once").is_first
+
+
+SWALLOWED = """
+import signal, threading
+from analyze.meanwhile import imported_meanwhile
+class Deaf:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+try:
+    with imported_meanwhile("colorsys"):
+        [one.join() for one in threading.enumerate() if one.name == "imports"]
+        Deaf()
+        print("goes on")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_that_met_deaf_code_comes_at_the_end_of_the_block_and_prints_nothing():
+    done = subprocess.run(
+        [sys.executable, "-c", SWALLOWED], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (done.stdout, done.stderr) == ("goes on\ninterrupted\n", "")

@@ -10,7 +10,7 @@ from analyze.imports.swebench import import_swebench
 from schemas.mirror import mirror_run
 from schemas.report_v2 import EvaluationReport
 from schemas.swebench import SwebenchReport
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 from tests.histories import imported, lake_only
 
 
@@ -271,10 +271,10 @@ def test_a_lake_is_read_as_it_is_when_asked(asked, tmp_path):
 
 
 def test_the_command_works_as_a_process(asked, tmp_path):
-    done = process("export", "report-v2", "run-1", cwd=tmp_path)
+    done = forked("export", "report-v2", "run-1", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
 
-    unknown = process("export", "csv", "run-1", cwd=tmp_path)
+    unknown = forked("export", "csv", "run-1", cwd=tmp_path)
     assert unknown.code == 2
     assert "predictions" in unknown.err
 

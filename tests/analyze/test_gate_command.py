@@ -12,7 +12,7 @@ from junitparser import JUnitXml
 
 from analyze.report.plain import cells
 from schemas.gate import GateResult
-from tests.analyze_cli import ROOT, call, process
+from tests.analyze_cli import ROOT, call, forked, process
 from tests.gates import DAY_MS, START, narrow, night
 
 
@@ -509,7 +509,7 @@ def test_the_file_of_the_thresholds_is_named_with_its_hash(new_run, tmp_path):
     project = tmp_path / "benchlake.yaml"
     project.write_text("schema_version: 1\nthresholds: {min_coverage: 0.5}\n")
     digest = hashlib.sha256(project.read_bytes()).hexdigest()
-    told = [process("gate", *form, cwd=tmp_path).out for form in ((), ("--format", "md"))]
+    told = [forked("gate", *form, cwd=tmp_path).out for form in ((), ("--format", "md"))]
 
     assert f"thresholds  benchlake.yaml, sha256 {digest[:12]}\n" in told[0]
     assert f"- thresholds: benchlake.yaml, sha256 {digest[:12]}\n" in told[1]

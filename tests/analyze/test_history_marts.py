@@ -204,8 +204,12 @@ INVARIANTS = {
         select 1 where (select sum(n_runs) from case_matrix) <> (select count(*) from cells)
     """,
     "bins hold every latency": """
-        select 1 where (select sum(n_trials) from latency_histogram)
+        select 1 where (select sum(n_trials) from latency_histogram where metric = 'e2e_ms')
             <> (select sum(n_latency) from cells)
+    """,
+    "bins hold every time to a first token": """
+        select 1 where (select sum(n_trials) from latency_histogram where metric = 'ttft_ms')
+            <> (select sum(n_ttft) from cells)
     """,
     "a frontier has somebody on it where prices are known": """
         select run_id from cost_quality group by run_id

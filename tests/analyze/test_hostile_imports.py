@@ -18,7 +18,7 @@ from schemas.import_record import SOURCE_FOLDER
 from schemas.redact import MARK
 from tests.analyze.test_imports_sf_bench import BREAKDOWN, instance, report
 from tests.analyze.test_imports_swebench import REPORT
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 from tests.pae_tree import Tree, failed, final, message, runner, tool
 from tests.schemas.test_imported import RECORD
 
@@ -171,7 +171,7 @@ def test_a_pipe_in_a_folder_of_runs_is_told_and_not_waited_for(tmp_path, runs_di
     (tmp_path / "report.json").write_text(json.dumps(report(instance("a"))))
     call("import", "sf-bench", tmp_path / "report.json", "--run-id", "ok", "--runs", runs_dir)
 
-    done = process("sync", cwd=tmp_path)
+    done = forked("sync", cwd=tmp_path)
 
     assert done.code == 0
     assert f"odd/{name}: is no regular file" in done.out

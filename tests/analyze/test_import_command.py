@@ -17,7 +17,7 @@ from analyze.session import open_session
 from schemas.import_record import load_import_record
 from tests.analyze.test_imports_sf_bench import INSTANCES, given, instance, report
 from tests.analyze.test_imports_swebench import REPORT, predictions
-from tests.analyze_cli import ROOT, call, process
+from tests.analyze_cli import ROOT, call, forked
 from tests.disk import mounted_disk
 from tests.schemas.test_imported import RECORD
 
@@ -62,7 +62,7 @@ def contents(folder):
 def test_an_import_says_what_it_made_and_what_to_type_next(here):
     given(here, report())
 
-    done = process("import", "sf-bench", "report.json", cwd=here)
+    done = forked("import", "sf-bench", "report.json", cwd=here)
 
     assert (done.code, done.err) == (0, "")
     first, *told, last = done.out.splitlines()
@@ -72,7 +72,7 @@ def test_an_import_says_what_it_made_and_what_to_type_next(here):
         "resolved; the report says it is"
     ]
     assert last == "  analyze show anthropic-claude-20260127_100000"
-    shown = process(*last.split()[1:], cwd=here)
+    shown = forked(*last.split()[1:], cwd=here)
     assert shown.code == 0
     assert "suite     sf_bench_verified: verified" in shown.out
     assert "flow-2" in shown.out
@@ -134,7 +134,7 @@ def test_mistakes_of_the_command_line_are_named_and_nothing_is_made(here, words,
 def test_a_file_that_is_none_is_refused_with_every_problem_on_a_line(here):
     given(here, report(instance("a", status="x\x1b[31m"), instance("b", "resolved", resolved=3)))
 
-    done = process("import", "sf-bench", "report.json", cwd=here)
+    done = forked("import", "sf-bench", "report.json", cwd=here)
 
     assert (done.code, done.out) == (1, "")
     lines = done.err.splitlines()
@@ -147,7 +147,7 @@ def test_a_folder_that_cannot_be_read_or_written_is_one_line(here):
     given(here, report())
     (here / "runs").write_text("a file")
 
-    done = process("import", "sf-bench", "report.json", cwd=here)
+    done = forked("import", "sf-bench", "report.json", cwd=here)
 
     assert done.code in {1, 2}
     assert done.err.startswith("error: ")
@@ -157,7 +157,7 @@ def test_a_folder_that_cannot_be_read_or_written_is_one_line(here):
 def test_a_full_disk_is_told_in_a_line_and_nothing_stays(here):
     given(here, report(*(instance(f"t-{n}", solution_patch="x" * 5_000) for n in range(1_000))))
     with mounted_disk(here / "disk") as disk:
-        done = process("import", "sf-bench", "report.json", "--runs", disk.folder, cwd=here)
+        done = forked("import", "sf-bench", "report.json", "--runs", disk.folder, cwd=here)
 
         assert done.code == 1
         assert "No space left on device" in done.err

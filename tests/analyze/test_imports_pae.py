@@ -14,7 +14,7 @@ from schemas.artifact import Artifact
 from schemas.errors import ConfigError
 from schemas.import_record import load_import_record
 from schemas.read_lines import read_records
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 from tests.pae_tree import (
     FP6,
     FULL,
@@ -219,9 +219,9 @@ def test_originals_are_kept_byte_by_byte_and_nothing_of_the_source_is_changed(ou
 
 def test_a_transcript_is_shown_by_the_real_command(outputs, runs_dir, tmp_path):
     full_tree(outputs)
-    assert process("import", "pae", outputs.parent, cwd=tmp_path).code == 0
+    assert forked("import", "pae", outputs.parent, cwd=tmp_path).code == 0
 
-    done = process("show", RUN_ID, "tooled", "alpha_1", 1, cwd=tmp_path)
+    done = forked("show", RUN_ID, "tooled", "alpha_1", 1, cwd=tmp_path)
 
     assert (done.code, done.err) == (0, "")
     talk = done.out.partition("Transcript")[2]

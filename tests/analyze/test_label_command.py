@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests import histories
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 
 
 @pytest.fixture
@@ -72,6 +72,6 @@ def test_taking_away_what_is_not_there_names_the_nearest(runs):
 
 
 def test_as_a_process_of_its_own(runs):
-    done = process("label", "latest", "base", cwd=runs.parent)
+    done = forked("label", "latest", "base", cwd=runs.parent)
 
     assert (done.code, done.out) == (0, "run-1: base\n")

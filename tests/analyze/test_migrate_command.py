@@ -6,7 +6,7 @@ import os
 import pytest
 
 from schemas.report_problems import validate_schema
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 
 RESULTS = {
     "lwc-1": {"task_id": "lwc-1", "status": "PASS", "duration": 12.25},
@@ -54,7 +54,7 @@ def read(path):
 
 
 def test_a_run_file_becomes_a_report_that_validates(old, tmp_path):
-    done = process("migrate", old.name, "-o", "report.json", cwd=tmp_path)
+    done = forked("migrate", old.name, "-o", "report.json", cwd=tmp_path)
 
     assert (done.code, done.err) == (0, "")
     assert validate_schema(read(tmp_path / "report.json"))
@@ -66,7 +66,7 @@ def test_a_run_file_becomes_a_report_that_validates(old, tmp_path):
     assert lines[-1] == "analyze import sf-bench report.json  makes a run of it"
     kept = "/environment/migrated_from/fields/passed"
     assert f"  /passed → {kept} (says 2, the results say 1; the results win)" in lines
-    assert process("validate", "report.json", cwd=tmp_path).code == 0
+    assert forked("validate", "report.json", cwd=tmp_path).code == 0
 
 
 def test_the_same_file_gives_the_same_bytes(old, tmp_path):
@@ -205,14 +205,14 @@ def test_mistakes_are_told_with_file_and_place_and_nothing_is_written(folder, tm
     write(folder / "bad-3.json", {"task_id": "bad-3", "status": "MAYBE", "details": {"a": 1}})
     write(folder / "torn-4.json", '{"task_id": "torn-4",\n "sta')
 
-    done = process("migrate", folder.name, "-o", "new.json", cwd=tmp_path)
+    done = forked("migrate", folder.name, "-o", "new.json", cwd=tmp_path)
 
     assert (done.code, done.out) == (1, "")
     assert "error: anthropic-claude/torn-4.json:2" in done.err
     (folder / "torn-4.json").unlink()
-    done = process("migrate", folder.name, "-o", "new.json", cwd=tmp_path)
+    done = forked("migrate", folder.name, "-o", "new.json", cwd=tmp_path)
     assert 'error: anthropic-claude/bad-3.json /status: the text "MAYBE" stands' in done.err
-    told = process("migrate", folder.name, "-o", "new.json", "--json", cwd=tmp_path)
+    told = forked("migrate", folder.name, "-o", "new.json", "--json", cwd=tmp_path)
     assert told.code == 1
     (finding,) = json.loads(told.out)["findings"]
     assert (finding["path"], finding["pointer"], finding["code"]) == (
@@ -257,7 +257,7 @@ def test_usage_errors_have_their_own_exit_code(old, tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_told(old, tmp_path):
-    done = process("migrate", old.name, "-o", "old.json/new.json", cwd=tmp_path)
+    done = forked("migrate", old.name, "-o", "old.json/new.json", cwd=tmp_path)
 
     assert done.code == 1
     assert "cannot be written" in done.err

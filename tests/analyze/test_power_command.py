@@ -11,7 +11,7 @@ from analyze.metrics.assumptions import CaseSeen, RunSeen, assumptions_of
 from analyze.metrics.planning import Planner
 from analyze.report.plain import cells
 from schemas.thresholds import Thresholds
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 
 DAY_MS = 86_400_000
 START = 1_763_762_400_000
@@ -335,7 +335,7 @@ def test_limits_of_the_project_are_in_force(history):
     (work / "benchlake.yaml").write_text(
         "schema_version: 1\nthresholds: {alpha: 0.01, power: 0.9, pass_rate_margin: 0.1}\n"
     )
-    done = process("power", cwd=work)
+    done = forked("power", cwd=work)
 
     assert done.code == 0, done.err
     assert "power 90 %, alpha 1 %" in done.out
@@ -344,7 +344,7 @@ def test_limits_of_the_project_are_in_force(history):
     digest = hashlib.sha256((work / "benchlake.yaml").read_bytes()).hexdigest()
     told = done.out.splitlines()[-2:]
     assert " ".join(" ".join(told).split()).endswith(f"(benchlake.yaml, sha256 {digest[:12]})")
-    limits = json.loads(process("power", "--json", cwd=work).out)["limits"]
+    limits = json.loads(forked("power", "--json", cwd=work).out)["limits"]
     assert (limits["sha256"], limits["thresholds"]["alpha"]) == (digest, 0.01)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from analyze.gate.known_files import read_known
 from schemas.regressions import Regressions
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 from tests.nights import Nights
 
 
@@ -184,16 +184,16 @@ def test_without_runs_it_says_how_to_make_some(tmp_path):
 
 def test_a_process_of_its_own_writes_nothing_but_its_answer(tmp_path):
     steady = uneventful(tmp_path)
-    done = process("regressions", "--runs", steady, "--no-sync", cwd=steady.parent)
+    done = forked("regressions", "--runs", steady, "--no-sync", cwd=steady.parent)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("no runs yet")  # nothing was brought into the lake
-    done = process("regressions", "--runs", steady, cwd=steady.parent)
+    done = forked("regressions", "--runs", steady, cwd=steady.parent)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("nothing shifted: 7 runs")
 
 
 def test_the_folder_by_default_is_not_named_in_a_command(drop):
-    done = process("regressions", cwd=drop.parent)
+    done = forked("regressions", cwd=drop.parent)
     assert "\n  analyze compare night-008 night-009 --model other --allow served_model\n" in (
         done.out
     )

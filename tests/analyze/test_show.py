@@ -1,8 +1,6 @@
 """`analyze show`: a run, a case, a transcript; torn, missing and hostile parts shown as such."""
 
 import json
-import subprocess
-import sys
 
 import orjson
 import pytest
@@ -11,8 +9,9 @@ import zstandard
 from analyze.show.trace_file import CHUNK_BYTES, NoTrace, read_trace
 from schemas.artifact import Artifact
 from tests import histories
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 from tests.histories import trace, write_traces
+from tests.kept import collect
 
 ANSWER = "line one\nline two \x1b[31mred\x1b[0m\n\tindented\r\nverdict  passed"
 
@@ -206,7 +205,7 @@ def test_a_record_that_was_superseded_is_counted(run):
 
 
 def test_as_a_process_from_the_folder_of_the_run(talk):
-    done = process("show", ".", "c1", "m1", "1", cwd=talk.path)
+    done = forked("show", ".", "c1", "m1", "1", cwd=talk.path)
 
     assert (done.code, done.err) == (0, "")
     assert "Be brief." in done.out
@@ -226,8 +225,7 @@ def test_a_real_run_is_shown_word_for_word(project, endpoint, answers, monkeypat
     project.model(base_url=endpoint.base_url)
     project.case(validator={"type": "exact", "value": "Goodbye."})
     monkeypatch.chdir(project.root)
-    collect = (sys.executable, "-m", "collect", "run", "--suite", "s", "--run-profile", "p")
-    ran = subprocess.run(collect, capture_output=True, text=True, timeout=60, check=False)
+    ran = collect(project.root, "run", "--suite", "s", "--run-profile", "p")
     done = call("show", "latest", "one", "m")
 
     assert ran.returncode == 0, ran.stderr

@@ -16,6 +16,7 @@ import pytest
 import analyze.cli
 from schemas.lake_files import live_files
 from schemas.mirror import mirror_run
+from tests.forks import forks
 
 ROOT = Path(analyze.cli.__file__).parents[1]
 COMMAND = [sys.executable, "-W", "error", "-m", "analyze", "sql", "--no-sync"]
@@ -29,18 +30,9 @@ def ask(run, tmp_path):
     run.write()
     mirror_run(run.path, run.lake)
 
-    def call(*args, stdin=None):
-        return subprocess.run(
-            [*COMMAND, *args],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
+    def call(*args, stdin=""):
+        env = os.environ | {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")}
+        return forks("analyze").run(tmp_path, ["sql", "--no-sync", *args], env, stdin)
 
     return call
 

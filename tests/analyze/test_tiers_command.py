@@ -7,7 +7,7 @@ import pytest
 from analyze.report.plain import cells
 from analyze.session import Session
 from tests import histories
-from tests.analyze_cli import call, process
+from tests.analyze_cli import call, forked
 
 START = 1_763_762_400_000
 
@@ -113,6 +113,6 @@ def test_impossible_needs_are_usage_errors(history, wrong):
 
 
 def test_as_processes_of_their_own(history):
-    assert process("tiers", "latest", cwd=history.parent).code == 0
-    assert process("route", "--need", "tool_use", "--json", cwd=history.parent).code == 0
-    assert process("route", "--max-cost", "0", cwd=history.parent).code == 1
+    assert forked("tiers", "latest", cwd=history.parent).code == 0
+    assert forked("route", "--need", "tool_use", "--json", cwd=history.parent).code == 0
+    assert forked("route", "--max-cost", "0", cwd=history.parent).code == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analyze.commands import validate as command
-from tests.analyze_cli import ROOT, call, process
+from tests.analyze_cli import ROOT, call, forked
 
 UNREADABLE = Path("/proc/self/mem")
 """A regular file whose first byte nobody can read."""
@@ -110,7 +110,7 @@ def test_hostile_names_and_texts_reach_a_terminal_as_escapes(folder):
     (folder / "keys.json").write_text(json.dumps(key))
 
     for form in ((), ("--json",)):
-        done = process("validate", name, "odd.json", "keys.json", *form, cwd=folder)
+        done = forked("validate", name, "odd.json", "keys.json", *form, cwd=folder)
         assert (done.code, done.err) == (1, "")
         assert all(char.isprintable() or char == "\n" for char in done.out)
 

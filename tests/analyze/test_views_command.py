@@ -2,14 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import duckdb
 import pytest
 
-import analyze.cli
 from analyze import dictionary
 from analyze.catalog import EVERYTHING, NAMES, create_views, named_in
 from analyze.raw_tables import connect, declare
@@ -18,8 +14,7 @@ from schemas.errors import ViewNotFound
 from schemas.lake_columns import PATH
 from schemas.lake_document import lake_document
 from schemas.mirror import mirror_run
-
-ROOT = Path(analyze.cli.__file__).parents[1]
+from tests.analyze_cli import forked
 
 
 @pytest.fixture
@@ -28,28 +23,16 @@ def command(run, tmp_path):
     run.write()
     mirror_run(run.path, run.lake)
 
-    def call(*args):
-        return subprocess.run(
-            [sys.executable, "-W", "error", "-m", "analyze", *args],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
-
-    return call
+    return lambda *args: forked(*args, cwd=tmp_path)
 
 
 def test_every_view_is_listed_with_its_grain(command):
     done = command("views")
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.err) == (0, "")
     for name in EVERYTHING:
-        assert f"  {name} " in done.stdout
-    listed = json.loads(command("views", "--json").stdout)
+        assert f"  {name} " in done.out
+    listed = json.loads(command("views", "--json").out)
     assert {view["name"] for view in listed} == EVERYTHING
     assert all(view["grain"].startswith("One row") for view in listed)
 
@@ -57,11 +40,11 @@ def test_every_view_is_listed_with_its_grain(command):
 def test_a_view_says_what_its_columns_mean(command):
     done = command("views", "model_summary", "--sql")
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("model_summary (marts)\nOne row per ")
-    assert "BIGINT" in done.stdout
-    assert "select" in done.stdout
-    page = json.loads(command("views", "MODEL_SUMMARY", "--json").stdout)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("model_summary (marts)\nOne row per ")
+    assert "BIGINT" in done.out
+    assert "select" in done.out
+    page = json.loads(command("views", "MODEL_SUMMARY", "--json").out)
     assert page["name"] == "model_summary"
     assert {"name", "type", "meaning"} == page["columns"][0].keys()
 
@@ -69,8 +52,8 @@ def test_a_view_says_what_its_columns_mean(command):
 def test_a_view_that_is_not_there_names_the_nearest(command):
     done = command("views", "modelsummary")
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "did you mean `model_summary`?" in done.stderr
+    assert (done.code, done.out) == (2, "")
+    assert "did you mean `model_summary`?" in done.err
     with pytest.raises(ViewNotFound):
         page_of("nothing like it")
 
@@ -116,8 +99,8 @@ def test_a_stale_dictionary_is_said_to_be(tmp_path, monkeypatch, capsys):
 def test_a_database_file_shows_every_view_to_any_client(command, tmp_path):
     done = command("open", "--db", "bench.duckdb")
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "analyze open --db bench.duckdb" in done.stdout
+    assert (done.code, done.err) == (0, "")
+    assert "analyze open --db bench.duckdb" in done.out
     with duckdb.connect(tmp_path / "bench.duckdb", read_only=True) as client:
         assert client.execute("select n_total from model_summary").fetchall() == [(1,)]
         named = client.execute(
@@ -138,7 +121,7 @@ def test_a_database_file_of_ours_is_refreshed(command, run, tmp_path):
     run.result(run.plan("c2"))
     run.write()
 
-    assert command("open", "--db", "bench.duckdb").returncode == 0
+    assert command("open", "--db", "bench.duckdb").code == 0
     with duckdb.connect(tmp_path / "bench.duckdb", read_only=True) as client:
         assert client.execute("select n_total from model_summary").fetchall() == [(2,)]
 
@@ -156,11 +139,11 @@ def test_other_files_are_not_overwritten(command, tmp_path, what):
 
     done = command("open", "--db", "mine.duckdb")
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: mine.duckdb is there and is ")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: mine.duckdb is there and is ")
     if what == "text":
         assert path.read_text() == "my thesis"
-        assert command("open", "--db", "mine.duckdb", "--force").returncode == 0
+        assert command("open", "--db", "mine.duckdb", "--force").code == 0
 
 
 def test_a_device_is_never_replaced_by_a_database(command, tmp_path):
@@ -169,5 +152,5 @@ def test_a_device_is_never_replaced_by_a_database(command, tmp_path):
 
     done = command("open", "--db", "pipe", "--force")
 
-    assert (done.returncode, "is there and is a device or a pipe" in done.stderr) == (2, True)
+    assert (done.code, "is there and is a device or a pipe" in done.err) == (2, True)
     assert pipe.is_fifo()

@@ -56,7 +56,7 @@ def in_forks(entries, folders):
     done = subprocess.run(
         [sys.executable, "-P", MEASURED],
         input=json.dumps(jobs),
-        env=environment(),
+        env=environment(PYTHONPATH=str(MEASURED.parents[2])),
         stdout=subprocess.PIPE,
         text=True,
         check=True,

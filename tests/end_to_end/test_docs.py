@@ -25,6 +25,7 @@ COMMANDS = {
     "analyze": (
         "runs",
         "summarize",
+        "report",
         "show",
         "sql",
         "views",

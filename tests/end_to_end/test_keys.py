@@ -71,7 +71,7 @@ class Watch(threading.Thread):
                 if any(KEY in word for word in process.info["cmdline"] or []):
                     self.found.append(f"arguments of {process.info['cmdline'][:3]}")
             self._children()
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def _children(self):
         try:
@@ -131,7 +131,7 @@ def test_a_key_is_nowhere_but_in_its_variable_and_on_its_wire(project, endpoint,
     project.suite(models=[*models, {"model_id": "claude", **shared, **cli}])
     project.profile(
         runner_defaults={"timeout_seconds": 1, "retries": 0},
-        model_overrides={"claude": {"timeout_seconds": 10}},
+        model_overrides={"claude": {"timeout_seconds": 6}},
         execution_policy={"max_concurrency": 6, "stop_on_runner_error": False},
     )
     endpoint.script = misbehave(other.base_url)

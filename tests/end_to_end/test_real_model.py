@@ -75,7 +75,7 @@ def test_the_demo_runs_a_benchmark_and_cleans_up(weights, tmp_path):
     n_ok = assert_three_transports(tmp_path / done.stdout.split()[-1])
     assert done.returncode == (0 if n_ok == 24 else 1), done.stderr
     last = done.stdout.rstrip().splitlines()[-1]
-    assert last.endswith("summary.md")
+    assert last.endswith("report.html")
     run_dir = (tmp_path / last).parent
     summary = RunSummary.model_validate_json((run_dir / "summary.json").read_bytes())
     (group,) = summary.models

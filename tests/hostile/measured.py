@@ -84,5 +84,7 @@ if __name__ == "__main__":
         import collect.preview
         import collect.start
         import collect.validate
+        from tests.forked_mirror import build_records
 
+        build_records()
         many()

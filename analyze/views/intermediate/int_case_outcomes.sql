@@ -113,6 +113,7 @@ counted as (
         cast(sum(cost_nano_usd) as bigint) as cost_nano_usd
     from stacked
     group by run_id, suite_id, provider, model, thinking_level, model_id, case_id
+    having count(planned) > 0
 )
 
 select

@@ -1,31 +1,56 @@
--- One row per run, provider, model, thinking level, model_id and bin of e2e_ms that holds a trial.
--- Of successes made in this run, as all statistics of latency. A bin holds its lower end and not its
--- upper one; it is 5 ms wide below 100 ms, 50 below 1 s, 500 below 10 s, 5,000 below 100 s and 50,000
--- from there on, so that a chart needs a few hundred rows however many trials there were.
+-- One row per run, provider, model, thinking level, model_id, metric and bin that holds a trial.
+-- Of successes made in this run, as all statistics of latency; metric is e2e_ms or ttft_ms. A bin
+-- holds its lower end and not its upper one; it is 5 ms wide below 100 ms, 50 below 1 s, and so on ten
+-- times as wide from each power of ten to the next, at most 50,000,000 ms, so that a chart needs a few
+-- hundred rows however many trials there were.
 with
+
+times as (
+    select
+        run_id,
+        model_id,
+        'e2e_ms' as metric,
+        e2e_ms as time_ms
+    from trials
+    where is_measured and is_success and e2e_ms is not null
+
+    union all
+
+    select
+        run_id,
+        model_id,
+        'ttft_ms' as metric,
+        ttft_ms as time_ms
+    from trials
+    where is_measured and is_success and ttft_ms is not null
+),
 
 widths as (
     select
         run_id,
         model_id,
-        e2e_ms,
+        metric,
+        time_ms,
         case
-            when e2e_ms < 100 then 5
-            when e2e_ms < 1000 then 50
-            when e2e_ms < 10000 then 500
-            when e2e_ms < 100000 then 5000
-            else 50000
+            when time_ms < 100 then 5
+            when time_ms < 1000 then 50
+            when time_ms < 10000 then 500
+            when time_ms < 100000 then 5000
+            when time_ms < 1000000 then 50000
+            when time_ms < 10000000 then 500000
+            when time_ms < 100000000 then 5000000
+            else 50000000
         end as width_ms
-    from trials
-    where is_measured and is_success and e2e_ms is not null
+    from times
 ),
 
 bins as (
     select
         run_id,
         model_id,
-        cast(e2e_ms - e2e_ms % width_ms as bigint) as bin_from_ms,
-        cast(e2e_ms - e2e_ms % width_ms + width_ms as bigint) as bin_to_ms
+        metric,
+        cast(time_ms - time_ms % width_ms as bigint) as bin_from_ms,
+        cast(time_ms - time_ms % width_ms + width_ms as bigint) as bin_to_ms
     from widths
 ),
 
@@ -33,11 +58,12 @@ counts as (
     select
         run_id,
         model_id,
+        metric,
         bin_from_ms,
         bin_to_ms,
         count(*) as n_trials
     from bins
-    group by run_id, model_id, bin_from_ms, bin_to_ms
+    group by run_id, model_id, metric, bin_from_ms, bin_to_ms
 )
 
 select
@@ -46,6 +72,7 @@ select
     model_groups.model,
     model_groups.thinking_level,
     counts.model_id,
+    counts.metric,
     counts.bin_from_ms,
     counts.bin_to_ms,
     counts.n_trials
@@ -59,4 +86,5 @@ order by
     model_groups.model,
     model_groups.thinking_level nulls first,
     counts.model_id,
+    counts.metric,
     counts.bin_from_ms

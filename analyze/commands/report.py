@@ -1,0 +1,150 @@
+"""`analyze report`: one run as a page that people open, as Markdown or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from analyze.options import RUN_HELP, RUNS, NoSyncOption
+from schemas.errors import ConfigError, Problem, shown
+
+if TYPE_CHECKING:
+    from schemas.report_parts import RunReport
+
+Form = Literal["html", "md", "json"]
+
+BUILDERS = ("analyze.parts.build", "analyze.limits")
+"""What takes long to load, and is needed in any form."""
+
+PAINTERS = (*BUILDERS, "polars", "analyze.charts.specs", "analyze.report.html.render")
+
+MAKE_ONE = "make a run with `collect demo` or `collect run`"
+
+KB = 1024
+
+
+def report(
+    runs: Annotated[
+        Path,
+        typer.Argument(metavar="RUNS", help="Where runs are kept, or a run's own folder."),
+    ] = RUNS,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Default: report.html in the run's folder; md and json go to standard output.",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN", help=f"{RUN_HELP} Default: `latest`.")
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="What it is compared with: a run, `previous`, `last:N`, `label:NAME`, or `none`. "
+            "Default: the run before of its suite.",
+        ),
+    ] = None,
+    form: Annotated[
+        Form | None,
+        typer.Option("--format", help="Default: by the name of FILE, else html."),
+    ] = None,
+    transcripts: Annotated[
+        int,
+        typer.Option(min=0, metavar="KB", help="Text of transcripts that is shown, at most."),
+    ] = 100,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace FILE although it is no report of ours.")
+    ] = False,
+    no_sync: NoSyncOption = False,
+) -> None:
+    """Report one run: how good each model is, what changed since the run before, what to distrust.
+
+    Exit code 0 also when a model regressed: `analyze gate` is there to fail.
+    """
+    from analyze.meanwhile import imported_meanwhile
+    from analyze.report.page_file import form_of, page_of, require_free, write_page
+    from analyze.session import open_session
+    from analyze.shifts.progress import Progress
+    from analyze.which import is_run_folder, resolve_run, run_folder, runs_dir_of
+
+    if not runs.exists():
+        raise _no_folder(runs)
+    wanted = form_of(form, output)
+    if output is not None:
+        require_free(output, wanted, force=force)
+    named = run or "latest"
+    if is_run_folder(runs):
+        if run is not None:
+            message = f"{runs} is a run, and --run names another; one of them is enough"
+            raise typer.BadParameter(message)
+        named = str(runs.absolute())
+    modules = PAINTERS if wanted == "html" else BUILDERS
+    with _bundle_for(wanted) as bundle:
+        with (
+            imported_meanwhile(*modules),
+            open_session(runs_dir_of(runs, named), sync=not no_sync) as session,
+            Progress() as progress,
+        ):
+            run_id = resolve_run(session, named)
+            if wanted == "html" and output is None:
+                output = page_of(run_id, run_folder(session, run_id))
+
+            from analyze.limits import limits_in_force
+            from analyze.parts.build import build_report
+
+            found = build_report(
+                session,
+                run_id,
+                baseline=baseline,
+                limits=limits_in_force(Path.cwd()),
+                transcript_bytes=transcripts * KB,
+                tell=progress,
+            )
+        text = _text_of(found, wanted) if bundle is None else _page_of(found, bundle)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        typer.echo(write_page(output, text))
+
+
+def _bundle_for(form: str) -> AbstractContextManager[Callable[[], str] | None]:
+    """Return what fetches the library of the charts meanwhile; nothing where none are drawn."""
+    if form != "html":
+        return nullcontext()
+    from analyze.report.html.bundle import bundle_meanwhile
+
+    return bundle_meanwhile()
+
+
+def _page_of(found: RunReport, bundle: Callable[[], str]) -> str:
+    from analyze.charts.specs import config_of_report, specs_of
+    from analyze.report.html.render import render_html
+
+    charts = {"config": config_of_report(), "specs": specs_of(found)}
+    return render_html(found, charts, bundle)
+
+
+def _no_folder(runs: Path) -> ConfigError:
+    """Return what to do about a folder that is not there; it may be meant as a run."""
+    what = f"there is no folder {shown(runs)}"
+    is_name = len(runs.parts) == 1 and RUNS.is_dir()
+    then = f"if it is a run: analyze report --run {shown(runs)}" if is_name else MAKE_ONE
+    return ConfigError([Problem(None, f"{what}; {then}", "RUNS")])
+
+
+def _text_of(found: RunReport, form: str) -> str:
+    if form == "md":
+        from analyze.report.report_markdown import report_markdown
+
+        return report_markdown(found)
+    from analyze.report.record_json import record_json
+
+    return record_json(found) + "\n"

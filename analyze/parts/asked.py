@@ -1,0 +1,38 @@
+"""What a report is about: the run, its baseline, and where both are read from."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from analyze.run_rows import ListedRun
+from analyze.runs_option import runs_option
+from analyze.session import Session
+from schemas.comparison import Comparison, ThresholdsUsed
+from schemas.summary import RunSummary
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One run that is reported, with all that several sections read."""
+
+    session: Session
+    run: ListedRun
+    folder: Path | None
+    """Of the run; None when it is not here."""
+    summary: RunSummary
+    baseline: tuple[str, ...]
+    """run_ids, oldest first; empty without one."""
+    comparison: Comparison | None
+    """With the baseline."""
+    limits: ThresholdsUsed
+
+    @property
+    def run_id(self) -> str:
+        """Of the run."""
+        return self.run.run_id
+
+    def command(self, *words: str) -> str:
+        """Return an `analyze` command that can be copied as it stands."""
+        return shlex.join(["analyze", *words, *runs_option(self.session.runs_dir)])

@@ -1,0 +1,148 @@
+"""What the quality of each model costs, in money and in time, and how well that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from analyze.metrics.mean_interval import CaseSums, mean_interval
+from analyze.rows import CostQualityRow
+from schemas.report_parts import FrontierPoint
+
+if TYPE_CHECKING:
+    from analyze.parts.asked import Asked
+    from schemas.summary import GroupSummary
+
+Limits = tuple[float | None, float | None]
+
+UNKNOWN: Limits = (None, None)
+
+NANO = 1e9
+"""Nano-dollars of a dollar."""
+
+MOST_USD = 1e6
+"""That a record holds; no trial may cost more."""
+
+SQL = """
+with
+
+priced as (
+    select
+        model_id,
+        case_id,
+        case when cost_nano_usd is not null then passed end as priced_passed,
+        cost_nano_usd,
+        case when is_success then e2e_ms end as e2e_ms
+    from trials
+    where run_id = ? and is_measured
+),
+
+of_case as (
+    select
+        model_id,
+        count(cost_nano_usd) > 0 as is_priced,
+        cast(sum(cost_nano_usd) as hugeint) as cost,
+        cast(count(priced_passed) as hugeint) as n_priced,
+        count(e2e_ms) > 0 as is_timed,
+        cast(sum(e2e_ms) as hugeint) as e2e,
+        cast(count(e2e_ms) as hugeint) as n_timed
+    from priced
+    group by model_id, case_id
+)
+
+select
+    model_id,
+    count(*) filter (is_priced),
+    coalesce(sum(cost) filter (is_priced), 0),
+    coalesce(sum(n_priced) filter (is_priced), 0),
+    coalesce(sum(cost * cost) filter (is_priced), 0),
+    coalesce(sum(cost * n_priced) filter (is_priced), 0),
+    coalesce(sum(n_priced * n_priced) filter (is_priced), 0),
+    count(*) filter (is_timed),
+    coalesce(sum(e2e) filter (is_timed), 0),
+    coalesce(sum(n_timed) filter (is_timed), 0),
+    coalesce(sum(e2e * e2e) filter (is_timed), 0),
+    coalesce(sum(e2e * n_timed) filter (is_timed), 0),
+    coalesce(sum(n_timed * n_timed) filter (is_timed), 0)
+from of_case
+group by model_id
+"""
+"""Whole numbers of each model's cases, exact in any order; products are wider than a bigint."""
+
+
+def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
+    """Return a point for each model of the run; empty when none has a rate and a cost or a time.
+
+    The interval of a rate is the summary's. Those of the cost per trial with a verdict and of the
+    mean time of successes are Student's t over cases, whose means weigh as they do in the mean, a
+    ratio of two sums (`analyze.metrics.mean_interval`); None below two cases. The cost has in it
+    what was paid for trials without a verdict.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    rows = asked.session.read(CostQualityRow, "run_id = ?", [asked.run_id])
+    if not any(_is_drawn(row) for row in rows):
+        return ()
+    groups = {group.model_id: group for group in asked.summary.models}
+    sums = {
+        model_id: (CaseSums(*rest[:6]), CaseSums(*rest[6:]))
+        for model_id, *rest in asked.session.rows(SQL, [asked.run_id])
+    }
+    return tuple(
+        _point(row, groups[row.model_id], sums.get(row.model_id), _is_on_time_frontier(row, rows))
+        for row in rows
+    )
+
+
+def _point(
+    row: CostQualityRow,
+    group: GroupSummary,
+    sums: tuple[CaseSums, CaseSums] | None,
+    is_on_time_frontier: bool | None,
+) -> FrontierPoint:
+    cost, time = (mean_interval(one) or UNKNOWN for one in sums) if sums else (UNKNOWN, UNKNOWN)
+    rate = group.passed_ci95
+    return FrontierPoint(
+        model_id=row.model_id,
+        n_scored=row.n_scored,
+        passed_rate=row.passed_rate,
+        low=rate and rate.low,
+        high=rate and rate.high,
+        cost_usd_per_scored=_usd(row.cost_usd_per_scored),
+        cost_low=_usd(cost[0], NANO),
+        cost_high=_usd(cost[1], NANO),
+        e2e_ms_mean=row.e2e_ms_mean,
+        e2e_ms_low=time[0],
+        e2e_ms_high=time[1],
+        is_on_frontier=row.is_on_frontier,
+        is_on_time_frontier=is_on_time_frontier,
+    )
+
+
+def _is_drawn(row: CostQualityRow) -> bool:
+    """Return whether a model has a place in one of the two planes."""
+    known = row.cost_usd_per_scored is not None or row.e2e_ms_mean is not None
+    return row.passed_rate is not None and known
+
+
+def _is_on_time_frontier(row: CostQualityRow, rivals: Sequence[CostQualityRow]) -> bool | None:
+    """Return whether no rival is quicker and at least as good, or better and no slower.
+
+    As `is_on_frontier` of the mart is of money; None where time or rate is unknown.
+    """
+    if row.e2e_ms_mean is None or row.passed_rate is None:
+        return None
+    return not any(
+        (rival.e2e_ms_mean < row.e2e_ms_mean and rival.passed_rate >= row.passed_rate)
+        or (rival.e2e_ms_mean <= row.e2e_ms_mean and rival.passed_rate > row.passed_rate)
+        for rival in rivals
+        if rival.e2e_ms_mean is not None and rival.passed_rate is not None
+    )
+
+
+def _usd(amount: float | None, scale: float = 1.0) -> float | None:
+    """Return an amount in USD; None also for one that is more than a record holds."""
+    if amount is None or amount / scale > MOST_USD:
+        return None
+    return amount / scale

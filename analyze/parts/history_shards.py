@@ -1,0 +1,74 @@
+"""Shards of one plan are one point of a history: their trials are counted together, by case."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyze.metrics.intervals import wilson_clustered
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+    from schemas.interval import Interval
+
+CASES = """
+select
+    runs.run_group,
+    passes.model_id,
+    sum(passes.n_passed),
+    sum(passes.n_scored),
+    sum(passes.n_scorable)
+from int_case_passes as passes
+inner join stg_runs as runs on passes.run_id = runs.run_id
+where runs.run_group in ({groups})
+group by runs.run_group, passes.model_id, passes.case_id
+order by runs.run_group, passes.model_id, passes.case_id
+"""
+
+
+class Merged(NamedTuple):
+    """One model in all shards of a plan."""
+
+    model_id: str
+    passed_rate: float
+    coverage: float
+    n_scored: int
+    interval: Interval | None
+
+
+def merged_shards(session: Session, groups: Mapping[str, str]) -> dict[str, list[Merged]]:
+    """Return the models with a verdict of each plan that was asked in shards.
+
+    Args:
+        session: the open lake.
+        groups: `run_group` of each plan, and the run_id that stands for it.
+
+    Returns:
+        Models by that run_id, in the order of their names.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    if not groups:
+        return {}
+    query = CASES.format(groups=", ".join("?" * len(groups)))
+    cases: defaultdict[tuple[str, str], list[tuple[int, int, int]]] = defaultdict(list)
+    for group, model_id, passed, scored, scorable in session.rows(query, list(groups)):
+        cases[group, model_id].append((int(passed), int(scored), int(scorable)))
+    found: dict[str, list[Merged]] = {run_id: [] for run_id in groups.values()}
+    for (group, model_id), counts in cases.items():
+        judged = [(k, m) for k, m, _ in counts if m]
+        if not judged:
+            continue
+        n_scored = sum(m for _, m in judged)
+        found[groups[group]].append(
+            Merged(
+                model_id,
+                passed_rate=sum(k for k, _ in judged) / n_scored,
+                coverage=n_scored / sum(planned for *_, planned in counts),
+                n_scored=n_scored,
+                interval=wilson_clustered([k for k, _ in judged], [m for _, m in judged]),
+            )
+        )
+    return found

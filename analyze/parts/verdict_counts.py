@@ -1,0 +1,28 @@
+"""Cases and trials with a verdict: what stands behind a model's passed rate."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from schemas.summary import GroupSummary
+
+
+class Verdicts(NamedTuple):
+    """Of one model."""
+
+    n_cases: int
+    """With a verdict."""
+    n_trials: int
+    """With a verdict."""
+
+
+def verdicts_of(group: GroupSummary) -> Verdicts:
+    """Return what stands behind a model's passed rate; the summary has it with its interval.
+
+    Without an interval there is one case at most.
+    """
+    interval = group.passed_ci95
+    if interval is not None:
+        return Verdicts(interval.n_cases, interval.n_trials)
+    n_trials = round((group.coverage or 0.0) * group.n_scorable)
+    return Verdicts(1 if n_trials else 0, n_trials)

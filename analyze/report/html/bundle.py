@@ -1,0 +1,75 @@
+"""The library that draws the charts, as one script for the page.
+
+It takes more than a second to come, and holds Python's lock meanwhile: so it is fetched by a
+process of its own, beside the reading of the numbers, which ends with whoever wants it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from schemas.errors import AnalyzeError
+
+ENDS_SCRIPT = re.compile(r"</script|<!--", re.IGNORECASE)
+"""What would end a script element, or change how a browser looks for its end."""
+
+DIE_WITH_PARENT = "import ctypes;ctypes.CDLL(None).prctl(1, 9);" if sys.platform == "linux" else ""
+"""For one that is killed; elsewhere the process ends a second later, when nobody reads it."""
+
+FETCH = (
+    f"{DIE_WITH_PARENT}import sys, vl_convert;"
+    "sys.stdout.buffer.write(vl_convert.javascript_bundle().encode('utf-8'))"
+)
+
+
+@contextmanager
+def bundle_meanwhile() -> Iterator[Callable[[], str]]:
+    """Fetch the script beside other work; its process does not outlive the block.
+
+    What is yielded waits for the script, once. It raises AnalyzeError when there is none, or none
+    that may stand in a page.
+    """
+    command = [sys.executable, "-P", "-c", FETCH]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            yield lambda: _script_of(process)
+        finally:
+            process.kill()
+
+
+def fetched_bundle() -> str:
+    """Return the script, for whoever has nothing else to do meanwhile.
+
+    Raises:
+        AnalyzeError: there is none, or none that may stand in a page.
+    """
+    with bundle_meanwhile() as bundle:
+        return bundle()
+
+
+def _script_of(process: subprocess.Popen[bytes]) -> str:
+    out, err = process.communicate()
+    if process.returncode:
+        words = err.decode(errors="replace").strip().rpartition("\n")[2]
+        message = f"the library of the charts cannot be had ({words or process.returncode})"
+        raise AnalyzeError(message)
+    return embeddable(out.decode())
+
+
+def embeddable(script: str) -> str:
+    """Return a script that may stand in a page as it is.
+
+    Raises:
+        AnalyzeError: it holds text that would end its element.
+    """
+    found = ENDS_SCRIPT.search(script)
+    if found:
+        message = f"the library of the charts holds {found.group()!r}, which would end its script"
+        raise AnalyzeError(message)
+    return script

@@ -1,0 +1,99 @@
+"""Tables of the page as values: columns with their field, cells with what they sort by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its title, and the field that it shows."""
+
+    title: str
+    key: str
+    """Name of the field in JSON and SQL; deep links name the column by it."""
+    is_number: bool = False
+    meaning: str = ""
+    """From the glossary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Repetitions in a row that went the same way."""
+
+    element: str
+    """Name of the element that tells how they went."""
+    text: str
+    href: str = ""
+    label: str = ""
+    """Of a link, for those who do not see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell."""
+
+    text: str
+    value: str = ""
+    """What it sorts by, where the text would not do."""
+    look: str = ""
+    note: str = ""
+    """What a pointer that rests on it is told."""
+    below: str = ""
+    """A second line."""
+    is_unsure: bool = False
+    """Too little stands behind the number."""
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a name to link to; its first column names the row."""
+
+    name: str
+    label: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    more: str = ""
+    """What is left out, in a sentence; empty when all is here."""
+    command: str = ""
+    """That shows the rest."""
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether a number of it has too little behind it."""
+        return any(cell.is_unsure for row in self.rows for cell in row)
+
+
+def number(text: str, value: float | None = None, *, note: str = "", look: str = "") -> Cell:
+    """Return a cell that holds a number.
+
+    Args:
+        text: as it is shown; empty for null.
+        value: the number itself; None: there is none, or the text is the number.
+        note: what a pointer that rests on it is told.
+        look: class of the cell.
+    """
+    return Cell(text, sorts_as(text, value), f"n {look}".rstrip(), note)
+
+
+def sorts_as(text: str, value: float | None) -> str:
+    """Return what a number sorts by; empty where its text sorts as well."""
+    if value is None or not text or not isfinite(value):
+        return ""
+    return "" if text.replace(".", "", 1).isdigit() else f"{value:.6g}"
+
+
+def explained(columns: Sequence[Column], meanings: dict[str, str]) -> tuple[Column, ...]:
+    """Return columns with what the glossary says of their field, or of their title."""
+    return tuple(
+        Column(
+            column.title,
+            column.key,
+            column.is_number,
+            meanings.get(column.key) or meanings.get(column.title, ""),
+        )
+        for column in columns
+    )

@@ -1,0 +1,129 @@
+"""The first screen as values: each model with its interval to scale, then what to distrust."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analyze.report.answer_words import change_sentence, changes_beside
+from analyze.report.html.tables_models import asked_as
+from analyze.report.numbers import duration, moment, percent, whole
+from schemas.comparison import Verdict
+from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
+from schemas.report_parts import RunReport
+
+SIGNS: dict[Verdict, str] = {
+    "improved": "▲",
+    "regressed": "▼",
+    "unchanged": "=",
+    "inconclusive": "?",
+    "not_comparable": "≠",
+}
+"""What tells the verdicts apart without colour."""
+
+MOST_MODELS = 12
+"""On the first screen; the leaderboard has all."""
+
+MOST_DOUBTS = 3
+"""That are not folded away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One model of the first screen; places on the bar are percentages of its width."""
+
+    name: str
+    below: str
+    rate: str
+    interval: str
+    low: str
+    width: str
+    at: str
+    base_at: str
+    """Where the baseline stood; empty without one."""
+    is_leading: bool
+    sign: str
+    look: str
+    change: str
+    beside: str
+    """What else changed: times and costs."""
+
+
+def standings(report: RunReport) -> list[Standing]:
+    """Return the models of the first screen, best first."""
+    before, beside = _base_rates(report), changes_beside(report)
+    has_baseline = bool(report.baseline)
+    return [
+        _standing(
+            answer, before.get(answer.model_id), beside.get(answer.model_id, ""), has_baseline
+        )
+        for answer in report.answer[:MOST_MODELS]
+    ]
+
+
+def _base_rates(report: RunReport) -> dict[str, float]:
+    groups = report.comparison.groups if report.comparison else ()
+    return {
+        group.candidate_model_id: group.difference.base_rate
+        for group in groups
+        if group.difference and group.verdict != "not_comparable"
+    }
+
+
+def _standing(
+    answer: ModelAnswer, before: float | None, beside: str, has_baseline: bool
+) -> Standing:
+    low, high = answer.low, answer.high
+    is_known = low is not None and high is not None
+    return Standing(
+        name=answer.model_id,
+        below=asked_as(answer.provider, answer.model, answer.thinking_level),
+        rate=percent(answer.passed_rate),
+        interval=f"{percent(low)} to {percent(high)}" if is_known else "",
+        low=percent(low),
+        width=percent(max((high or 0) - (low or 0), 0.004)) if is_known else "",
+        at=percent(answer.passed_rate),
+        base_at=percent(before),
+        is_leading=answer.is_leading,
+        sign=SIGNS[answer.change] if answer.change else "",
+        look=answer.change or "",
+        change=change_sentence(answer) if has_baseline else "",
+        beside=beside,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """Reasons to distrust a number: those that are seen at once, and those that are folded."""
+
+    first: tuple[Doubt, ...]
+    folded: tuple[Doubt, ...]
+    n_serious: int
+
+
+def doubts(report: RunReport) -> Doubts:
+    """Return what to distrust, serious things first."""
+    return Doubts(
+        report.doubts[:MOST_DOUBTS],
+        report.doubts[MOST_DOUBTS:],
+        sum(doubt.is_serious for doubt in report.doubts),
+    )
+
+
+def run_facts(run: ReportedRun) -> list[tuple[str, str]]:
+    """Return what a run was, name and value; what is not known is left out."""
+    started = moment(run.started_at_ms)
+    facts = [
+        ("run", run.run_id),
+        ("suite", run.suite_id),
+        ("started", f"{started} UTC" if started else ""),
+        ("took", duration(run.wall_clock_ms or None)),
+        ("cases", whole(run.n_cases)),
+        ("results", f"{whole(run.n_total)} of {whole(run.n_planned)} trials"),
+        ("verdicts", f"{whole(run.n_scored)} of {whole(run.n_scorable)}"),
+        ("profile", run.run_profile_id or ""),
+        ("shard", run.shard or ""),
+        ("labels", ", ".join(run.labels)),
+        ("imported", "another tool made it" if run.is_imported else ""),
+        ("made by benchlake", run.benchlake_version or ""),
+    ]
+    return [(name, value) for name, value in facts if value]

@@ -1,0 +1,221 @@
+"""Which sections a page has, in their order; one that has nothing to show is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from analyze.report.comparison_words import (
+    axis_lines,
+    by_need,
+    excluded_lines,
+    headline,
+    limits_line,
+    notes_of,
+)
+from analyze.report.html.anchors import Place, anchors_of, place_of
+from analyze.report.html.cells import Table, explained
+from analyze.report.html.first_screen import doubts, run_facts, standings
+from analyze.report.html.tables_comparison import (
+    changed_cases,
+    compared_models,
+    compared_parts,
+    compared_ratios,
+    compared_repeats,
+    compared_scores,
+)
+from analyze.report.html.tables_models import (
+    frontier,
+    leaderboard,
+    tiers,
+    times,
+)
+from analyze.report.html.tables_resources import resources, served
+from analyze.report.html.tables_run import (
+    MARKS,
+    config_files,
+    failures,
+    glossary,
+    history,
+    matrix,
+)
+from analyze.report.html.trial_words import shown_trials
+from analyze.report.numbers import whole
+from analyze.report.regressions_words import details, everything, skipped_lines
+from analyze.report.regressions_words import headline as shift_headline
+from schemas.report_parts import RunReport
+
+MOST_SHIFTS = 20
+MOST_OPEN = 6
+"""Models of a comparison; those after them are folded, unless something happened to them."""
+
+QUIET = frozenset({"inconclusive", "unchanged"})
+
+MOST_LINES = 20
+"""Lines of what could not be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section: its id, which names its template too, its title, and what stands in it."""
+
+    id: str
+    title: str
+    parts: dict[str, object]
+
+
+def sections_of(report: RunReport) -> list[Section]:
+    """Return the sections of a report that have something to show."""
+    return list(_Sections(report).every())
+
+
+class _Sections:
+    def __init__(self, report: RunReport) -> None:
+        self._report = report
+        shown = report.transcripts.shown
+        self._trials = list(zip(anchors_of(shown), shown, strict=True))
+        self._anchors: dict[Place, str] = {place_of(one): anchor for anchor, one in self._trials}
+        self._meanings = {term.name: term.meaning for term in report.glossary} | {
+            term.field: term.meaning for term in report.glossary if term.field
+        }
+
+    def every(self) -> Iterator[Section]:
+        """Yield them in the order of the page."""
+        yield self._answer()
+        if self._report.summary.models:
+            table = self._told(leaderboard(self._report.summary))
+            yield Section("leaderboard", "Leaderboard", {"table": table})
+        yield from self._comparison()
+        yield from self._matrix()
+        yield from self._history()
+        yield from self._models()
+        yield from self._transcripts()
+        yield self._provenance()
+        if self._report.glossary:
+            table = glossary(self._report.glossary)
+            yield Section("glossary", "Glossary", {"table": table})
+
+    def _told(self, table: Table) -> Table:
+        """Return a table whose columns say what they mean."""
+        return replace(table, columns=explained(table.columns, self._meanings))
+
+    def _maybe(self, table: Table | None) -> Table | None:
+        return None if table is None else self._told(table)
+
+    def _command(self, name: str) -> str:
+        """Return the first command of a name that the report was given; empty without one."""
+        found = (one for one in self._report.provenance.commands if one.split()[1:2] == [name])
+        return next(found, "")
+
+    def _answer(self) -> Section:
+        report = self._report
+        parts: dict[str, object] = {
+            "standings": standings(report),
+            "n_more": max(len(report.answer) - len(standings(report)), 0),
+            "doubts": doubts(report),
+        }
+        return Section("answer", "The answer", parts)
+
+    def _comparison(self) -> Iterator[Section]:
+        comparison = self._report.comparison
+        if comparison is None:
+            return
+        models = [
+            (group.verdict, headline(group), list(notes_of(group)))
+            for group in by_need(comparison.groups)
+        ]
+        n_open = max(MOST_OPEN, sum(verdict not in QUIET for verdict, _, _ in models))
+        parts: dict[str, object] = {
+            "models": models[:n_open],
+            "folded": models[n_open:],
+            "table": self._told(compared_models(comparison)),
+            "tables": [
+                self._told(table)
+                for table in (
+                    compared_parts(comparison),
+                    compared_scores(comparison),
+                    compared_repeats(comparison),
+                    compared_ratios(comparison),
+                )
+                if table
+            ],
+            "changes": self._maybe(changed_cases(comparison, self._command("compare"))),
+            "differs": list(axis_lines(comparison)),
+            "excluded": [*excluded_lines(comparison.excluded), *comparison.unmatched],
+            "limits": limits_line(comparison.limits),
+            "flips": self._report.flips,
+            "anchors": self._anchors,
+        }
+        yield Section("comparison", "Against the baseline", parts)
+
+    def _matrix(self) -> Iterator[Section]:
+        found = self._report.matrix
+        if not found.cells:
+            return
+        command = self._report.transcripts.command
+        table = matrix(found, self._report.run.run_id, self._anchors, command)
+        used = {mark for cell in found.cells for mark in cell.marks}
+        legend = [MARKS[mark] for mark in MARKS if mark in used]
+        yield Section("matrix", "Cases", {"table": self._told(table), "legend": legend})
+
+    def _history(self) -> Iterator[Section]:
+        if not self._report.history:
+            return
+        found = self._report.shifts
+        shifts = everything(found) if found else []
+        parts: dict[str, object] = {
+            "shifts": [
+                (one.is_worse, shift_headline(one), list(details(one)))
+                for one in shifts[:MOST_SHIFTS]
+            ],
+            "more": _more(len(shifts) - MOST_SHIFTS, "more shifts"),
+            "is_part": any(doubt.code == "narrowed" for doubt in self._report.doubts),
+            "is_shard": self._report.run.shard is not None,
+            "skipped": skipped_lines(found.skipped)[:MOST_LINES] if found else [],
+            "command": self._command("regressions"),
+            "table": self._told(history(self._report.history, self._command("runs"))),
+        }
+        yield Section("history", "History", parts)
+
+    def _models(self) -> Iterator[Section]:
+        report = self._report
+        if any(group.latency_ms.n for group in report.summary.models):
+            yield Section("latency", "Latency", {"table": self._told(times(report.summary))})
+        if report.frontier:
+            table = self._told(frontier(report.frontier))
+            yield Section("frontier", "Quality, cost, time", {"table": table})
+        if rated := self._maybe(tiers(report.summary)):
+            yield Section("tiers", "Tool-use tiers", {"table": rated})
+        if report.failures:
+            table = self._told(failures(report.failures, report.transcripts.command))
+            yield Section("failures", "Failures", {"table": table})
+        if taken := self._maybe(resources(report.summary)):
+            yield Section("resources", "Resources", {"table": taken})
+
+    def _transcripts(self) -> Iterator[Section]:
+        found = self._report.transcripts
+        if not found.shown and not found.n_not_passed:
+            return
+        parts: dict[str, object] = {
+            "trials": self._trials,
+            "told": shown_trials(found.shown),
+            "n_left_out": whole(found.n_left_out) if found.n_left_out else "",
+            "command": found.command,
+        }
+        yield Section("transcripts", "Transcripts", parts)
+
+    def _provenance(self) -> Section:
+        report, found = self._report, self._report.provenance
+        parts: dict[str, object] = {
+            "run": run_facts(report.run),
+            "baseline": [run_facts(run) for run in report.baseline[:MOST_SHIFTS]],
+            "found": found,
+            "limits": limits_line(found.limits),
+            "served": served(found.models),
+            "files": config_files(found),
+        }
+        return Section("provenance", "Provenance", parts)
+
+
+def _more(number: int, what: str) -> str:
+    return f"{whole(number)} {what}" if number > 0 else ""

@@ -1,0 +1,178 @@
+"""Tables with one row a model: rates, times, tool use, resources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from analyze.report.html.cells import Cell, Column, Table, number
+from analyze.report.numbers import (
+    millis,
+    percent,
+    percent_range,
+    usd,
+    whole,
+)
+from schemas.report_parts import FrontierPoint
+from schemas.summary import GroupSummary, Percentiles, RunSummary
+
+MODEL = Column("model", "model_id")
+
+TOO_FEW = "Fewer than 5 trials are expected beyond this percentile; it is never compared."
+
+
+def model_cell(group: GroupSummary) -> Cell:
+    """Return the name of a model, and how it was asked below."""
+    return Cell(group.model_id, below=asked_as(group.provider, group.model, group.thinking_level))
+
+
+def asked_as(provider: str, model: str, thinking_level: str | None) -> str:
+    """Return how a model was asked: `openrouter · vendor/model · thinking high`."""
+    words = [provider, model, f"thinking {thinking_level}" if thinking_level else ""]
+    return " · ".join(filter(None, words))
+
+
+def leaderboard(summary: RunSummary) -> Table:
+    """Return the models, best passed rate first, with every rate that there is of them."""
+    columns = (
+        MODEL,
+        Column("passed %", "passed_rate", is_number=True),
+        Column("95 %", "passed_ci95"),
+        Column("strict %", "score_strict", is_number=True),
+        Column("available %", "score_available", is_number=True),
+        Column("coverage %", "coverage", is_number=True),
+        Column("cases", "n_cases", is_number=True),
+        Column("verdicts", "n_scorable", is_number=True),
+        Column("success %", "success_rate_ok", is_number=True),
+        Column("obj pass %", "objective_pass_rate", is_number=True),
+    )
+    ranked = sorted(summary.models, key=_rank)
+    return Table(
+        "leaderboard", "Leaderboard: rates of each model", columns, [_rates(one) for one in ranked]
+    )
+
+
+def _rank(group: GroupSummary) -> tuple[float, str]:
+    """Return the order of the answer: a model without a verdict comes last."""
+    rate = group.passed_rate
+    return (1.0 if rate is None else -rate, group.model_id)
+
+
+def _rates(group: GroupSummary) -> list[Cell]:
+    interval = group.passed_ci95
+    n_scored = round((group.coverage or 0) * group.n_scorable)
+    n_cases = interval.n_cases if interval else int(n_scored > 0)
+    return [
+        model_cell(group),
+        number(percent(group.passed_rate), look="lead"),
+        Cell(percent_range(interval.low, interval.high) if interval else "", look="n range"),
+        number(percent(group.score_strict)),
+        number(percent(group.score_available)),
+        number(percent(group.coverage)),
+        number(whole(n_cases), n_cases),
+        number(f"{whole(n_scored)}/{whole(group.n_scorable)}", n_scored),
+        number(percent(group.success_rate_ok)),
+        number(percent(group.objective_pass_rate)),
+    ]
+
+
+def times(summary: RunSummary) -> Table:
+    """Return percentiles of both times of each model, in ms."""
+    heads = (("", "latency_ms"), ("first token ", "ttft_ms"))
+    columns = [MODEL]
+    for head, field in heads:
+        columns += [
+            Column(f"{head}{name} ms", f"{field}.{name}", is_number=True)
+            for name in ("p50", "p95", "p99", "mean")
+        ]
+        columns.append(Column(f"{head}n", f"{field}.n", is_number=True))
+    rows = [
+        [model_cell(group), *_percentiles(group.latency_ms), *_percentiles(group.ttft_ms)]
+        for group in summary.models
+    ]
+    return Table("times", "Times of each model", columns, rows)
+
+
+def _percentiles(found: Percentiles) -> list[Cell]:
+    supported = found.supported
+    return [
+        _percentile(found.p50, is_supported=supported.p50),
+        _percentile(found.p95, is_supported=supported.p95),
+        _percentile(found.p99, is_supported=supported.p99),
+        number(millis(found.mean)),
+        number(whole(found.n), found.n),
+    ]
+
+
+def _percentile(value: float | None, *, is_supported: bool) -> Cell:
+    text = millis(value)
+    if is_supported or not text:
+        return number(text)
+    return Cell(text, text, "n", TOO_FEW, is_unsure=True)
+
+
+def tiers(summary: RunSummary) -> Table | None:
+    """Return how reliably each model called the tools it had to; None: nobody had to."""
+    rated = [group for group in summary.models if group.tool_use.n]
+    if not rated:
+        return None
+    columns = (
+        MODEL,
+        Column("tools %", "tool_use.rate", is_number=True),
+        Column("95 %", "tool_use.ci95"),
+        Column("trials", "tool_use.n", is_number=True),
+        Column("tier", "tool_use.tier_label"),
+        Column("confident", "tool_use.tier_confident"),
+    )
+    return Table("tiers", "Tool use of each model", columns, [_tier(one) for one in rated])
+
+
+def _tier(group: GroupSummary) -> list[Cell]:
+    tools = group.tool_use
+    interval = tools.ci95
+    sure = {None: "", True: "yes", False: "no: the interval leaves the tier"}
+    return [
+        model_cell(group),
+        number(percent(tools.rate), look="lead"),
+        Cell(percent_range(interval.low, interval.high) if interval else "", look="n range"),
+        number(whole(tools.n), tools.n),
+        Cell(tools.tier_label or "unrated"),
+        Cell(sure[tools.tier_confident]),
+    ]
+
+
+def frontier(points: tuple[FrontierPoint, ...]) -> Table:
+    """Return what quality costs with each model, in money and in time."""
+    columns = (
+        MODEL,
+        Column("passed %", "passed_rate", is_number=True),
+        Column("95 %", "passed_ci95"),
+        Column("USD a trial", "cost_usd_per_scored", is_number=True),
+        Column("95 % USD", "cost_low"),
+        Column("best for its cost", "is_on_frontier"),
+        Column("mean ms", "e2e_ms_mean", is_number=True),
+        Column("95 % ms", "e2e_ms_low"),
+        Column("best for its time", "is_on_time_frontier"),
+    )
+    rows = [
+        [
+            Cell(one.model_id),
+            number(percent(one.passed_rate), look="lead"),
+            _range(one.low, one.high, percent),
+            number(usd(one.cost_usd_per_scored), one.cost_usd_per_scored),
+            _range(one.cost_low, one.cost_high, usd),
+            Cell(YES[one.is_on_frontier]),
+            number(millis(one.e2e_ms_mean)),
+            _range(one.e2e_ms_low, one.e2e_ms_high, millis),
+            Cell(YES[one.is_on_time_frontier]),
+        ]
+        for one in points
+    ]
+    return Table("frontier", "Quality, cost and time of each model", columns, rows)
+
+
+YES = {None: "not known", True: "yes", False: "no"}
+
+
+def _range(low: float | None, high: float | None, form: Callable[[float | None], str]) -> Cell:
+    is_known = low is not None and high is not None
+    return Cell(f"[{form(low)}, {form(high)}]" if is_known else "", look="n range")

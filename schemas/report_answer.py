@@ -1,0 +1,90 @@
+"""The first screen of a report: how good each model is, what changed, and what to distrust."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.base import Count, EpochMillis, Rate, Record
+from schemas.comparison import Difference, Verdict
+from schemas.summary import WallClock
+
+
+class ReportedRun(Record):
+    """A run that a report is about, or its baseline: what was asked and how much is there."""
+
+    run_id: str
+    suite_id: str
+    suite_title: str
+    run_profile_id: str | None
+    started_at_ms: EpochMillis | None
+    wall_clock_ms: WallClock | None
+    labels: tuple[str, ...]
+    is_imported: bool = Field(description="Another tool made it.")
+    shard: str | None = Field(description="`i/n`: it is a part of one plan; null: it is no shard.")
+    benchlake_version: str | None = Field(description="That made it.")
+    n_cases: Count
+    n_planned: Count = Field(description="Trials in the plan.")
+    n_total: Count = Field(description="Trials with a result.")
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    coverage: Rate | None = Field(description="n_scored / n_scorable.")
+
+
+class ModelAnswer(Record):
+    """One model on the first screen, best passed rate first."""
+
+    provider: str
+    model: str
+    thinking_level: str | None
+    model_id: str
+    passed_rate: Rate | None = Field(description="Null: no trial has a verdict.")
+    low: Rate | None = Field(description="95 % interval of the passed rate, by cases.")
+    high: Rate | None
+    n_cases: Count = Field(description="With a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    is_leading: bool = Field(
+        description="No other model's interval lies wholly above this one's passed rate."
+    )
+    change: Verdict | None = Field(
+        description="Against the baseline; null: there is none, or it lacks this model."
+    )
+    difference: Difference | None = Field(description="Candidate minus base, paired by case.")
+    difference_low: Difference | None = Field(description="95 % interval.")
+    difference_high: Difference | None = Field(description="95 % interval.")
+    n_broke: Count = Field(description="Cases whose majority of verdicts turned to not passed.")
+    n_fixed: Count = Field(description="Cases whose majority turned to passed.")
+
+
+DoubtCode = Literal[
+    "no_verdict",
+    "missing_trials",
+    "coverage",
+    "infrastructure",
+    "few_cases",
+    "one_repetition",
+    "identical_repetitions",
+    "unpinned_routing",
+    "served_model",
+    "late_client",
+    "timeouts",
+    "reused",
+    "shard",
+    "narrowed",
+    "imported",
+    "unknown_cost",
+    "not_comparable",
+    "changed_with_it",
+    "skipped_history",
+]
+
+
+class Doubt(Record):
+    """One reason to distrust a number of the report."""
+
+    code: DoubtCode
+    is_serious: bool = Field(description="It can turn a verdict; the others are to be known.")
+    model_ids: tuple[str, ...] = Field(description="Of these models; empty: of the whole run.")
+    sentence: str = Field(description="What is so, with its numbers, and what follows from it.")
+    command: str | None = Field(description="That shows more of it, or mends it.")

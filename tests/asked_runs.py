@@ -1,0 +1,50 @@
+"""A run as the rooms of a report get it: read, summed up, and beside its baseline."""
+
+from contextlib import contextmanager
+
+from analyze.compare.comparison import compare
+from analyze.compare.sides import resolve_sides
+from analyze.parts.asked import Asked
+from analyze.run_rows import read_run
+from analyze.session import open_session
+from analyze.shifts.alerts import find_regressions
+from analyze.summarize import summary_of
+from analyze.which import run_folder
+from schemas.comparison import ThresholdsUsed
+from schemas.thresholds import Thresholds
+
+
+def limits_of(**thresholds):
+    """Return thresholds that no file says."""
+    return ThresholdsUsed(thresholds=Thresholds(**thresholds), path=None, sha256=None)
+
+
+def asked_of(session, run_id, baseline=None, **thresholds):
+    """Return what is asked of a run.
+
+    Args:
+        session: the open lake.
+        run_id: the run.
+        baseline: what `compare` takes as its base; None: there is none.
+        thresholds: in place of the packaged ones.
+    """
+    limits, comparison, run_ids = limits_of(**thresholds), None, ()
+    if baseline is not None:
+        sides = resolve_sides(session, baseline, run_id)
+        comparison, run_ids = compare(session, *sides, limits=limits), sides[0].run_ids
+    run, folder = read_run(session, run_id), run_folder(session, run_id)
+    summary = summary_of(session, run_id, folder)
+    return Asked(session, run, folder, summary, run_ids, comparison, limits)
+
+
+@contextmanager
+def asked_in(runs_dir, run_id="run-1", baseline=None, threads=None):
+    """Give the same of a folder of runs, whose lake is open meanwhile."""
+    with open_session(runs_dir, threads=threads) as session:
+        yield asked_of(session, run_id, baseline)
+
+
+def shifts_of(asked):
+    """Return the level shifts of the suite of a run."""
+    suite_id = asked.run.asked.suite_id
+    return find_regressions(asked.session, limits=asked.limits, suite=suite_id)

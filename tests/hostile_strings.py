@@ -1,0 +1,117 @@
+"""Text that tries to be more than text: in a page, a table, a chart, a terminal, a spreadsheet.
+
+Each sets `window.__pwned`, opens a dialog, asks a host or breaks a format when it is taken for
+anything but characters. Lone surrogates and NUL are no text of a lake, but of a record they may be.
+"""
+
+PWN = "window.__pwned=1"
+CALL = f"({PWN})"
+
+MEGABYTE = f"<img src=x onerror={PWN}>" + "m" * 1_000_000
+"""One line, without a place to break it."""
+
+STRINGS = (
+    # elements
+    f"<script>{PWN}</script>",
+    f"</script><script>{PWN}</script>",
+    f"<ScRiPt>{PWN}</sCrIpT >",
+    f"<<script>script>{PWN}<</script>/script>",
+    f"<img src=x onerror={PWN}>",
+    f'"><img src=x onerror="{PWN}">',
+    f"'><svg onload={PWN}>",
+    f"<svg><script>{PWN}</script></svg>",
+    f"<svg><animate onbegin={PWN} attributeName=x dur=1s>",
+    f"<math><mtext></form><form><mglyph><style></math><img src onerror={PWN}>",
+    f"<details open ontoggle={PWN}>",
+    f"<input autofocus onfocus={PWN}>",
+    f"<body onload={PWN}>",
+    f"<iframe srcdoc='<script>parent.{PWN[7:]}</script>'></iframe>",
+    '<iframe src="http://127.0.0.1:9/frame"></iframe>',
+    '<object data="http://127.0.0.1:9/object"></object>',
+    '<link rel=stylesheet href="http://127.0.0.1:9/style">',
+    '<meta http-equiv=refresh content="0;url=http://127.0.0.1:9/">',
+    '<base href="http://127.0.0.1:9/">',
+    '<form action="http://127.0.0.1:9/"><button id=charts>x</button></form>',
+    '<a id="main" name="charts">clobbered</a>',
+    "<plaintext>",
+    "<textarea>",
+    "</title><h1>escaped</h1>",
+    "</style></textarea></details></table></section></main></body></html>",
+    "<!--",
+    f"--><script>{PWN}</script><!--",
+    f"<!-- --!><script>{PWN}</script>",
+    "]]>",
+    f"<![CDATA[<script>{PWN}</script>]]>",
+    f'<?xml-stylesheet href="javascript:{PWN}"?>',
+    # attributes and links
+    f'" onmouseover="{PWN}" autofocus onfocus="{PWN}" x="',
+    f"' onmouseover='{PWN}' x='",
+    f"` onmouseover={PWN} x=",
+    f"x onfocus={PWN} tabindex=0",
+    f"javascript:{PWN}",
+    f"JaVa\tScRiPt:{PWN}//",
+    f"&#106;avascript:{PWN}",
+    f"data:text/html,<script>parent.{PWN[7:]}</script>",
+    "https://127.0.0.1:9/?q=<b>&lt;&amp;",
+    f"[a](javascript:{PWN}) ![b](http://127.0.0.1:9/i.png) **bold** `code`",
+    "&lt;b&gt; &amp;amp; &#60;i&#62; &nbsp; &notanentity;",
+    # templates, scripts, charts
+    "{{ 7 * 7 }}{{ self.__init__.__globals__ }}",
+    "{% raw %}{% for x in range(9**9) %}{% endfor %}",
+    "{# gone #}${7*7}#{7*7}<%= 7*7 %>[[7*7]]",
+    f"${{{CALL}}}`+{PWN}+`",
+    f"');{PWN};('",
+    f'";{PWN};"',
+    f'\\";{PWN}//',
+    f"'+{CALL}+'",
+    f"datum['x'] || {PWN}",
+    f'{{"expr": "{PWN}"}}',
+    f'{{"signal": "{PWN}", "url": "http://127.0.0.1:9/data"}}',
+    '{"image": "http://127.0.0.1:9/i.png", "href": "javascript:alert(1)"}',
+    "__proto__",
+    "constructor",
+    "toString",
+    "hasOwnProperty",
+    '"}]}, "specs": {"x": null',
+    "\\u003cscript\\u003e \\x3c \\",
+    "line\u2028separator\u2029paragraph\u0085next",
+    # style
+    "} body { display: none } x {",
+    "red; background: url(http://127.0.0.1:9/css)",
+    "</style><style>*{visibility:hidden}",
+    "expression(alert(1))",
+    # spreadsheets and terminals
+    '=HYPERLINK("http://127.0.0.1:9/","click")',
+    "+1+cmd|' /C calc'!A0",
+    "@SUM(1+1)*cmd|' /C calc'!A0",
+    "-2+3",
+    "\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2J",
+    "\x9b31m\x08\x08\x7f\x0c\x0b",
+    "over\rwritten\r\nlines\n\n\nand\ttabs",
+    # characters
+    "nul\x00byte",
+    "lone\ud800high\udfffand low",
+    "\ufffe\uffff\U0001fffe",
+    "admin\u202etxt.exe\u202c \u2066isolated\u2069",
+    "zero\u200bwidth\u200d\u2060\ufeff\u00adjoined",
+    "\u0627\u0644\u0633\u0644\u0627\u0645 \u05e9\u05dc\u05d5\u05dd right to left",
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467 \U0001f1e9\U0001f1ea \U0001f44d\U0001f3fd",
+    "Z" + "\u0351\u0346\u0300\u0334" * 40 + "algo",
+    "\u0130stanbul \ufb03 \u1e9e \u212b \u0149",
+    "\U000e0041\U000e0042tagged\U000e007f",
+    # size and emptiness
+    "w" * 3_000,
+    "a " * 1_500,
+    "/very/long/path" * 60,
+    "",
+    " ",
+    "\n",
+    ".*+?^${}()|[]\\/",
+    "%E0%A4%A %00 %zz &sort=x.desc&find=%",
+    "#t-leaderboard&sort=model.desc",
+    "null",
+    "NaN",
+    "-0",
+    "1e999",
+)
+"""Every one of them goes into every field of text; `MEGABYTE` goes where a lot is written."""
