@@ -122,6 +122,10 @@ Millis = Annotated[int, Field(ge=0, le=MOST), Unit("ms")]
 EpochMillis = Annotated[int, Field(ge=0, le=2**53), Unit("ms since 1970-01-01 UTC")]
 Tokens = Annotated[int, Field(ge=0, le=MOST), Unit("tokens")]
 Usd = Annotated[float, Field(ge=0, le=1e6), Unit("USD")]
+"""Of one trial, or a limit."""
+
+UsdSum = Annotated[float, Field(ge=0), Unit("USD")]
+"""Of many trials, which is not bounded by what bounds one."""
 Rate = Annotated[float, Field(ge=0, le=1)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 JsonText = Annotated[JsonValue, JsonTextMarker()]

@@ -19,7 +19,7 @@ from schemas.base import (
     Positive,
     Rate,
     Record,
-    Usd,
+    UsdSum,
 )
 from schemas.comparison import Comparison, ThresholdsUsed
 from schemas.failures import Cause
@@ -86,9 +86,9 @@ class FrontierPoint(Record):
     passed_rate: Rate | None
     low: Rate | None
     high: Rate | None
-    cost_usd_per_scored: Usd | None
-    cost_low: Usd | None
-    cost_high: Usd | None
+    cost_usd_per_scored: UsdSum | None
+    cost_low: UsdSum | None
+    cost_high: UsdSum | None
     e2e_ms_mean: float | None = Field(description="Of successes.")
     e2e_ms_low: float | None
     e2e_ms_high: float | None

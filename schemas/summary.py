@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.base import SCHEMA_VERSION, Count, Positive, Rate, Record, Unit, Usd
+from schemas.base import SCHEMA_VERSION, Count, Positive, Rate, Record, Unit, UsdSum
 from schemas.interval import Interval, PassK
 from schemas.inventory import ResourceSnapshot
 
@@ -98,7 +98,9 @@ class GroupSummary(Record):
     coverage: Rate | None = Field(description="Trials with a verdict / scorable.")
     ttft_ms: Percentiles = Field(description="Time to the first token of successes.")
     tokens: TokenTotals = Field(description="Sums; null where no trial reported them.")
-    cost_usd: Usd | None = Field(description="Sum over trials with known cost; null without any.")
+    cost_usd: UsdSum | None = Field(
+        description="Sum over trials with known cost; null without any."
+    )
     n_cost_known: Count = Field(description="Trials whose cost is known.")
     output_tokens_per_s: float | None = Field(description="Output tokens / e2e of successes.")
     tool_use: ToolUse = Field(description="Rate, interval and routing tier.")

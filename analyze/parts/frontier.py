@@ -20,9 +20,6 @@ UNKNOWN: Limits = (None, None)
 NANO = 1e9
 """Nano-dollars of a dollar."""
 
-MOST_USD = 1e6
-"""That a record holds; no trial may cost more."""
-
 SQL = """
 with
 
@@ -109,9 +106,9 @@ def _point(
         passed_rate=row.passed_rate,
         low=rate and rate.low,
         high=rate and rate.high,
-        cost_usd_per_scored=_usd(row.cost_usd_per_scored),
-        cost_low=_usd(cost[0], NANO),
-        cost_high=_usd(cost[1], NANO),
+        cost_usd_per_scored=row.cost_usd_per_scored,
+        cost_low=_dollars(cost[0]),
+        cost_high=_dollars(cost[1]),
         e2e_ms_mean=row.e2e_ms_mean,
         e2e_ms_low=time[0],
         e2e_ms_high=time[1],
@@ -141,8 +138,5 @@ def _is_on_time_frontier(row: CostQualityRow, rivals: Sequence[CostQualityRow]) 
     )
 
 
-def _usd(amount: float | None, scale: float = 1.0) -> float | None:
-    """Return an amount in USD; None also for one that is more than a record holds."""
-    if amount is None or amount / scale > MOST_USD:
-        return None
-    return amount / scale
+def _dollars(nano_usd: float | None) -> float | None:
+    return None if nano_usd is None else nano_usd / NANO

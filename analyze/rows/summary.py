@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from analyze.rows.base import GROUP_ORDER, GroupRow, ViewRow
-from schemas.base import Count, EpochMillis, Positive, Rate, Unit, Usd
+from schemas.base import Count, EpochMillis, Positive, Rate, Unit, UsdSum
 
 TotalTokens = Annotated[int, Field(ge=0), Unit("tokens")]
 """A sum: what bounds one trial does not bound it."""
@@ -68,7 +68,7 @@ class ModelSummaryRow(GroupRow):
     n_tokens_known: Count = Field(
         description="Trials made in this run that reported input and output tokens."
     )
-    cost_usd: Usd | None = Field(
+    cost_usd: UsdSum | None = Field(
         description="Sum over trials made in this run with a known cost, in USD; null: none has."
     )
     n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
@@ -130,7 +130,7 @@ class RunSummaryRow(ViewRow):
     )
     input_tokens: TotalTokens | None = Field(description=TOKENS)
     output_tokens: TotalTokens | None = Field(description=f"{TOKENS} Includes reasoning.")
-    cost_usd: Usd | None = Field(
+    cost_usd: UsdSum | None = Field(
         description="Sum over trials made in this run with a known cost, in USD; null: none has."
     )
     n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
