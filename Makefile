@@ -73,7 +73,7 @@ demo: $(STAMP) ## run a real benchmark on a small model on this machine
 
 test: $(STAMP) weights tools spark swebench ## run the tests
 	@$(BIN)/python -m compileall -q analyze collect schemas  # hundreds of commands are started
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 check: $(STAMP) ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
@@ -94,7 +94,7 @@ schemas: $(STAMP) ## write schemas/json from the models
 bench: $(STAMP) ## measure start-up, reports and the collector against their budgets
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/reports.py
-	$(BIN)/python benchmarks/report_page.py
+	$(BIN)/python benchmarks/report_page.py --quick
 	$(BIN)/python benchmarks/endpoint_speed.py
 	$(BIN)/python benchmarks/collector.py --quick
 

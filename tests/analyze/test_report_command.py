@@ -143,9 +143,9 @@ def test_the_history_beside_a_part_of_the_suite_says_that_it_is_one(samples, tmp
     assert told == [True, False]
 
 
-def test_commands_in_markdown_can_be_copied_and_hold_no_markup(here):
+def test_commands_in_markdown_can_be_copied_and_hold_no_markup(samples, here):
     typed = 'analyze sql "select count(*), `a``b` from x | y"'
-    report = huge("m")
+    report = huge(samples, "m")
     flip = Flip.model_construct(
         flip="broke", case_id="c", candidate_model_id="m", base_passed=3, base_scored=3,
         candidate_passed=0, candidate_scored=3, commands=(typed,),
@@ -188,8 +188,10 @@ def test_markdown_answers_first_and_ends_with_what_goes_deeper(dropped, here):
     assert "- `analyze report " in out
 
 
-def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(here):
-    report = huge("<img src=x onerror=alert(1)>" + HOSTILE + "|`[a](javascript:1)" + "é" * 3000)
+def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(samples, here):
+    report = huge(
+        samples, "<img src=x onerror=alert(1)>" + HOSTILE + "|`[a](javascript:1)" + "é" * 3000
+    )
     out = report_markdown(report)
 
     assert len(out.encode()) <= MOST_BYTES
@@ -201,9 +203,9 @@ def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(here):
     assert out.rstrip().endswith("`analyze report`")
 
 
-def huge(text):
+def huge(runs, text):
     """Return a report with a text in every place, many times."""
-    with open_history(SAMPLES.parent, sync=False) as history:
+    with open_history(runs) as history:
         report = history.report("night_02")
     answer = report.answer[0].model_copy(update={"model_id": text, "model": text})
     doubt = report.doubts[0].model_copy(update={"sentence": text, "command": text})
