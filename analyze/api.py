@@ -13,24 +13,21 @@ from typing import TYPE_CHECKING
 
 from analyze.catalog import NAMES, grain_of, name_of, sql_of
 from analyze.frames import frame, frame_of_table
+from analyze.pages import Pages
 from analyze.session import Session, open_session
 from analyze.verdicts import Verdicts
 from analyze.view_order import VIEWS
-from analyze.which import MARKS, resolve_run, run_folder
+from analyze.which import MARKS
 from schemas.errors import ConfigError, Problem, ViewNotFound, nearest
-from schemas.summary import RunSummary
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["MARTS", "PAGE_WIDTH", "TIMEOUT_S", "History", "frame", "open_history"]
+__all__ = ["MARTS", "TIMEOUT_S", "History", "frame", "open_history"]
 
 MARTS = tuple(name_of(view) for view in VIEWS if view.startswith("marts/"))
 """Views that are made to be read."""
-
-PAGE_WIDTH = 100
-"""Columns of a page outside a terminal."""
 
 TIMEOUT_S = 300.0
 
@@ -53,7 +50,7 @@ def open_history(path: str | Path = ".", *, sync: bool = True) -> History:
     return History(open_session(_runs_dir(Path(path)), sync=sync))
 
 
-class History(Verdicts):
+class History(Verdicts, Pages):
     """The lake of one folder of runs; a context manager.
 
     Every view is an attribute: `history.model_summary` is its lazy frame.
@@ -138,44 +135,6 @@ class History(Verdicts):
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *NAMES})
-
-    def summary(self, run: str = "latest") -> RunSummary:
-        """Return what a run came to: what summary.json holds.
-
-        Args:
-            run: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
-
-        Raises:
-            RunNotFound: there is none; names the nearest.
-        """
-        from analyze.summarize import summary_of  # noqa: PLC0415 - loads numpy
-
-        run_id = resolve_run(self._session, run)
-        return summary_of(self._session, run_id, run_folder(self._session, run_id))
-
-    def show(
-        self,
-        run: str,
-        case: str | None = None,
-        model: str | None = None,
-        repetition: int | None = None,
-    ) -> str:
-        """Return a page as text: a run, every trial of a case, or what was said in trials.
-
-        Args:
-            run: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
-            case: a case_id.
-            model: a model_id or model string.
-            repetition: from 1; without it every one.
-
-        Raises:
-            RunNotFound: there is no such run.
-            ConfigError: no such case, model or repetition in it; names the nearest.
-        """
-        from analyze.show.answer import show  # noqa: PLC0415
-
-        page = show(self._session, run, case, model, repetition, width=PAGE_WIDTH)
-        return "\n".join(page.lines)
 
     def __repr__(self) -> str:
         ((n_runs, first, last),) = self._session.rows(

@@ -1,4 +1,4 @@
-"""What notebooks and scripts ask of a history beyond its rows: comparisons, shifts, reports, sizes.
+"""What notebooks and scripts ask of a history beyond its rows: comparisons, shifts, sizes.
 
 The same as the commands of those names, and what they print as JSON, as typed records.
 """
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from schemas.gate import GateResult
     from schemas.known import KnownFile
     from schemas.regressions import Flaky, Regressions
-    from schemas.report_parts import RunReport
 
 
 class Verdicts:
@@ -191,38 +190,6 @@ class Verdicts:
             known=_known(quarantine),
             suite=suite,
             model=model,
-        )
-
-    def report(
-        self,
-        run: str = "latest",
-        *,
-        baseline: str | None = None,
-        transcript_bytes: int | None = None,
-        limits: ThresholdsUsed | None = None,
-    ) -> RunReport:
-        """Return everything that a report of a run shows, as typed parts.
-
-        Args:
-            run: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
-            baseline: what `compare` takes as its base, or `none`; by default the run of the suite
-                before.
-            transcript_bytes: of text of transcripts, as UTF-8; by default 100 KB.
-            limits: thresholds, and where they are from.
-
-        Raises:
-            RunNotFound: there is no such run; names the nearest.
-            ConfigError: the baseline means nothing, or the run itself.
-        """
-        from analyze.parts.build import TRANSCRIPT_BYTES, build_report  # noqa: PLC0415 - loads all
-        from analyze.which import resolve_run  # noqa: PLC0415 - as above
-
-        return build_report(
-            self._session,
-            resolve_run(self._session, run),
-            baseline=baseline,
-            limits=limits or _limits(),
-            transcript_bytes=TRANSCRIPT_BYTES if transcript_bytes is None else transcript_bytes,
         )
 
     def power(

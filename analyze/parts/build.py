@@ -30,7 +30,6 @@ from analyze.which import run_folder
 from schemas.comparison import Comparison, ThresholdsUsed
 from schemas.regressions import Regressions
 from schemas.report_parts import RunReport
-from schemas.summary import GroupSummary
 
 if TYPE_CHECKING:
     from analyze.session import Session
@@ -114,13 +113,9 @@ def _sections(report: RunReport) -> tuple[str, ...]:
         "frontier": bool(report.frontier),
         "tiers": any(model.tool_use.n for model in models),
         "failures": bool(report.failures),
-        "resources": any(map(_has_resources, models)),
+        "resources": bool(models),
     }
     return tuple(name for name, is_shown in shown.items() if is_shown)
-
-
-def _has_resources(model: GroupSummary) -> bool:
-    return model.resources_before is not None or model.resources_after is not None
 
 
 def _asked(session: Session, run_id: str, baseline: str | None, limits: ThresholdsUsed) -> Asked:

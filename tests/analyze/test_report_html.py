@@ -13,6 +13,7 @@ from markupsafe import Markup
 from analyze.report.html.anchors import anchors_of, trial_anchor
 from analyze.report.html.assets import SCRIPTS, STYLE, read_asset
 from analyze.report.html.bundle import embeddable, fetched_bundle
+from analyze.report.html.cells import sorts_as
 from analyze.report.html.clean import visible, visible_in
 from analyze.report.html.first_screen import standings
 from analyze.report.html.render import _since as since
@@ -307,6 +308,12 @@ def test_a_baseline_that_cannot_be_compared_has_no_place_beside_the_rate(report)
     assert [one.base_at for one in standings(report) if one.name == name] != [""]
     without = standings(report.model_copy(update={"comparison": comparison}))
     assert [one.base_at for one in without if one.name == name] == [""]
+
+
+def test_large_numbers_that_are_near_each_other_sort_apart():
+    near = [sorts_as(f"{number:,}", number) for number in (1_234_567, 1_234_568)]
+
+    assert [float(text) for text in near] == [1_234_567, 1_234_568]
 
 
 @pytest.mark.parametrize(

@@ -169,20 +169,43 @@ def test_the_constraints_satisfy_what_the_project_asks_for():
     assert not re.search(r"https?:|--(?:extra-)?index", text_of(ROOT / "constraints.txt"))
 
 
-def test_the_python_of_the_lakes_page_runs(tmp_path, monkeypatch, capsys):
-    """On a copy of the samples, as the page says."""
+@pytest.fixture(scope="module")
+def beside_samples(tmp_path_factory):
+    """Return a folder with a copy of the samples where the pages look for them."""
+    folder = tmp_path_factory.mktemp("pages")
     shutil.copytree(
         ROOT / "data" / "samples" / "runs",
-        tmp_path / "data" / "samples" / "runs",
+        folder / "data" / "samples" / "runs",
         ignore=shutil.ignore_patterns("lake"),
     )
-    monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"```python\n(.*?)```", text_of(ROOT / "docs" / "lake.md"), re.DOTALL)
-    names = {}
+    return folder
 
+
+def names_of_the_python_of(page):
+    """Run the Python of a page and return what it defined."""
+    (block,) = re.findall(r"```python\n(.*?)```", text_of(ROOT / "docs" / page), re.DOTALL)
+    names = {}
     exec(block, names)
+    return names
+
+
+def test_the_python_of_the_lakes_page_runs(beside_samples, monkeypatch, capsys):
+    monkeypatch.chdir(beside_samples)
+
+    names = names_of_the_python_of("lake.md")
 
     assert set(names["slow"]["run_id"]) == {"night_05_crowded"}
     assert {"broke", "fixed"} >= set(names["flips"]["direction"])
     assert 0 < names["passed"] <= 1
     assert "What is the capital of France?" in capsys.readouterr().out
+
+
+def test_the_python_of_the_pages_of_charts_and_of_the_report_runs(beside_samples, monkeypatch):
+    monkeypatch.chdir(beside_samples)
+
+    drawn, reported = names_of_the_python_of("charts.md"), names_of_the_python_of("report.md")
+
+    assert "careful" in str(drawn["best"].to_dict()["datasets"])
+    assert "search_file" in str(drawn["cases"].to_dict()["datasets"])
+    assert reported["report"].baseline[0].run_id == "night_09_reused"
+    assert set(reported["models"]["model_id"]) == {"careful", "playful"}

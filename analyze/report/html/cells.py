@@ -83,7 +83,7 @@ def sorts_as(text: str, value: float | None) -> str:
     """Return what a number sorts by; empty where its text sorts as well."""
     if value is None or not text or not isfinite(value):
         return ""
-    return "" if text.replace(".", "", 1).isdigit() else f"{value:.6g}"
+    return "" if text.replace(".", "", 1).isdigit() else f"{value:.12g}"
 
 
 def explained(columns: Sequence[Column], meanings: dict[str, str]) -> tuple[Column, ...]:
