@@ -136,6 +136,9 @@ def test_a_run_without_a_baseline_compares_nothing():
     assert "comparison" not in sections(page)
     assert "history" not in sections(page)
     assert "baseline" not in page.text().lower()
+    assert "It is compared with no other run." in page.text()
+    beside = Page(render_html(made_report(Size()), {}))
+    assert "no other run" not in beside.text()
 
 
 def test_the_policy_lets_in_exactly_what_stands_in_the_page(html, page):
