@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyze.metrics.identical import repetitions_identical
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.percentiles import supported
 from analyze.metrics.repetition import (
     pass_at_k,
@@ -78,7 +78,7 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         n_scorable=row.n_scorable,
         n_auth_error=row.n_auth_error,
         passed_rate=row.passed_rate,
-        passed_ci95=wilson_clustered(_each(passes, "n_passed"), _each(passes, "n_scored")),
+        passed_ci95=wilson_shrunk(_each(passes, "n_passed"), _each(passes, "n_scored")),
         score_strict=row.score_strict,
         score_available=row.passed_rate,
         coverage=row.coverage,
@@ -117,7 +117,7 @@ def _each(counted: Sequence[PassCountsRow | ToolCountsRow], name: str) -> list[i
 
 def _tool_use(row: ModelSummaryRow, cases: Sequence[ToolCountsRow], bounds: Thresholds) -> ToolUse:
     tier = tier_of(row.tool_use_rate, bounds)
-    interval = wilson_clustered(_each(cases, "n_tool_success"), _each(cases, "n_tool_trials"))
+    interval = wilson_shrunk(_each(cases, "n_tool_success"), _each(cases, "n_tool_trials"))
     return ToolUse(
         n=row.n_tool_trials,
         rate=row.tool_use_rate,

@@ -14,7 +14,7 @@ import numpy as np
 
 from analyze.metrics.cell_shift import cell_splits
 from analyze.metrics.families import benjamini_hochberg
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.level_shift import scan_rate
 from analyze.metrics.rank_shift import scan_values
 from analyze.metrics.rate_difference import rate_difference
@@ -40,7 +40,7 @@ def coverage_of_rates(k: Array, m: Array, truth: float) -> Coverage:
     """Return how often the interval of a rate holds `truth`, over draws [draws, cases]."""
     holds, width, total = 0.0, 0.0, 0
     for passed, scored, times in _different(k, m):
-        interval = wilson_clustered(passed, scored)
+        interval = wilson_shrunk(passed, scored)
         assert interval is not None
         holds += times * (interval.low <= truth <= interval.high)
         width += times * (interval.high - interval.low)

@@ -13,12 +13,26 @@ from schemas.base import Count, Positive, Rate, Record
 
 
 class Interval(Record):
-    """A confidence interval of a rate, and how it was made."""
+    """A confidence interval of a mean of rates over cases, and how it was made."""
 
     low: Rate
     high: Rate
-    method: Literal["wilson_clustered"] = "wilson_clustered"
+    estimate: Rate | None = Field(
+        default=None,
+        description="What it is the interval of: the mean over units of passed / trials with a "
+        "verdict, or of pass@k. It differs from passed / trials where units have unequal numbers "
+        "of trials; null: written before it was kept.",
+    )
+    method: Literal["wilson_shrunk", "wilson_clustered"] = Field(
+        default="wilson_shrunk",
+        description="`wilson_clustered` in documents of before: the spread of the cases alone, of "
+        "passed / trials.",
+    )
     n_cases: Count
+    n_clusters: Count | None = Field(
+        default=None,
+        description="Units, where cases are in clusters; null: each case is a unit of its own.",
+    )
     n_trials: Count
     n_eff: float = Field(description="Effective number of independent trials.")
 

@@ -6,9 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.base import SCHEMA_VERSION, Count, Positive, Rate, Record, Unit, UsdSum
+from schemas.base import Count, Positive, Rate, Record, Unit, UsdSum
 from schemas.interval import Interval, PassK
 from schemas.inventory import ResourceSnapshot
+
+SUMMARY_VERSION = 2
+"""Of summary.json. 2: the interval of a rate is that of the mean over cases, `estimate`, by
+`wilson_shrunk`; in 1 it was that of passed / trials, by `wilson_clustered`. Both are read."""
 
 TierLabel = Literal[
     "Tier 1 (Tool-Capable)",
@@ -92,7 +96,7 @@ class GroupSummary(Record):
     )
     n_auth_error: Count = Field(description="Key missing or refused.")
     passed_rate: Rate | None = Field(description="Passed among trials with a verdict.")
-    passed_ci95: Interval | None = Field(description="Its 95 % interval, by cases.")
+    passed_ci95: Interval | None = Field(description="95 % interval of the mean over cases.")
     score_strict: Rate | None = Field(description="Passed / scorable.")
     score_available: Rate | None = Field(description="Passed / trials with a verdict.")
     coverage: Rate | None = Field(description="Trials with a verdict / scorable.")
@@ -117,7 +121,10 @@ class GroupSummary(Record):
 class RunSummary(Record):
     """summary.json: a function of the run's data, byte for byte."""
 
-    schema_version: Positive = SCHEMA_VERSION
+    schema_version: Positive = Field(
+        default=SUMMARY_VERSION,
+        description="2: intervals are `wilson_shrunk`, of their `estimate`; 1: `wilson_clustered`.",
+    )
     generated_at: str | None = Field(description="The run's last ended_at_ms, as UTC ISO 8601.")
     run_id: str
     run_wall_clock_ms: WallClock | None

@@ -125,32 +125,41 @@ def wilson(p, n, z):
     return (0.0 if p == 0 else low), (1.0 if p == 1 else high)
 
 
-def rate_interval(k, m, most=None):
-    """S3 by its formula, in fractions until the end."""
-    cases = [(Fraction(a), b) for a, b in zip(k, m, strict=True) if b]
-    n, total = len(cases), sum(b for _, b in cases)
-    if n < 2:
+def effective_trials(rates, draws):
+    """The effective trials of a mean of rates by their formula, in fractions until the end."""
+    n, p = len(rates), sum(rates) / len(rates)
+    harmonic = n / sum(Fraction(1, m) for m in draws)
+    expected = 1 + Fraction(6, 10) * (harmonic - 1)
+    weight = n * min(p, 1 - p)
+    if weight:
+        of_trials = p * (1 - p) * sum(Fraction(1, m) for m in draws) / n**2
+        of_cases = sum((rate - p) ** 2 for rate in rates) / (n - 1) / n
+        measured = min(max(of_cases / of_trials, 1), harmonic)
+    else:
+        measured = 1
+    return p, n * harmonic * (2 + weight) / (2 * expected + weight * measured)
+
+
+def rate_interval(k, m):
+    """The interval of the mean over cases of k / m, of those with a trial."""
+    cases = [(Fraction(a) / b, b) for a, b in zip(k, m, strict=True) if b]
+    if len(cases) < 2:
         return None
-    p = sum(a for a, _ in cases) / total
-    square = Fraction(n, n - 1) * sum((a - p * b) ** 2 for a, b in cases) / total**2
-    least = Fraction(total**2, sum(b * b for _, b in cases))
-    n_eff = least if square == 0 else p * (1 - p) / square
-    n_eff = float(min(max(n_eff, least), max(total if most is None else most, least)))
-    low, high = wilson(float(p), n_eff, Z95)
-    return {"low": low, "high": high, "method": "wilson_clustered", "n_cases": n, "n_eff": n_eff}
+    p, n_eff = effective_trials(*zip(*cases, strict=True))
+    low, high = wilson(float(p), float(n_eff), Z95)
+    return {
+        "low": low, "high": high, "estimate": float(p), "method": "wilson_shrunk",
+        "n_cases": len(cases), "n_clusters": None, "n_eff": float(n_eff),
+    }  # fmt: skip
 
 
 def mover(pairs, z):
-    """S7 by its formula."""
+    """The interval of a difference by its formula."""
     n = len(pairs)
     x = [[Fraction(k, m) for k, m in side] for side in zip(*pairs, strict=True)]
     limits, means = [], []
     for rates, counts in zip(x, zip(*pairs, strict=True), strict=True):
-        p = sum(rates) / n
-        square = sum((rate - p) ** 2 for rate in rates) / (n - 1)
-        n_eff = (
-            n if square == 0 else min(max(p * (1 - p) * n / square, n), sum(m for _, m in counts))
-        )
+        p, n_eff = effective_trials(rates, [m for _, m in counts])
         means.append(float(p))
         limits.append(wilson(float(p), float(n_eff), z))
     is_flat = any(len(set(rates)) == 1 for rates in x)
@@ -270,15 +279,13 @@ def facts(model_id, run_ids, rows, cases):
             {
                 "k": k,
                 "value": float(sum(values) / len(values)),
-                "ci95": rate_interval(
-                    values, [1] * len(values),
-                    sum(1 if identical else m // k for m, _ in able if m >= k),
-                ),
+                "ci95": rate_interval([v * d for v, d in zip(values, draws, strict=True)], draws),
                 "n_cases": len(values),
                 "n_cases_short": len(able) - len(values),
             }
             for k in sorted(steps)
             for values in [[value(m, c, k) for m, c in able if m >= k]]
+            for draws in [[1 if identical else m // k for m, _ in able if m >= k]]
         ]  # fmt: skip
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 from schemas.interval import Interval
 
 
@@ -33,7 +33,7 @@ def case_rate(hits: Sequence[int], trials: Sequence[int]) -> CaseRate:
         n_trials=n_trials,
         n_hits=n_hits,
         rate=n_hits / n_trials if n_trials else None,
-        interval=wilson_clustered(hits, trials),
+        interval=wilson_shrunk(hits, trials),
     )
 
 

@@ -1,7 +1,10 @@
-"""The one interval of a rate: Wilson's, with the effective number of trials of clustered cases.
+"""The one interval of a rate: Wilson's, with the effective number of trials of repeated cases.
 
 Cases are a sample of the work that a suite stands for, repetitions of a case are not independent
 of each other. A closed form on counts, one of each a case; it reads no data and draws nothing.
+How much less the trials tell than as many cases would, the design effect, is measured from the
+spread of the cases, and shrunk to a prior where the data say little about it: near 0 and 1 and
+with few cases the spread is mostly chance, and an interval that trusts it grows when a trial fails.
 """
 
 from __future__ import annotations
@@ -21,38 +24,82 @@ Z90 = NormalDist().inv_cdf(0.95)
 MIN_CASES = 2
 """One case says nothing about how cases differ."""
 
-ROUNDING = 1e-12
-"""A residual this small beside the total is an exact zero that the division blurred."""
+PRIOR_SHARE = 0.6
+"""Share of a trial's variance that lies between cases, before the data say anything."""
 
-Cases = Sequence[tuple[float, float]]
-"""Passed and scored trials of each case."""
-
-
-def wilson_clustered(k: Iterable[float], m: Iterable[float]) -> Interval | None:
-    """Return the 95 % interval of the rate sum(k) / sum(m), or None below two cases.
-
-    Equal to plain Wilson at one trial per case. Wilson 1927 (see Brown, Cai, DasGupta 2001,
-    section 3), standard error of a ratio as in Cochran 1977 chapter 6, effective sample size as in
-    Kish 1965 and Korn & Graubard 1998.
-
-    Args:
-        k: trials of each case that passed.
-        m: trials of each case that have a verdict; a case with none is left out.
-    """
-    cases = [(passed, scored) for passed, scored in zip(k, m, strict=True) if scored > 0]
-    trials = math.fsum(scored for _, scored in cases)
-    return _interval(cases, most=trials, n_trials=int(trials))
+PRIOR_WEIGHT = 2.0
+"""Weight of that, in passes or failures (whichever are fewer) of whole cases."""
 
 
-def mean_of_cases(values: Sequence[float], *, most: float, n_trials: int) -> Interval | None:
-    """Return the 95 % interval of the mean of one value per case, or None below two cases.
+def wilson_shrunk(k: Iterable[float], m: Iterable[float]) -> Interval | None:
+    """Return the 95 % interval of the mean of k / m over units, or None below two units.
+
+    Equal to plain Wilson at one trial per unit. Wilson 1927 (see Brown, Cai, DasGupta 2001,
+    section 3), design effect as in Kish 1965 and Korn & Graubard 1998.
 
     Args:
-        values: one value between 0 and 1 a case.
-        most: upper limit of the effective number of trials, in place of the number of cases.
-        n_trials: trials behind the values, for the record.
+        k: trials of each unit that passed. A unit is a case, or a cluster of cases whose trials
+            are summed.
+        m: trials of each unit that have a verdict; a unit with none is left out.
     """
-    return _interval([(value, 1.0) for value in values], most, n_trials)
+    units = [(passed, scored) for passed, scored in zip(k, m, strict=True) if scored > 0]
+    rates = [passed / scored for passed, scored in units]
+    trials = [scored for _, scored in units]
+    return mean_of_units(rates, trials, n_trials=int(math.fsum(trials)))
+
+
+def mean_of_units(
+    rates: Sequence[float], draws: Sequence[float], *, n_trials: int
+) -> Interval | None:
+    """Return the 95 % interval of the mean of one rate per unit, or None below two units.
+
+    Args:
+        rates: of each unit, between 0 and 1.
+        draws: independent draws behind each of them, at least one a unit.
+        n_trials: trials behind all of them, for the record.
+    """
+    if len(rates) < MIN_CASES:
+        return None
+    mean, n_eff = mean_rate(rates), effective_trials(rates, draws)
+    low, high = wilson(mean, n_eff)
+    return Interval(
+        low=low,
+        high=high,
+        estimate=mean,
+        n_cases=len(rates),
+        n_trials=n_trials,
+        n_eff=n_eff,
+    )
+
+
+def mean_rate(rates: Sequence[float]) -> float:
+    """Return the mean of rates, of equal ones exactly theirs: three thirds need not be a third."""
+    same = min(rates) == max(rates)
+    return rates[0] if same else math.fsum(rates) / len(rates)
+
+
+def effective_trials(rates: Sequence[float], draws: Sequence[float]) -> float:
+    """Return how many independent trials would tell as much about the mean rate, at least n.
+
+    n m_h / d, with m_h the harmonic mean of the draws, and d between 1 and m_h the design effect:
+    (2 d_0 + r d_1) / (2 + r), where d_1 = (s^2 / n) / (p (1 - p) sum(1 / m) / n^2) is what the
+    spread s^2 of the n rates shows, d_0 = 1 + 0.6 (m_h - 1) what is expected before, and
+    r = n min(p, 1 - p) how much the spread can show.
+
+    Args:
+        rates: of at least two units, between 0 and 1.
+        draws: independent draws behind each of them, at least one a unit.
+    """
+    n, mean = len(rates), mean_rate(rates)
+    inverse = math.fsum(1 / count for count in draws)
+    most = max(n / inverse, 1.0)
+    prior = 1 + PRIOR_SHARE * (most - 1)
+    binomial = mean * (1 - mean) * inverse / n**2
+    spread = math.fsum((rate - mean) ** 2 for rate in rates) / (n - 1) / n
+    shown = min(max(spread / binomial, 1.0), most) if binomial > 0 else 1.0
+    weight = n * min(mean, 1 - mean)
+    effect = (PRIOR_WEIGHT * prior + weight * shown) / (PRIOR_WEIGHT + weight)
+    return n * most / effect
 
 
 def wilson(p: float, n: float, z: float = Z95) -> tuple[float, float]:
@@ -70,38 +117,3 @@ def wilson(p: float, n: float, z: float = Z95) -> tuple[float, float]:
     low = 0.0 if p == 0 else max((centre - half) / scale, 0.0)
     high = 1.0 if p == 1 else min((centre + half) / scale, 1.0)
     return low, high
-
-
-def _interval(cases: Cases, most: float, n_trials: int) -> Interval | None:
-    if len(cases) < MIN_CASES:
-        return None
-    passes, trials = _sums(cases)
-    n_eff = _effective_trials(cases, most)
-    low, high = wilson(passes / trials, n_eff)
-    return Interval(
-        low=low,
-        high=high,
-        n_cases=len(cases),
-        n_trials=n_trials,
-        n_eff=n_eff,
-    )
-
-
-def _sums(cases: Cases) -> tuple[float, float]:
-    return math.fsum(k for k, _ in cases), math.fsum(m for _, m in cases)
-
-
-def _effective_trials(cases: Cases, most: float) -> float:
-    """Return p (1 - p) / SE^2 between the equal-weight number of cases and `most`.
-
-    SE^2 = n / (n - 1) * sum((k - p m)^2) / sum(m)^2. The residuals are taken times sum(m), where
-    they are whole numbers, so that cases which all agree give an exact zero.
-    """
-    n_cases, (passes, trials) = len(cases), _sums(cases)
-    least = trials**2 / math.fsum(m * m for _, m in cases)
-    residuals = [k * trials - passes * m for k, m in cases]
-    spread = math.fsum(r * r for r in residuals if abs(r) > ROUNDING * trials)
-    if spread == 0:
-        return least
-    n_eff = passes * (trials - passes) * trials**2 * (n_cases - 1) / (n_cases * spread)
-    return min(max(n_eff, least), max(most, least))

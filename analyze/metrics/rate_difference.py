@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from operator import sub
 from statistics import NormalDist
 
-from analyze.metrics.intervals import MIN_CASES, Z90, Z95, wilson
+from analyze.metrics.intervals import (
+    MIN_CASES,
+    Z90,
+    Z95,
+    effective_trials,
+    mean_rate,
+    wilson,
+)
 from analyze.metrics.paired_counts import Counts, paired_counts
 
 Z_POWER = NormalDist().inv_cdf(0.8)
@@ -110,15 +117,11 @@ def cases_needed(n_cases: int, low90: float, high90: float, margin: float) -> in
 
 
 def _side(k: Counts, m: Counts) -> _Side:
-    """Return p and n_eff = p (1 - p) / (s^2 / n) between n and the number of trials."""
+    """Return the mean of the case rates, and the effective trials of the interval of a rate."""
     rates = [passed / scored for passed, scored in zip(k, m, strict=True)]
-    n_cases = len(rates)
-    mean = math.fsum(rates) / n_cases
-    if min(rates) == max(rates):  # the mean of equal thirds need not be a third
-        return _Side(rates, rates[0], 0.0, float(n_cases))
+    mean = mean_rate(rates)
     squares = math.fsum((rate - mean) ** 2 for rate in rates)
-    n_eff = mean * (1 - mean) * n_cases * (n_cases - 1) / squares
-    return _Side(rates, mean, squares, min(max(n_eff, n_cases), float(sum(m))))
+    return _Side(rates, mean, squares, effective_trials(rates, m))
 
 
 def _correlation(base: _Side, candidate: _Side) -> float:

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from analyze.metrics.intervals import mean_of_cases
+from analyze.metrics.intervals import mean_of_units
 from schemas.interval import PassK
 
 CaseValue = Callable[[int, int, int], float]
@@ -68,7 +68,7 @@ def _point(
     return PassK(
         k=k,
         value=math.fsum(values) / len(values),
-        ci95=mean_of_cases(values, most=sum(draws), n_trials=sum(trials for trials, _ in cases)),
+        ci95=mean_of_units(values, draws, n_trials=sum(trials for trials, _ in cases)),
         n_cases=len(cases),
         n_cases_short=len(m) - len(cases),
     )

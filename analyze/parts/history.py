@@ -8,7 +8,7 @@ from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 from analyze.parts.history_shards import merged_shards
 from schemas.report_parts import HistoryPoint
 
@@ -164,7 +164,7 @@ def _intervals(session: Session, run_ids: Sequence[str]) -> dict[tuple[str, str]
     """Return the 95 % interval of each run and model."""
     rows = session.rows(_among(COUNTS, run_ids), run_ids)
     return {
-        group: wilson_clustered(*_each(list(counted)))
+        group: wilson_shrunk(*_each(list(counted)))
         for group, counted in groupby(rows, key=itemgetter(0, 1))
     }
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 
 if TYPE_CHECKING:
     from analyze.session import Session
@@ -68,7 +68,7 @@ def merged_shards(session: Session, groups: Mapping[str, str]) -> dict[str, list
                 passed_rate=sum(k for k, _ in judged) / n_scored,
                 coverage=n_scored / sum(planned for *_, planned in counts),
                 n_scored=n_scored,
-                interval=wilson_clustered([k for k, _ in judged], [m for _, m in judged]),
+                interval=wilson_shrunk([k for k, _ in judged], [m for _, m in judged]),
             )
         )
     return found

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from analyze.validate.refused import Unknown, refused
-from schemas.base import SCHEMA_VERSION, Count, Rate
+from schemas.base import Count, Rate
 from schemas.finding import Finding, error, pointer, warning
 from schemas.json_values import value_problems
-from schemas.summary import RunSummary, WallClock
+from schemas.summary import SUMMARY_VERSION, RunSummary, WallClock
 
 OTHERS = ("n_skipped_unavailable", "n_rate_limited", "n_error", "n_auth_error")
 """Counts that add up to the total with `n_ok`; the earlier tool has no `n_auth_error`."""
@@ -72,8 +72,8 @@ def summary_problems(value: dict[str, Any], text: bytes) -> Iterator[Finding]:
         yield from unwritable
         return
     version = value.get("schema_version")
-    if type(version) is int and version > SCHEMA_VERSION:
-        message = f"found {version}; this benchlake reads up to {SCHEMA_VERSION}"
+    if type(version) is int and version > SUMMARY_VERSION:
+        message = f"found {version}; this benchlake reads up to {SUMMARY_VERSION}"
         yield error("unsupported_version", pointer("schema_version"), message)
         return
     is_earlier = "run_dir" in value and "schema_version" not in value

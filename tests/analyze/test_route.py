@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyze.metrics.case_rate import NO_RATE, case_rate
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.more_cases import more_cases_above, more_cases_for_tier
 from analyze.metrics.tiers import tier_confident, tier_of
 from analyze.route.judge import route
@@ -170,7 +170,7 @@ def test_json_has_the_same_answer():
     }  # fmt: skip
     assert document["needs"]["max_cost_usd_per_1000_trials"] == 2.0
     assert document["models"][0]["cost_usd_per_1000_trials"] == 1.0
-    assert document["models"][0]["quality"]["ci95"]["method"] == "wilson_clustered"
+    assert document["models"][0]["quality"]["ci95"]["method"] == "wilson_shrunk"
 
 
 @given(st.integers(0, 60), st.integers(2, 60))
@@ -184,9 +184,9 @@ def test_so_many_more_cases_of_the_same_kind_make_a_tier_confident(passed, cases
         assert tier_confident(tier, tools.interval) is True
     elif tools.rate in {0.0, 1.0}:
         n = cases + more
-        assert tier_confident(tier, wilson_clustered([tools.rate] * n, [1] * n)) is True
+        assert tier_confident(tier, wilson_shrunk([tools.rate] * n, [1] * n)) is True
         n -= 1
-        assert tier_confident(tier, wilson_clustered([tools.rate] * n, [1] * n)) is not True
+        assert tier_confident(tier, wilson_shrunk([tools.rate] * n, [1] * n)) is not True
 
 
 def test_a_rate_that_is_not_above_its_floor_never_gets_there():

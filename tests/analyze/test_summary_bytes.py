@@ -115,5 +115,5 @@ def test_file_has_the_fields_of_the_declaration_in_their_order(mirrored):
 
     assert list(document) == list(RunSummary.model_fields)
     assert list(document["models"][0]) == list(GroupSummary.model_fields)
-    assert text.startswith('{\n  "schema_version": 1,\n  "generated_at": "')
+    assert text.startswith('{\n  "schema_version": 2,\n  "generated_at": "')
     assert RunSummary.model_validate_json(text) == summarize_run(mirrored.path, mirrored.lake)

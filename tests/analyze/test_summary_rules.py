@@ -207,9 +207,9 @@ def test_interval_is_clustered_by_case(run):
 
     group = run.group()
 
-    assert group.passed_ci95.n_eff == pytest.approx(7.5)
-    assert group.passed_ci95.low == pytest.approx(0.3301, abs=5e-5)
-    assert group.passed_ci95.high == pytest.approx(0.8903, abs=5e-5)
+    assert group.passed_ci95.n_eff == pytest.approx(7.8261, abs=5e-5)
+    assert group.passed_ci95.low == pytest.approx(0.3358, abs=5e-5)
+    assert group.passed_ci95.high == pytest.approx(0.8878, abs=5e-5)
     assert (group.repetitions, group.repetitions_identical) == (3, False)
     assert [point.k for point in group.pass_at_k] == [1, 2, 3]
     assert group.pass_at_k[2].value == pytest.approx(5 / 6)

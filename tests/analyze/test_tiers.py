@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.percentiles import is_supported, supported
 from analyze.metrics.tiers import LABELS, tier_confident, tier_of
 from schemas.thresholds import Thresholds
@@ -37,7 +37,7 @@ def test_bounds_are_those_in_force():
     [(16, 16, True), (15, 15, False), (0, 16, True), (8, 16, False)],
 )
 def test_tier_is_confident_when_the_whole_interval_lies_inside(passes, trials, confident):
-    interval = wilson_clustered([1] * passes + [0] * (trials - passes), [1] * trials)
+    interval = wilson_shrunk([1] * passes + [0] * (trials - passes), [1] * trials)
 
     assert tier_confident(tier_of(passes / trials), interval) is confident
 

@@ -30,7 +30,7 @@ def test_every_model_has_its_rate_interval_and_tier(history):
     assert (good["tier"], good["tier_label"]) == (1, "Tier 1 (Tool-Capable)")
     assert (good["tier_confident"], good["more_cases"]) == (True, 0)
     assert (good["n_trials"], good["n_cases"], good["n_runs"]) == (127, 30, 3)
-    assert good["ci95"]["method"] == "wilson_clustered"
+    assert good["ci95"]["method"] == "wilson_shrunk"
     assert (half["thinking_level"], half["tier_confident"]) == ("low", False)
     assert half["more_cases"] > 0
 

@@ -13,7 +13,7 @@ from scipy.stats import norm, pearsonr, permutation_test
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.rate_difference import cases_needed, detectable, rate_difference
 from analyze.metrics.sign_flip import (
     MOST_LCM,
@@ -72,9 +72,12 @@ def mover(k_a, m_a, k_b, m_b, alpha, shrink=True):
     sides = []
     for k, m in ((k_a, m_a), (k_b, m_b)):
         x = np.array(k) / np.array(m)
-        p, s2 = x.mean(), x.var(ddof=1)
+        p, s2, of_trials = x.mean(), x.var(ddof=1), np.mean(1 / np.array(m))
         varies = len(set(map(Fraction, k, m))) > 1
-        n_eff = min(max(p * (1 - p) / (s2 / n), n), sum(m)) if varies else n
+        measured = np.clip(s2 / (p * (1 - p) * of_trials), 1, 1 / of_trials) if varies else 1
+        weight = n * min(p, 1 - p)
+        effect = (2 * (0.4 + 0.6 / of_trials) + weight * measured) / (2 + weight)
+        n_eff = n / of_trials / effect
         low, high = proportion_confint(p * n_eff, n_eff, alpha, method="wilson")
         sides.append((x, p, low, high, varies))
     (x_a, p_a, l_a, u_a, varies_a), (x_b, p_b, l_b, u_b, varies_b) = sides
@@ -269,7 +272,8 @@ def test_the_interval_has_the_reference_values():
     interval = rate_difference(A, THREE, B, THREE)
 
     assert interval.difference == pytest.approx(-0.2667, abs=5e-5)
-    assert (interval.low, interval.high) == pytest.approx((-0.4320, -0.0770), abs=5e-5)
+    assert (interval.low, interval.high) == pytest.approx((-0.4324, -0.0753), abs=5e-5)
+    assert (interval.low90, interval.high90) == pytest.approx((-0.4100, -0.1048), abs=5e-5)
     assert interval.low < interval.low90 < interval.difference < interval.high90 < interval.high
     assert interval.n_cases == 10
 
@@ -330,14 +334,14 @@ def test_sides_that_do_not_vary_still_leave_a_doubt(n, m):
     assert gone.high > -1
 
 
-def test_cases_that_all_have_the_same_third_count_once_each():
+def test_cases_that_all_have_the_same_third_have_an_interval_as_any():
     """Their mean need not be the same float; their spread is none all the same."""
     k, m = [1] * 7, [3] * 7
 
     interval = rate_difference(k, m, [2] * 7, m)
 
     assert (interval.low, interval.high) == pytest.approx(mover(k, m, [2] * 7, m, 0.05), abs=1e-12)
-    one_side = wilson_clustered(k, m)
+    one_side = wilson_shrunk(k, m)
     assert interval.high - interval.low > one_side.high - one_side.low
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from analyze.evaluation import generate_markdown_summary
-from analyze.metrics.intervals import wilson_clustered
+from analyze.metrics.intervals import wilson_shrunk
 from analyze.report.numbers import percent_range
 from schemas.errors import SchemaError
 from schemas.report_scoring import scored
@@ -85,7 +85,7 @@ def test_more_instances_than_the_summary_counts_are_named_too():
 def test_the_interval_is_that_of_every_rate_here_and_names_its_method():
     text = generate_markdown_summary(report(*FOUR))
 
-    expected = wilson_clustered([1, 0, 0, 0, 0], [1] * 5)
+    expected = wilson_shrunk([1, 0, 0, 0, 0], [1] * 5)
     limits = percent_range(expected.low, expected.high).replace("[", "\\[").replace("]", "\\]")
     row = f"| 95 % interval of the resolve rate | {limits} % (Wilson 1927, 5 instances) |"
     assert row in text.splitlines()
