@@ -4,10 +4,10 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt schemas bench weights tools spark swebench clean
+.PHONY: help demo test test-agents test-peers check fmt schemas bench weights claude axe spark swebench clean
 
 help: ## list these targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -40,7 +40,9 @@ $(AXE):
 		echo "npm could not install axe-core: the accessibility test is skipped (CI: fail)"; \
 	fi
 
-tools: $(CLAUDE) $(AXE)
+claude: $(CLAUDE)
+
+axe: $(AXE)
 
 # Spark SQL, on which the portable views are tested; it needs Java as well (.ci/run installs it).
 SPARK := .venv/.spark
@@ -71,17 +73,26 @@ swebench: $(SWEBENCH)
 demo: $(STAMP) ## run a real benchmark on a small model on this machine
 	@$(BIN)/collect demo
 
-test: $(STAMP) weights tools spark swebench ## run the tests
-	@$(BIN)/python -m compileall -q analyze collect schemas  # hundreds of commands are started
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+# Hundreds of commands are started: each would compile what it imports.
+PYTEST = $(BIN)/python -m compileall -q analyze collect schemas && $(BIN)/python -m pytest
 
-check: $(STAMP) ## format, lint, types, import contracts, generated files
+test: $(STAMP) weights axe ## run the tests
+	$(PYTEST) -n 3 --dist loadfile -m 'not agents and not peers and not docs'
+
+test-agents: $(STAMP) weights claude ## run the tests against real agents and containers
+	$(PYTEST) -n 2 --dist loadfile -m agents
+
+test-peers: $(STAMP) spark swebench ## run the tests beside other tools, engines and servers
+	$(PYTEST) -n 2 --dist loadfile -m peers
+
+check: $(STAMP) weights ## format, lint, types, import contracts, generated files, docs, notebooks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m schemas.publish --check
 	$(BIN)/python -m analyze.dictionary --check
+	$(PYTEST) -n 2 --dist loadfile -m docs
 
 fmt: $(STAMP) ## format and mend what can be mended
 	$(BIN)/ruff format .

@@ -11,7 +11,7 @@ COMMAND = Path(__file__).parents[1] / ".tools/node_modules/.bin/claude"
 def real_claude():
     """Return the command's path; in CI its absence is a failure, elsewhere a reason to skip."""
     if not COMMAND.exists():
-        why = "needs the Claude Code CLI: `make tools`, which needs npm"
+        why = "needs the Claude Code CLI: `make claude`, which needs npm"
         if os.environ.get("CI") == "true":
             pytest.fail(why)
         pytest.skip(why)

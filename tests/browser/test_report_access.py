@@ -36,7 +36,7 @@ OVERFLOWING = """() => [...document.querySelectorAll("main *, nav *")].filter((o
 def axe():
     """The checker as a script; in CI it must be there."""
     if not AXE.is_file():
-        missing("axe-core is not installed: make tools")
+        missing("axe-core is not installed: make axe")
     return AXE.read_text(encoding="utf-8")
 
 

@@ -25,6 +25,8 @@ from tests.messages_wire import Messages, stream_of, streams
 from tests.real_claude import real_claude
 from tests.wire_model import model
 
+pytestmark = pytest.mark.agents
+
 KEY = "sk-test-0123456789abcdef"
 HELLO = {"role": "user", "content": "Hello prompt"}
 FINE = streams(stream_of("Hi ", "there"))

@@ -18,6 +18,8 @@ from schemas.suite import Suite
 from schemas.yaml_problems import parse
 from schemas.yaml_source import read_yaml
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMANDS = {

@@ -117,6 +117,7 @@ def other():
     server.close()
 
 
+@pytest.mark.agents
 def test_a_key_is_nowhere_but_in_its_variable_and_on_its_wire(project, endpoint, other, tmp_path):
     for case_id, asked in zip(CASES, ASKED, strict=True):
         message = {"role": "user", "content": f"Tell my key {asked}."}

@@ -10,6 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
 SAMPLES = ROOT / "data" / "samples"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from collect.config import load_inputs
 from collect.demo import _here
@@ -62,6 +63,7 @@ def assert_three_transports(last):
     return sum(n_ok.values())
 
 
+@pytest.mark.agents
 def test_the_demo_runs_a_benchmark_and_cleans_up(weights, tmp_path):
     done = subprocess.run(
         [*COLLECT, "demo"],

@@ -22,6 +22,8 @@ from tests.analyze_cli import call
 from tests.harness_outcomes import INSTANCES, MODEL, OUTSIDE, RUN_ID
 from tests.real_swebench import evaluated, write_reports
 
+pytestmark = pytest.mark.peers
+
 OUTCOMES = ("resolved", "unresolved", "empty_patch", "error", "unreadable", "incomplete")
 N_BY_CHANCE = 40
 STYLE_4 = Path(__file__).parents[1] / "golden/swebench/style4.json"

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import urllib.request
 
+import pytest
+
 from collect.local.model import LocalModel
 from collect.local.server import KEY_VARIABLE
 from tests.real_claude import real_claude
@@ -53,6 +55,7 @@ def models_of(local, executable):
     ]
 
 
+@pytest.mark.agents
 def test_token_sums_equal_the_servers_own_counters(weights, project):
     project.prompts(
         "list.json", [{"id": f"P{n}", "prompt": prompt} for n, prompt in enumerate(PROMPTS)]

@@ -1,6 +1,6 @@
 """Records what the real Claude Code CLI asks of the embedded model, and what it writes then.
 
-Run `python -m tests.golden.record_claude` in the repository after `make tools weights`; look at
+Run `python -m tests.golden.record_claude` in the repository after `make claude weights`; look at
 the difference before you commit it.
 """
 
