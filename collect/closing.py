@@ -13,6 +13,7 @@ from rich.text import Text
 
 from collect.progress import RunReport
 from schemas.errors import EXIT_INTERRUPTED, printable
+from schemas.interval import is_apart
 from schemas.thresholds import Thresholds
 
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
@@ -76,7 +77,7 @@ def _table(groups: list[dict[str, Any]]) -> Table:
         table.add_row(
             Text(printable(group["model_id"])),
             _percent(group["passed_rate"]),
-            _interval(group["passed_ci95"]),
+            _interval(group["passed_rate"], group["passed_ci95"]),
             _percent(group["coverage"]),
             _whole(latency["p50"], supported=latency["supported"]["p50"]),
             _whole(latency["p95"], supported=latency["supported"]["p95"]),
@@ -95,10 +96,13 @@ def _tier(tool_use: dict[str, Any]) -> str:
     return f"{tool_use['tier']}{'' if tool_use['tier_confident'] else ' (unsure)'}"
 
 
-def _interval(interval: dict[str, Any] | None) -> Text:
+def _interval(rate: float | None, interval: dict[str, Any] | None) -> Text:
+    """An interval of something else than the rate beside it says of what."""
     if interval is None:
         return Text("–")
-    return Text(f"{100 * interval['low']:.1f} – {100 * interval['high']:.1f} %")
+    estimate = interval["estimate"]
+    mean = f"case mean {100 * estimate:.1f}: " if is_apart(rate, estimate) else ""
+    return Text(f"{mean}{100 * interval['low']:.1f} – {100 * interval['high']:.1f} %")
 
 
 def _percent(value: float | None) -> Text:

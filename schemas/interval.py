@@ -11,6 +11,14 @@ from pydantic import Field
 
 from schemas.base import Count, Positive, Rate, Record
 
+APART = 0.001
+"""A tenth of a point: a rate this near to the estimate of its interval is shown as the same."""
+
+
+def is_apart(rate: float | None, estimate: float | None) -> bool:
+    """Return whether an interval is of something else than the rate beside it, and must say so."""
+    return rate is not None and estimate is not None and abs(rate - estimate) > APART
+
 
 class Interval(Record):
     """A confidence interval of a mean of rates over cases, and how it was made."""

@@ -42,6 +42,9 @@ class ModelAnswer(Record):
     passed_rate: Rate | None = Field(description="Null: no trial has a verdict.")
     low: Rate | None = Field(description="95 % interval of the passed rate, by cases.")
     high: Rate | None
+    estimate: Rate | None = Field(
+        default=None, description="Mean over cases, which the interval is of."
+    )
     n_cases: Count = Field(description="With a verdict.")
     n_scored: Count = Field(description="Trials with a verdict.")
     is_leading: bool = Field(

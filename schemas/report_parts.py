@@ -62,6 +62,9 @@ class HistoryPoint(Record):
     passed_rate: Rate
     low: Rate | None = Field(description="95 % interval, by cases.")
     high: Rate | None
+    estimate: Rate | None = Field(
+        default=None, description="Mean over cases, which the interval is of."
+    )
     coverage: Rate | None
     n_scored: Count
     e2e_ms_p50: float | None = Field(description="Median e2e_ms of successes; null of shards.")
@@ -86,6 +89,9 @@ class FrontierPoint(Record):
     passed_rate: Rate | None
     low: Rate | None
     high: Rate | None
+    estimate: Rate | None = Field(
+        default=None, description="Mean over cases, which the interval of the rate is of."
+    )
     cost_usd_per_scored: UsdSum | None
     cost_low: UsdSum | None
     cost_high: UsdSum | None

@@ -19,8 +19,8 @@ By = Literal["cost", "time"]
 
 HEIGHT = 300
 
-MOST_DOWN = 4.0
-"""What an interval may widen the axis below the smallest value, as a factor."""
+MOST_BEYOND = 4.0
+"""What intervals may widen the axis beyond the values at its ends, as a factor."""
 
 
 class _Along(NamedTuple):
@@ -93,10 +93,12 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
 
 
 def _ends(rows: pl.DataFrame) -> list[float]:
-    """Return the values that the axis must span; an interval towards zero has no end on it."""
-    least = min((value for value in rows["x"] if value > 0), default=0) / MOST_DOWN
+    """Return the values that the axis must span; an interval far beyond them has no end on it."""
+    most = max(rows["x"], default=0) * MOST_BEYOND
+    least = min((value for value in rows["x"] if value > 0), default=0) / MOST_BEYOND
     lows = (max(low, least) for low in rows["x_low"].drop_nulls())
-    return [*rows["x"], *rows["x_high"].drop_nulls(), *(low for low in lows if low > 0)]
+    highs = (min(high, most) for high in rows["x_high"].drop_nulls())
+    return [*rows["x"], *highs, *(low for low in lows if low > 0)]
 
 
 def _layers(rows: pl.DataFrame, span: LogRange, along: _Along) -> Any:

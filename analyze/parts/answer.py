@@ -47,6 +47,7 @@ def _answer(
         passed_rate=group.passed_rate,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
+        estimate=interval.estimate if interval else None,
         n_cases=verdicts.n_cases,
         n_scored=verdicts.n_trials,
         is_leading=_is_leading(group, groups),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from analyze.metrics.mean_interval import CaseSums, mean_interval
+from analyze.metrics.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from analyze.rows import CostQualityRow
 from schemas.report_parts import FrontierPoint
 
@@ -17,8 +18,13 @@ Limits = tuple[float | None, float | None]
 
 UNKNOWN: Limits = (None, None)
 
+N_SUMS = len(fields(CaseSums))
+
 NANO = 1e9
 """Nano-dollars of a dollar."""
+
+_LOG = f"cast(round(ln(cast({{total}} as double) / cast({{n}} as double)) * {LOG_UNIT}) as hugeint)"
+"""Of a case's mean, as a whole number, so that sums of them do not depend on an order."""
 
 SQL = """
 with
@@ -45,6 +51,14 @@ of_case as (
         cast(count(e2e_ms) as hugeint) as n_timed
     from priced
     group by model_id, case_id
+),
+
+in_logs as (
+    select
+        *,
+        case when cost > 0 and n_priced > 0 then {cost_log} end as cost_log,
+        case when e2e > 0 then {e2e_log} end as e2e_log
+    from of_case
 )
 
 select
@@ -55,15 +69,25 @@ select
     coalesce(sum(cost * cost) filter (is_priced), 0),
     coalesce(sum(cost * n_priced) filter (is_priced), 0),
     coalesce(sum(n_priced * n_priced) filter (is_priced), 0),
+    count(*) filter (is_priced and cost = 0),
+    count(cost_log),
+    coalesce(sum(cost_log), 0),
+    coalesce(sum(cost_log * cost_log), 0),
     count(*) filter (is_timed),
     coalesce(sum(e2e) filter (is_timed), 0),
     coalesce(sum(n_timed) filter (is_timed), 0),
     coalesce(sum(e2e * e2e) filter (is_timed), 0),
     coalesce(sum(e2e * n_timed) filter (is_timed), 0),
-    coalesce(sum(n_timed * n_timed) filter (is_timed), 0)
-from of_case
+    coalesce(sum(n_timed * n_timed) filter (is_timed), 0),
+    count(*) filter (is_timed and e2e = 0),
+    count(e2e_log),
+    coalesce(sum(e2e_log), 0),
+    coalesce(sum(e2e_log * e2e_log), 0)
+from in_logs
 group by model_id
-"""
+""".format(
+    cost_log=_LOG.format(total="cost", n="n_priced"), e2e_log=_LOG.format(total="e2e", n="n_timed")
+)
 """Whole numbers of each model's cases, exact in any order; products are wider than a bigint."""
 
 
@@ -71,8 +95,8 @@ def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
     """Return a point for each model of the run; empty when none has a rate and a cost or a time.
 
     The interval of a rate is the summary's. Those of the cost per trial with a verdict and of the
-    mean time of successes are Student's t over cases, whose means weigh as they do in the mean, a
-    ratio of two sums (`analyze.metrics.mean_interval`); None below two cases. The cost has in it
+    mean time of successes are Student's t over cases, as a factor of the mean
+    (`analyze.metrics.mean_interval`); None below two cases. The cost has in it
     what was paid for trials without a verdict.
 
     Raises:
@@ -83,7 +107,7 @@ def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
         return ()
     groups = {group.model_id: group for group in asked.summary.models}
     sums = {
-        model_id: (CaseSums(*rest[:6]), CaseSums(*rest[6:]))
+        model_id: (CaseSums(*rest[:N_SUMS]), CaseSums(*rest[N_SUMS:]))
         for model_id, *rest in asked.session.rows(SQL, [asked.run_id])
     }
     return tuple(
@@ -106,6 +130,7 @@ def _point(
         passed_rate=row.passed_rate,
         low=rate and rate.low,
         high=rate and rate.high,
+        estimate=rate and rate.estimate,
         cost_usd_per_scored=row.cost_usd_per_scored,
         cost_low=_dollars(cost[0]),
         cost_high=_dollars(cost[1]),

@@ -117,6 +117,7 @@ def history_of(asked: Asked) -> tuple[HistoryPoint, ...]:
             passed_rate=point.passed_rate,
             low=point.interval and point.interval.low,
             high=point.interval and point.interval.high,
+            estimate=point.interval and point.interval.estimate,
             coverage=point.coverage,
             n_scored=point.n_scored,
             e2e_ms_p50=point.e2e_ms_p50,

@@ -11,6 +11,7 @@ from analyze.report.comparison_words import ORDER, WORDS, between, ratios_in_sho
 from analyze.report.numbers import percent, points, signed_points, whole
 from analyze.report.regressions_words import counted
 from schemas.comparison import Verdict
+from schemas.interval import is_apart
 from schemas.report_answer import ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
 
@@ -98,7 +99,9 @@ def _how_good(answer: ModelAnswer) -> str:
 def _interval(answer: ModelAnswer) -> str:
     if answer.low is None or answer.high is None:
         return ""
-    return f" (95 % interval {percent(answer.low)} to {percent(answer.high)})"
+    is_other = is_apart(answer.passed_rate, answer.estimate)
+    mean = f"case mean {percent(answer.estimate)} %, " if is_other else ""
+    return f" ({mean}95 % interval {percent(answer.low)} to {percent(answer.high)})"
 
 
 def _standing(answers: Sequence[ModelAnswer]) -> str:

@@ -26,6 +26,7 @@ from schemas.comparison import (
     ThresholdsUsed,
     Verdict,
 )
+from schemas.interval import is_apart
 
 ORDER: tuple[Verdict, ...] = (
     "regressed",
@@ -124,6 +125,8 @@ def notes_of(group: GroupComparison) -> Iterator[str]:
         yield f"differences under {points(found.detectable)} points would not have shown"
     if found is not None and found.is_borderline and group.verdict != "not_comparable":
         yield "borderline: the test and the interval disagree, and the test decides"
+    if found is not None and group.verdict != "not_comparable":
+        yield from _of_all_trials(group, found)
     yield from group.reasons
     for ratio in group.ratios:
         if ratio.verdict in {"regressed", "improved"} and ratio.low is not None:
@@ -132,6 +135,16 @@ def notes_of(group: GroupComparison) -> Iterator[str]:
                 f"the base's (95 % {times(ratio.low)} to {times(ratio.high)}, q {chance(ratio.q)})"
             )
     yield from group.warnings
+
+
+def _of_all_trials(group: GroupComparison, found: RateDifference) -> Iterator[str]:
+    """Yield the rates over trials where they are others than those over cases, with an interval."""
+    before, after = group.base.passed_rate, group.candidate.passed_rate
+    if is_apart(before, found.base_rate) or is_apart(after, found.candidate_rate):
+        yield (
+            f"of all trials {percent(before)} -> {percent(after)} passed; the rates above are "
+            "means over cases, and the interval is of those"
+        )
 
 
 def ratios_in_short(group: GroupComparison) -> str:

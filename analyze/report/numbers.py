@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 DASH = "–"
 
@@ -28,6 +29,46 @@ def percent(rate: float | None) -> str:
 def percent_range(low: float, high: float) -> str:
     """Return the limits of an interval of a rate as percentages: `[80.1, 92.3]`."""
     return f"[{percent(low)}, {percent(high)}]"
+
+
+class Limited(Protocol):
+    """What has an interval of a rate: its limits, and the mean over cases that it is of."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower limit."""
+
+    @property
+    def high(self) -> float | None:
+        """Upper limit."""
+
+    @property
+    def estimate(self) -> float | None:
+        """The mean over cases; None: it was not kept."""
+
+
+def limits_of(rate: float | None, found: Limited | None) -> str:
+    """Return the limits of an interval that stands beside its rate: `[80.1, 92.3]`.
+
+    Where the interval is of something else by more than a tenth of a point, since cases have
+    unequal numbers of trials, it says of what: `case mean 75.0 [61.0, 88.0]`.
+    """
+    if found is None or found.low is None or found.high is None:
+        return ""
+    return case_mean(rate, found.estimate) + percent_range(found.low, found.high)
+
+
+def case_mean(rate: float | None, estimate: float | None) -> str:
+    """Return `case mean 75.0 ` before the limits that are of it, nothing where it is the rate."""
+    from schemas.interval import is_apart  # noqa: PLC0415 - with pydantic, which not all load
+
+    return f"case mean {percent(estimate)} " if is_apart(rate, estimate) else ""
+
+
+def limits_after(rate: float | None, found: Limited | None) -> str:
+    """Return what follows a printed rate: ` [80.1, 92.3]`, or `, case mean 75.0 [61.0, 88.0]`."""
+    limits = limits_of(rate, found)
+    return limits and (" " if limits.startswith("[") else ", ") + limits
 
 
 def points(rate: float | None) -> str:

@@ -15,7 +15,7 @@ from analyze.report.answer_words import (
     headline_of,
     runs_named,
 )
-from analyze.report.numbers import DASH, duration, millis, moment, percent, usd, whole
+from analyze.report.numbers import DASH, case_mean, duration, millis, moment, percent, usd, whole
 from analyze.report.plain import safe
 from analyze.report.regressions_words import counted, everything, headline, is_alert, names
 from analyze.report.summary_table import as_text
@@ -143,11 +143,12 @@ def _cases(number: int) -> str:
 def _model_row(answer: ModelAnswer, report: RunReport) -> list[str]:
     model = _summary_of(answer, report)
     known = answer.low is not None and answer.high is not None
+    mean = case_mean(answer.passed_rate, answer.estimate)
     since = [change_sentence(answer), changes_beside(report).get(answer.model_id, "")]
     return [
         _text(answer.model_id),
         percent(answer.passed_rate) or DASH,
-        f"{percent(answer.low)} to {percent(answer.high)}" if known else DASH,
+        f"{mean}{percent(answer.low)} to {percent(answer.high)}" if known else DASH,
         _text("; ".join(filter(None, since))) if report.baseline else DASH,
         (percent(model.coverage) if model else "") or DASH,
         _median(model) if model else DASH,

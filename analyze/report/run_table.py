@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analyze.report.numbers import duration, iso_moment, moment, percent, percent_range, usd, whole
+from analyze.report.numbers import duration, iso_moment, limits_after, moment, percent, usd, whole
 from analyze.report.plain import Column, fit, least_width, line_of, table
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ def run_object(run: ListedRun) -> dict[str, object]:
 
 def passed_of(run: ListedRun) -> str:
     """Return the passed rate with its interval."""
-    interval = run.passed.interval
-    limits = f" {percent_range(interval.low, interval.high)}" if interval else ""
-    return percent(run.passed.rate) + limits
+    return percent(run.passed.rate) + limits_after(run.passed.rate, run.passed.interval)
 
 
 def cost_of(run: ListedRun) -> str:

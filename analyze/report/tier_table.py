@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyze.metrics.more_cases import more_cases_for_tier
 from analyze.metrics.tiers import LABELS, tier_confident, tier_of
-from analyze.report.numbers import percent, percent_range, whole
+from analyze.report.numbers import limits_of, percent, whole
 from analyze.report.plain import Column, line_of, table
 from schemas.thresholds import Thresholds
 
@@ -76,7 +76,6 @@ def _object(row: ToolUseOfOption, bounds: Thresholds) -> dict[str, object]:
 def _cells(row: ToolUseOfOption, bounds: Thresholds) -> list[str]:
     tools = row.tool_use
     tier = tier_of(tools.rate, bounds)
-    interval = tools.interval
     return [
         line_of(row.provider),
         line_of(row.model),
@@ -84,7 +83,7 @@ def _cells(row: ToolUseOfOption, bounds: Thresholds) -> list[str]:
         whole(tools.n_trials),
         whole(tools.n_cases),
         percent(tools.rate),
-        percent_range(interval.low, interval.high) if interval else "",
+        limits_of(tools.rate, tools.interval),
         "unrated" if tier is None else LABELS[tier].removeprefix("Tier "),
         _confidence(row, bounds),
     ]

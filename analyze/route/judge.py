@@ -14,7 +14,7 @@ from analyze.metrics.case_rate import CaseRate
 from analyze.metrics.more_cases import more_cases_above, more_cases_for_tier
 from analyze.metrics.percentiles import TAIL_TRIALS, is_supported
 from analyze.metrics.tiers import DEFAULT, LABELS, tier_confident, tier_of
-from analyze.report.numbers import percent, percent_range, usd, whole
+from analyze.report.numbers import limits_after, percent, usd, whole
 from analyze.route.values import PER_TRIALS, Judged, Nearest, Needs, Option, Reason, Route, State
 from schemas.thresholds import Thresholds
 
@@ -141,8 +141,7 @@ def _p95(option: Option) -> float | None:
 
 
 def _rate(rate: CaseRate) -> str:
-    interval = rate.interval
-    limits = f" {percent_range(interval.low, interval.high)}" if interval else ""
+    limits = limits_after(rate.rate, rate.interval)
     cases = "case" if rate.n_cases == 1 else "cases"
     return (
         f"{percent(rate.rate)} %{limits} of {whole(rate.n_trials)} trials "

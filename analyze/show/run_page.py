@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analyze.report.numbers import duration, moment, percent, percent_range, usd, whole
+from analyze.report.numbers import duration, limits_after, moment, percent, usd, whole
 from analyze.report.plain import Column, facts, line_of, table
 from analyze.report.run_table import cost_of, notes_of, passed_of
 from analyze.rows import RunSummaryRow
@@ -99,8 +99,6 @@ def _verdicts(came: RunSummaryRow) -> str:
 
 
 def _group(group: GroupSummary) -> list[str]:
-    interval = group.passed_ci95
-    limits = f" {percent_range(interval.low, interval.high)}" if interval else ""
     known, total = group.n_cost_known, group.n_total
     part = f" ({whole(known)}/{whole(total)})" if 0 < known < total else ""
     level = "" if group.thinking_level is None else f", {group.thinking_level}"
@@ -108,7 +106,7 @@ def _group(group: GroupSummary) -> list[str]:
     return [
         line_of(f"{group.model_id} ({group.provider} {group.model}{level})"),
         f"{whole(group.n_total)}/{whole(group.n_planned)}",
-        percent(group.passed_rate) + limits,
+        percent(group.passed_rate) + limits_after(group.passed_rate, group.passed_ci95),
         percent(group.coverage),
         _latency(group.latency_ms.p50, is_supported=group.latency_ms.supported.p50),
         _latency(group.latency_ms.p95, is_supported=group.latency_ms.supported.p95),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from analyze.report.answer_words import change_sentence, changes_beside
 from analyze.report.html.tables_models import asked_as
-from analyze.report.numbers import duration, moment, percent, whole
+from analyze.report.numbers import case_mean, duration, moment, percent, whole
 from schemas.comparison import Verdict
 from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
@@ -74,11 +74,12 @@ def _standing(
 ) -> Standing:
     low, high = answer.low, answer.high
     is_known = low is not None and high is not None
+    mean = case_mean(answer.passed_rate, answer.estimate)
     return Standing(
         name=answer.model_id,
         below=asked_as(answer.provider, answer.model, answer.thinking_level),
         rate=percent(answer.passed_rate),
-        interval=f"{percent(low)} to {percent(high)}" if is_known else "",
+        interval=f"{mean}{percent(low)} to {percent(high)}" if is_known else "",
         low=percent(low),
         width=percent(max((high or 0) - (low or 0), 0.004)) if is_known else "",
         at=percent(answer.passed_rate),

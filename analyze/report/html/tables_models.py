@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from analyze.report.html.cells import Cell, Column, Table, number
 from analyze.report.numbers import (
+    limits_of,
     millis,
     percent,
-    percent_range,
     usd,
     whole,
 )
@@ -64,7 +64,7 @@ def _rates(group: GroupSummary) -> list[Cell]:
     return [
         model_cell(group),
         number(percent(group.passed_rate), look="lead"),
-        Cell(percent_range(interval.low, interval.high) if interval else "", look="n range"),
+        Cell(limits_of(group.passed_rate, interval), look="n range"),
         number(percent(group.score_strict)),
         number(percent(group.score_available)),
         number(percent(group.coverage)),
@@ -128,12 +128,11 @@ def tiers(summary: RunSummary) -> Table | None:
 
 def _tier(group: GroupSummary) -> list[Cell]:
     tools = group.tool_use
-    interval = tools.ci95
     sure = {None: "", True: "yes", False: "no: the interval leaves the tier"}
     return [
         model_cell(group),
         number(percent(tools.rate), look="lead"),
-        Cell(percent_range(interval.low, interval.high) if interval else "", look="n range"),
+        Cell(limits_of(tools.rate, tools.ci95), look="n range"),
         number(whole(tools.n), tools.n),
         Cell(tools.tier_label or "unrated"),
         Cell(sure[tools.tier_confident]),
@@ -157,7 +156,7 @@ def frontier(points: tuple[FrontierPoint, ...]) -> Table:
         [
             Cell(one.model_id),
             number(percent(one.passed_rate), look="lead"),
-            _range(one.low, one.high, percent),
+            Cell(limits_of(one.passed_rate, one), look="n range"),
             number(usd(one.cost_usd_per_scored), one.cost_usd_per_scored),
             _range(one.cost_low, one.cost_high, usd),
             Cell(YES[one.is_on_frontier]),

@@ -8,7 +8,7 @@ from itertools import groupby
 from analyze.report.html.anchors import Place
 from analyze.report.html.cells import Cell, Column, Mark, Table, number
 from analyze.report.limits_source import HASH_SHOWN
-from analyze.report.numbers import moment, percent, percent_range, whole
+from analyze.report.numbers import limits_of, moment, percent, whole
 from schemas.report_parts import (
     FailureCount,
     HistoryPoint,
@@ -133,10 +133,8 @@ def history(points: tuple[HistoryPoint, ...], command: str) -> Table:
 def _point(point: HistoryPoint | None) -> Cell:
     if point is None:
         return Cell("")
-    is_known = point.low is not None and point.high is not None
-    interval = percent_range(point.low or 0, point.high or 0) if is_known else ""
     rate = percent(point.passed_rate)
-    return Cell(rate, rate, "n", below=interval)
+    return Cell(rate, rate, "n", below=limits_of(point.passed_rate, point))
 
 
 def failures(counts: tuple[FailureCount, ...], command: str) -> Table:
