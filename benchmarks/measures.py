@@ -16,7 +16,7 @@ from analyze.metrics.cell_shift import cell_splits
 from analyze.metrics.families import benjamini_hochberg
 from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.level_shift import scan_rate
-from analyze.metrics.rank_shift import scan_values
+from analyze.metrics.value_shift import scan_values
 from analyze.metrics.rate_difference import rate_difference
 from analyze.metrics.series_scan import Scan
 from analyze.metrics.sign_flip import sign_flip

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analyze.metrics.level_shift import scan_rate
-from analyze.metrics.rank_shift import scan_values
+from analyze.metrics.value_shift import scan_values
 
 MARGIN = 0.05
 RATIO_MARGIN = 0.1
@@ -44,12 +44,12 @@ def news(scan):
     return [(shift.at, shift.direction) for shift in scan.shifts]
 
 
-def by_night(hashes, coverage, run_value, judge):
+def by_night(hashes, coverage, has_value, judge):
     """Return (at, seen, direction, p) of every alert, from a history told night by night."""
     start, alerts, points = 0, [], []
     for night in range(len(hashes)):
         planned = {case for case, version in enumerate(hashes[night]) if version >= 0}
-        if not coverage[night] >= 0.9 or not planned:
+        if not coverage[night] >= 0.9 or not any(has_value(night, case) for case in planned):
             continue
         points.append(night)
         while True:
@@ -66,38 +66,77 @@ def by_night(hashes, coverage, run_value, judge):
                 else:
                     start, common = run, here
                 segment.append(run)
-            values = {run: run_value(run, sorted(common)) for run in segment}
-            runs = [run for run in segment if values[run] is not None]
+            versions = {
+                case: {hashes[run][case] for run in segment} - {-1}
+                for case in range(len(hashes[night]))
+            }
+            cases = {
+                run: [
+                    case
+                    for case, seen in versions.items()
+                    if len(seen) == 1 and hashes[run][case] >= 0 and has_value(run, case)
+                ]
+                for run in segment
+            }
+            runs = [run for run in segment if cases[run]]
             if len(runs) < 6 or runs[-1] != night:
                 break
-            found = judge(runs, [values[run] for run in runs], sorted(common))
+            found = judge(runs, cases)
             if found is None:
                 break
             split, direction, p = found
+            if not of_both_levels(runs, cases, split):
+                break
             start = runs[split]
             alerts.append((start, night, direction, p))
     return alerts
 
 
-def naive_rates(hashes, k, m, coverage, margin):
-    def run_value(run, cases):
-        means = [k[run][case] / m[run][case] for case in cases if m[run][case]]
-        return statistics.fmean(means) if means else None
+def of_both_levels(runs, cases, split):
+    """Whether either level has three runs with a case that the other level has too."""
+    old, new = runs[:split], runs[split:]
+    both = {case for run in old for case in cases[run]} & {
+        case for run in new for case in cases[run]
+    }
+    return all(sum(bool(both & set(cases[run])) for run in level) >= 3 for level in (old, new))
 
-    def judge(runs, x, cases):
+
+def run_values(runs, cases, value, level):
+    """The mean over the cases of each run of value - level, plus the mean of all levels."""
+    every = sorted({case for run in runs for case in cases[run]})
+    overall = statistics.fmean(level(case) for case in every)
+    return [
+        overall + statistics.fmean(value(run, case) - level(case) for case in cases[run])
+        for run in runs
+    ]
+
+
+def naive_rates(hashes, k, m, coverage, margin):
+    def judge(runs, cases):
         length = len(runs)
-        trials = {case: sum(m[run][case] for run in runs) for case in cases}
-        trials = {case: n for case, n in trials.items() if n}
-        n_cases, per_run = len(trials), sum(trials.values()) / len(trials) / length
-        variance = 0.0
-        for case, n in trials.items():
-            q = sum(k[run][case] for run in runs) / n
-            variance += q * (1 - q) * n / (n - 1) / per_run / n_cases**2 if n > 1 else 0
-        variance = max(variance, (1 / (4 * per_run * n_cases)) ** 2)
+
+        def counted_runs(case):
+            return [run for run in runs if case in cases[run]]
+
+        def level(case):
+            here = counted_runs(case)
+            return sum(k[run][case] for run in here) / sum(m[run][case] for run in here)
+
+        def within(case):
+            n = sum(m[run][case] for run in counted_runs(case))
+            return level(case) * (1 - level(case)) * n / (n - 1) if n > 1 else 0.0
+
+        x = run_values(runs, cases, lambda run, case: k[run][case] / m[run][case], level)
+        of_runs = [
+            sum(within(case) / m[run][case] for case in cases[run]) / len(cases[run]) ** 2
+            for run in runs
+        ]
+        per_trial = [sum(1 / m[run][case] for case in cases[run]) / len(cases[run]) ** 2
+                     for run in runs]  # fmt: skip
+        variance = max(statistics.fmean(of_runs), (statistics.fmean(per_trial) / 4) ** 2)
         best = None
         for split in range(3, length - 2):
-            old, new = x[:split], x[split:]
-            step = statistics.fmean(new) - statistics.fmean(old)
+            step = statistics.fmean(x[split:]) - statistics.fmean(x[:split])
             b = abs(step) / math.sqrt(1 / split + 1 / (length - split))
             if best is None or b > best[0] * (1 + 1e-9) + 1e-12:
                 best = (b, split, step)
@@ -107,37 +146,42 @@ def naive_rates(hashes, k, m, coverage, margin):
             rss = sum((v - statistics.fmean(old)) ** 2 for v in old)
             rss += sum((v - statistics.fmean(new)) ** 2 for v in new)
             variance *= max(1, rss / (length - 2) / variance)
-        p = tail(b / math.sqrt(variance), length)
+        mean = statistics.fmean(per_trial)
+        of_step = statistics.fmean(per_trial[:split]) / split
+        of_step += statistics.fmean(per_trial[split:]) / (length - split)
+        unequal = of_step / (mean * (1 / split + 1 / (length - split)))
+        p = tail(b / math.sqrt(variance * max(1, unequal)), length)
         if p < 0.001 and abs(step) >= margin - 1e-9 and held(old, new):
             return split, "up" if step > 0 else "down", p
         return None
 
-    return by_night(hashes, coverage, run_value, judge)
+    return by_night(hashes, coverage, lambda run, case: m[run][case] > 0, judge)
 
 
 def naive_values(hashes, logs, coverage, margin):
-    def run_value(run, cases):
-        known = [logs[run][case] for case in cases if math.isfinite(logs[run][case])]
-        return statistics.fmean(known) if known else None
-
-    def judge(runs, x, cases):
+    def judge(runs, cases):
         length = len(runs)
-        ranks = stats.rankdata(x)
-        sigma = math.sqrt(length * (length + 1) / 12)
-        bs = [
-            abs(ranks[split:].mean() - ranks[:split].mean())
-            / (sigma * math.sqrt(1 / split + 1 / (length - split)))
+
+        def level(case):
+            return statistics.fmean(logs[run][case] for run in runs if case in cases[run])
+
+        x = run_values(runs, cases, lambda run, case: logs[run][case], level)
+        left = [
+            sum((v - statistics.fmean(x[:split])) ** 2 for v in x[:split])
+            + sum((v - statistics.fmean(x[split:])) ** 2 for v in x[split:])
             for split in range(3, length - 2)
         ]
-        split = next(at for at, b in enumerate(bs) if b >= max(bs) - 1e-12) + 3
-        p = tail(max(bs), length)
+        split = 3 + next(at for at, error in enumerate(left) if error <= min(left) + 1e-12)
         old, new = x[:split], x[split:]
+        if max(x) - min(x) < 1e-9:
+            return None
+        p = min(1, stats.ttest_ind(old, new).pvalue * len(left))
         ratio = math.exp(statistics.fmean(new) - statistics.fmean(old))
-        if p < 0.01 and held(old, new) and not 1 - margin <= ratio <= 1 + margin:
+        if p < 5e-4 and held(old, new) and not 1 - margin <= ratio <= 1 + margin:
             return split, "up" if ratio > 1 else "down", p
         return None
 
-    return by_night(hashes, coverage, run_value, judge)
+    return by_night(hashes, coverage, lambda run, case: math.isfinite(logs[run][case]), judge)
 
 
 def held(old, new):

@@ -32,9 +32,9 @@ from analyze.metrics.split_scan import (
     blocks,
     both_hold,
     scan_tail,
-    split_places,
     surprising,
 )
+from analyze.stats.run_values import RunValues
 
 ALPHA = 0.001
 """Chance of a false alert in one look; a history is looked at every night."""
@@ -48,27 +48,31 @@ def scan_rate(
 ) -> Scan:
     """Return the level shifts of the pass rate of one series.
 
-    The value of a run is the mean of k/m over the cases that every run of the segment planned with
-    one hash. Its variance is sum(q (1 - q) N / (N - 1)) / m / n^2, with q the pass rate of a case
-    over the prefix, N its trials, m the mean number of trials per case and run and n the cases; the
-    standard deviation is at least 1 / (4 m n), and from eight runs on the variance at least what
-    the runs scatter around the two best levels. An alert needs a tail below 0.001 (`scan_tail`), a
-    step of at least the margin, and two levels that hold (`both_hold`).
+    The value of a run is the mean over its cases of k/m - q plus the mean of q over all cases, with
+    q the pass rate of a case over the prefix (`run_values`). Its variance is the mean over runs of
+    sum(q (1 - q) N / (N - 1) / m) / n^2, with N the trials of a case over the prefix, m its trials
+    in the run and n the cases of the run; the standard deviation is at least 1 / (4 m n), and from
+    eight runs on the variance at least what the runs scatter around the two best levels. An alert
+    needs a tail below 0.001 (`scan_tail`), a step of at least the margin, and two levels that hold
+    (`both_hold`). Runs with few trials of their own next to a break make its step less sure.
 
     Args:
         hashes: runs x cases, oldest run first: a number for the version of the case that was
             planned, -1 where it was not.
-        k: runs x cases: trials that passed.
-        m: runs x cases: trials that have a verdict.
+        k: runs x cases: independent trials that passed.
+        m: runs x cases: independent trials that have a verdict; a run without any is no point.
         coverage: of each run, the share of its trials with a verdict; below 0.9 it is no point.
         margin: smallest step worth an alert, 0.05 for 5 points.
 
     Raises:
         ValueError: the arrays do not describe the same runs and cases.
     """
-    points = find_points(hashes, coverage, k, m)
-    track = _Rates.of(np.asarray(k)[points], np.asarray(m)[points], margin)
-    return scan_series(points, np.asarray(hashes)[points], track)
+    planned = np.asarray(hashes)
+    points = find_points(hashes, coverage, np.asarray(m) > 0, k)
+    planned = planned[points]
+    scored = np.where(planned >= 0, np.asarray(m)[points], 0).astype(float)
+    passed = np.where(planned >= 0, np.asarray(k)[points], 0).astype(float)
+    return scan_series(points, planned, _Rates(passed, scored, margin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,53 +83,53 @@ class _Rates:
     scored: Floats
     margin: float
 
-    @classmethod
-    def of(cls, k: Ints, m: Ints, margin: float) -> _Rates:
-        return cls(k.astype(float), m.astype(float), margin)
-
     def first_alert(self, start: int, end: int, cases: Bools, fresh: int) -> Alert | None:
         """See `Track`."""
         rows, passed, scored = self._counts(start, end, cases)
         first = max(MIN_LENGTH, int(np.searchsorted(rows, fresh)) + 1)
         if len(rows) < first:
             return None
-        rates = _case_means(passed, scored)
+        values = _values(passed, scored)
         variance = _variance(passed, scored)
-        sums, squares = rates.cumsum(), (rates * rates).cumsum()
         for low, high in blocks(first, len(rows)):
             lengths = np.arange(low, high + 1)
-            means = sums[low - 1 : high] / lengths
-            places = split_places(high)
-            gain, k = best_splits(sums[places - 1] - means[:, None] * places, low, high)
-            scatter = squares[low - 1 : high] - means * sums[low - 1 : high] - gain
-            noise = _dispersed(variance[low - 1 : high], scatter, lengths)
+            partial, squares = values.sums(low, high, MIN_RUNS)
+            gain, k = best_splits(partial, low, high)
+            noise = _dispersed(variance[low - 1 : high], squares - gain, lengths)
             b = np.sqrt(gain / noise)
             step = np.sqrt(gain * lengths / (k * (lengths - k)))
             for hit in surprising(np.where(step >= self.margin - BLUR, b, 0), low, ALPHA):
                 split, length = int(k[hit]), int(lengths[hit])
-                old, new = rates[:split], rates[split:length]
-                if both_hold(old, new):
-                    return Alert(
-                        at=int(rows[split]),
-                        seen=int(rows[length - 1]),
-                        p=scan_tail(float(b[hit]), length),
-                        direction="up" if old.mean() < new.mean() else "down",
-                    )
+                found = values.at(length)
+                old, new = found[:split], found[split:]
+                unequal = _unequal(scored[:length], split)
+                p = scan_tail(float(b[hit]) / math.sqrt(max(1.0, unequal)), length)
+                at, seen = int(rows[split]), int(rows[length - 1])
+                if (
+                    p < ALPHA
+                    and both_hold(old, new)
+                    and self.levels(start, at, seen + 1, cases) is not None
+                ):
+                    direction = "up" if old.mean() < new.mean() else "down"
+                    return Alert(at=at, seen=seen, p=p, direction=direction)
         return None
 
     def levels(self, start: int, at: int, end: int, cases: Bools) -> Levels | None:
-        """See `Track`."""
+        """See `Track`; on the cases that have trials of both levels."""
+        asked = self.scored[start:end] > 0
+        cases = cases & asked[: at - start].any(axis=0) & asked[at - start :].any(axis=0)
         rows, passed, scored = self._counts(start, end, cases)
         split, length = int(np.searchsorted(rows, at)), len(rows)
         if min(split, length - split) < MIN_RUNS:
             return None
-        rates = _case_means(passed, scored)
-        old, new = rates[:split], rates[split:]
-        before, after = float(old.mean()), float(new.mean())
-        scatter = np.square(old - before).sum() + np.square(new - after).sum()
+        values = _values(passed, scored).at(length)
+        old, new = values[:split], values[split:]
+        before, after = (min(max(float(one.mean()), 0.0), 1.0) for one in (old, new))
+        scatter = np.square(old - old.mean()).sum() + np.square(new - new.mean()).sum()
         last = slice(length - 1, length)
         noise = _dispersed(_variance(passed, scored)[last], scatter, np.array([length]))
-        half = Z95 * math.sqrt(float(noise[0]) * (1 / split + 1 / (length - split)))
+        unequal = _unequal(scored, split)
+        half = Z95 * math.sqrt(float(noise[0]) * unequal * (1 / split + 1 / (length - split)))
         return Levels(
             before=before,
             after=after,
@@ -138,8 +142,12 @@ class _Rates:
         )
 
     def _counts(self, start: int, end: int, cases: Bools) -> tuple[Ints, Floats, Floats]:
-        """Return the rows in which any of the cases has a verdict, and the counts there."""
+        """Return the rows in which any of the cases has a verdict, and the counts there.
+
+        Of the cases those that have a verdict in any of the rows.
+        """
         passed, scored = self.passed[start:end], self.scored[start:end]
+        cases = cases & scored.any(axis=0)
         if not cases.all():
             passed, scored = passed.compress(cases, axis=1), scored.compress(cases, axis=1)
         filled = scored.any(axis=1)
@@ -148,22 +156,37 @@ class _Rates:
         return start + np.flatnonzero(filled), passed, scored
 
 
-def _case_means(passed: Floats, scored: Floats) -> Floats:
-    """Return the mean over cases of passed / scored for each run."""
-    rates: Floats = (passed / np.maximum(scored, 1)).sum(axis=1) / (scored > 0).sum(axis=1)
-    return rates
+def _values(passed: Floats, scored: Floats) -> RunValues:
+    """Return the values of runs; the level of a case is its pass rate over the prefix."""
+    return RunValues.of(passed / np.maximum(scored, 1), scored > 0, passed, scored)
 
 
 def _variance(passed: Floats, scored: Floats) -> Floats:
-    """Return the variance of the value of a run, as estimated from each prefix."""
+    """Return the mean variance of the values of the runs, as estimated from each prefix."""
     passes, trials = passed.cumsum(axis=0), scored.cumsum(axis=0)
     pairs = np.maximum(trials * (trials - 1), 1)
-    within = (passes * (trials - passes) / pairs).sum(axis=1)
-    n_trials, n_cases = trials.sum(axis=1), (trials > 0).sum(axis=1)
+    weights = _weights(scored).cumsum(axis=0)
     lengths = np.arange(1, len(trials) + 1)
-    floor = lengths / (4 * n_trials)
-    variance: Floats = np.maximum(within * lengths / (n_trials * n_cases), floor * floor)
+    within = (passes * (trials - passes) / pairs * weights).sum(axis=1) / lengths
+    floor = weights.sum(axis=1) / lengths / 4
+    variance: Floats = np.maximum(within, floor * floor)
     return variance
+
+
+def _weights(scored: Floats) -> Floats:
+    """Return by what the variance of a trial of each case counts in the value of each run."""
+    asked = scored > 0
+    n_cases = asked.sum(axis=1, keepdims=True)
+    weights: Floats = asked / (np.maximum(scored, 1) * n_cases * n_cases)
+    return weights
+
+
+def _unequal(scored: Floats, split: int) -> float:
+    """Return the variance of the step over what it would be if all runs had as many trials."""
+    runs = _weights(scored).sum(axis=1)
+    n_before, n_after = split, len(runs) - split
+    sure = runs.mean() * (1 / n_before + 1 / n_after)
+    return float((runs[:split].mean() / n_before + runs[split:].mean() / n_after) / sure)
 
 
 def _dispersed(variance: Floats, scatter: Floats, lengths: Ints) -> Floats:

@@ -6,8 +6,12 @@ that was raised before, so (series, first run, direction) names it for good. Run
 many trials are no points. A run that shares too few cases with its segment starts another one
 ("suite changed"), which is no alert.
 
+A case counts for as long as only one version of it was asked, also in a segment in which it is not
+planned every night: what it is held against is its own level, so a block of cases that enters or
+leaves shifts nothing.
+
 What is measured in a run, and by which statistic, is a `Track`: pass rates in `level_shift`, times
-and costs in `rank_shift`.
+and costs in `value_shift`.
 """
 
 from __future__ import annotations
@@ -111,7 +115,7 @@ class Track(Protocol):
         Args:
             start: first row of the segment.
             end: row after the longest prefix.
-            cases: which cases count, the same ones in every row.
+            cases: which cases count, where a row has them.
             fresh: prefixes that end before this row have been looked at already.
         """
 
@@ -122,23 +126,31 @@ class Track(Protocol):
             start: first row of the level before.
             at: first row of the level after.
             end: row after the level after.
-            cases: which cases count, the same ones in every row.
+            cases: which cases count, where a row has them.
         """
 
 
-def find_points(hashes: ArrayLike, coverage: ArrayLike, *others: ArrayLike) -> Ints:
-    """Return the indices of the runs that count: covered well enough, with a case planned.
+def find_points(
+    hashes: ArrayLike, coverage: ArrayLike, known: ArrayLike, *others: ArrayLike
+) -> Ints:
+    """Return the indices of the runs that count: covered well enough, with a value of their own.
+
+    Args:
+        hashes: runs x cases: which version of a case was planned; -1 where it was not.
+        coverage: of each run, the share of its trials with a verdict.
+        known: runs x cases: whether a case has a value.
+        others: what else describes runs x cases.
 
     Raises:
         ValueError: the arrays do not describe the same runs and cases.
     """
     planned = np.asarray(hashes)
     shares = np.asarray(coverage, dtype=float)
-    shapes = {np.shape(one) for one in others} | {planned.shape}
+    shapes = {np.shape(one) for one in (known, *others)} | {planned.shape}
     if len(shapes) > 1 or planned.ndim != 2 or shares.shape != planned.shape[:1]:
         message = f"expects runs x cases and a coverage each run, got {shapes}, {shares.shape}"
         raise ValueError(message)
-    counts = (shares >= MIN_COVERAGE) & (planned >= 0).any(axis=1)
+    counts = (shares >= MIN_COVERAGE) & ((planned >= 0) & np.asarray(known)).any(axis=1)
     return np.flatnonzero(counts)
 
 
@@ -158,7 +170,7 @@ def scan_series(points: Ints, hashes: Ints, track: Track) -> Scan:
     while (start := starts[-1]) < len(points):
         common = _common(hashes, start)
         end = start + _same_suite(hashes[start:] >= 0, common)
-        alert = _first_alert(track, start, end, common, fresh)
+        alert = _first_alert(track, start, end, _one_version(hashes[start:end]), fresh)
         if alert is not None:
             breaks.append((len(segments), alert))
             end, fresh = alert.at, alert.seen
@@ -186,14 +198,20 @@ def _same_suite(planned: Bools, common: Bools) -> int:
     return int(changed[0]) if len(changed) else len(common)
 
 
-def _first_alert(track: Track, start: int, end: int, common: Bools, fresh: int) -> Alert | None:
-    """Return the first alert of a segment, prefixes with the same common cases at a time."""
-    n_common = common[: end - start].sum(axis=1)
-    shrinks = np.flatnonzero(np.diff(n_common)) + 1
+def _one_version(hashes: Ints) -> Bools:
+    """Return which cases no row up to each row planned in a second version."""
+    newest = np.maximum.accumulate(hashes, axis=0)
+    oldest = np.minimum.accumulate(np.where(hashes < 0, np.iinfo(np.int64).max, hashes), axis=0)
+    return newest <= oldest
+
+
+def _first_alert(track: Track, start: int, end: int, cases_at: Bools, fresh: int) -> Alert | None:
+    """Return the first alert of a segment, prefixes in which the same cases count at a time."""
+    shrinks = np.flatnonzero(np.diff(cases_at.sum(axis=1))) + 1
     bounds = [0, *shrinks.tolist(), end - start]
     for first, last in itertools.pairwise(bounds):
         if start + last > fresh:
-            cases = common[first]
+            cases = cases_at[first]
             alert = track.first_alert(start, start + last, cases, max(fresh, start + first))
             if alert is not None:
                 return alert
@@ -204,11 +222,14 @@ def _shift(
     points: Ints, hashes: Ints, track: Track, alert: Alert, *, start: int, end: int
 ) -> LevelShift:
     """Measure a break over its whole levels, or as it was seen where these share too little."""
-    cases = _common(hashes[:end], start)[-1]
+    cases = _one_version(hashes[start:end])[-1]
     levels = track.levels(start, alert.at, end, cases)
     if levels is None:
-        cases = _common(hashes[: alert.seen + 1], start)[-1]
-        levels = track.levels(start, alert.at, alert.seen + 1, cases)
+        end = alert.seen + 1
+        cases = _one_version(hashes[start:end])[-1]
+        levels = track.levels(start, alert.at, end, cases)
+    planned = hashes >= 0
+    of_both = planned[start : alert.at].any(axis=0) & planned[alert.at : end].any(axis=0)
     assert levels is not None, "when it is seen, an alert has two levels"
     return LevelShift(
         at=int(points[alert.at]),
@@ -222,6 +243,6 @@ def _shift(
         p=alert.p,
         n_before=levels.n_before,
         n_after=levels.n_after,
-        n_cases=int(cases.sum()),
+        n_cases=int((cases & of_both).sum()),
         direction=alert.direction,
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from analyze.compare.outcomes import LN_SCALE
 from analyze.metrics.level_shift import scan_rate
-from analyze.metrics.rank_shift import scan_values
+from analyze.metrics.value_shift import scan_values
 from schemas.known import ShiftMetric
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Statistics as pure functions on arrays: no seed, no input, no output."""
