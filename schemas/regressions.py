@@ -14,6 +14,9 @@ from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Rate, Rec
 from schemas.comparison import ThresholdsUsed
 from schemas.known import Acknowledged, Direction, ShiftMetric
 
+REGRESSIONS_VERSION = 2
+"""Of `Regressions`."""
+
 
 class Series(Record):
     """Which series; names of the model as its newest run has them."""
@@ -30,7 +33,10 @@ class Shift(Record):
     """One level shift of a series: one alert, whatever it is seen again in later runs."""
 
     series: Series
-    method: Literal["scan", "rank_scan"]
+    method: Literal["scan", "t_scan", "rank_scan"] = Field(
+        description="`scan` of a pass rate, `t_scan` of a time or cost, which until version 1 of "
+        "this document was `rank_scan`."
+    )
     cases: Literal["fixed"] = "fixed"
     direction: Direction
     is_worse: bool = Field(description="A lower rate, or more time or money.")
@@ -93,7 +99,11 @@ class SeriesSkipped(Record):
 class Regressions(Record):
     """Every shift of a history, the newest first."""
 
-    schema_version: Positive = SCHEMA_VERSION
+    schema_version: Positive = Field(
+        default=REGRESSIONS_VERSION,
+        description="2: times and costs are scanned by `t_scan`, pass rates over independent "
+        "trials, with the level of each case taken out where cases enter or leave.",
+    )
     limits: ThresholdsUsed
     since: str | None = Field(description="Only shifts that began at or after this, as asked.")
     n_runs: Count

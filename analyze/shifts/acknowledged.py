@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analyze.shifts.break_place import may_lie_at
 
 if TYPE_CHECKING:
@@ -21,13 +23,18 @@ class Entries:
         self._used: set[int] = set()
 
     def of_shift(self, found: FoundShift) -> Acknowledged | None:
-        """Return the entry that silences an alert of a series; of several the first."""
+        """Return the entry that silences an alert of a series; of several the first.
+
+        Its first run moves by a run when the way levels are found changes, so an entry holds for
+        the points of the series on either side as well.
+        """
+        near = _near(found)
         return self._first(
             lambda entry: (
                 entry.case_id is None
                 and (entry.suite_id, entry.model_id) == (found.suite_id, found.model_id)
                 and (entry.metric, entry.direction) == (found.metric, found.shift.direction)
-                and entry.first_run in found.first.run_ids
+                and entry.first_run in near
             )
         )
 
@@ -64,6 +71,13 @@ class Entries:
             and suite in (None, entry.suite_id)
             and (model_ids is None or entry.model_id in model_ids)
         )
+
+
+def _near(found: FoundShift) -> set[str]:
+    """Return the runs of the first point of a level and of the points next to it."""
+    at = int(np.searchsorted(found.places, found.shift.at))
+    near = found.places[max(at - 1, 0) : at + 2].tolist()
+    return {run_id for place in near for run_id in found.points[place].run_ids}
 
 
 def _place_in(found: FoundCell, run_id: str) -> int | None:

@@ -155,7 +155,7 @@ def _alert(found: FoundShift, among: Found, explainer: Explainer, names: Names) 
             model=model,
             thinking_level=thinking_level,
         ),
-        method="scan" if found.metric == "passed_rate" else "rank_scan",
+        method="scan" if found.metric == "passed_rate" else "t_scan",
         direction=shift.direction,
         is_worse=_is_worse(found),
         first_run=first.run_id,

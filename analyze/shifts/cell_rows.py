@@ -26,16 +26,22 @@ STRETCH = 500_000
 """Trials that are summed up at a time."""
 
 UNKNOWN = -1
-"""For a case_hash that is not known."""
+"""For a case_hash that is not known, and an answer that is not one."""
 
 COUNTS = {
     "n_planned": "n_planned",
     "n_scorable": "n_scorable",
     "n_scored": "n_scored",
-    "n_passed": "n_passed",
+    "n_independent": "n_independent",
+    "n_independent_passed": "n_independent_passed",
+    "answer": (
+        "case when first_hash = last_hash and n_failed_answers = 0 and n_answers >= n_independent "
+        "then coalesce(try_cast('0x' || substr(first_hash, 1, 15) as bigint), -1) else -1 end"
+    ),
     "n_e2e_ms": "n_e2e_ms",
 }
-"""Of each cell, by the column of `int_case_outcomes`: what every series needs."""
+"""Of each cell, by the column of `int_case_outcomes`: what every series needs. `answer` stands for
+the one answer that all of its own trials gave; UNKNOWN where they gave several."""
 
 SUMS: Mapping[ShiftMetric, Mapping[str, str]] = {
     "e2e_ms": {"ln_e2e_ms": "ln_e2e_ms"},

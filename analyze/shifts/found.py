@@ -133,7 +133,11 @@ def _scan_series(
         found.skipped.append(skipped)
 
     for n_left_out, why in (
-        (int(np.count_nonzero(~series.is_usable)), "more than a tenth of the verdicts is missing"),
+        (int(np.count_nonzero(~series.is_covered)), "more than a tenth of the verdicts is missing"),
+        (
+            int(np.count_nonzero(series.is_covered & ~series.is_own)),
+            "all their answers were taken over from earlier runs",
+        ),
         (series.n_parts, "a part of the suite only"),
     ):
         if n_left_out:

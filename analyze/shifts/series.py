@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 USABLE = 0.9
-"""Coverage below which a run says nothing about its level (statistics S17)."""
+"""Coverage below which a run says nothing about its level."""
 
 SAME_SUITE = 0.8
 """Share of the cases of a whole run that a part of one must have to stand beside it."""
@@ -39,13 +39,16 @@ class Series:
         n_parts: how many such parts there were.
         case_ids: the cases, one a column.
         hashes: a number for the case_hash, -1 where it was not planned or is not known.
-        scored: trials with a verdict.
+        scored: independent trials with a verdict: not those taken over from earlier runs, and one
+            where all repetitions in a run gave the same bytes.
         passed: of them.
         measured: trials with a measurement, and the sum of its logarithms, by its name; of the
             metrics that were asked for.
         coverage: share of the trials of a point with a verdict; of a suite that judges nothing,
             those with a time.
         is_scorable: a trial could get a verdict.
+        is_own: which points have a trial of their own with a verdict, or a time where there are no
+            verdicts; the others are copies of earlier runs.
     """
 
     suite_id: str
@@ -59,10 +62,16 @@ class Series:
     measured: dict[str, tuple[Ints, Ints]]
     coverage: Floats
     is_scorable: bool
+    is_own: NDArray[np.bool_]
 
     @property
     def is_usable(self) -> NDArray[np.bool_]:
         """Which points say something about the level."""
+        return self.is_covered & self.is_own
+
+    @property
+    def is_covered(self) -> NDArray[np.bool_]:
+        """Which points have enough of their verdicts."""
         return self.coverage >= USABLE
 
 
@@ -101,7 +110,11 @@ class History:
             return matrix
 
         planned, scorable = summed("n_planned"), summed("n_scorable")
-        scored = summed("n_scored")
+        scored, passed = _one_of_identical(
+            summed("n_independent"),
+            summed("n_independent_passed"),
+            _answers(shape, row, column, {name: rows.numbers[name][chosen] for name in COUNTS}),
+        )
         measured = {
             name: (summed(f"n_{name}"), summed(f"ln_{name}"))
             for name in self.metrics
@@ -113,7 +126,8 @@ class History:
         of_series = tuple(self.points[place] for place in places)
         kept = _whole(of_series, planned > 0)
         is_scorable = bool(scorable.any())
-        good, of = (scored, scorable) if is_scorable else (summed("n_e2e_ms"), planned)
+        timed = summed("n_e2e_ms")
+        good, of = (summed("n_scored"), scorable) if is_scorable else (timed, planned)
         coverage = good.sum(axis=1) / np.maximum(of.sum(axis=1), 1)
         return Series(
             suite_id=of_series[0].suite_id,
@@ -123,10 +137,11 @@ class History:
             case_ids=tuple(rows.names[case] for case in cases),
             hashes=hashes[kept],
             scored=scored[kept],
-            passed=summed("n_passed")[kept],
+            passed=passed[kept],
             measured={name: (n[kept], ln[kept]) for name, (n, ln) in measured.items()},
             coverage=coverage[kept],
             is_scorable=is_scorable,
+            is_own=(scored if is_scorable else timed)[kept].any(axis=1),
         )
 
     def _keys(self) -> Ints:
@@ -175,6 +190,21 @@ def _hashes(shape: tuple[int, int], row: Ints, column: Ints, known: Ints) -> Int
     np.maximum.at(highest, (row, column), known)
     np.minimum.at(lowest, (row, column), known)
     return np.where(highest == lowest, highest, UNKNOWN)
+
+
+def _answers(
+    shape: tuple[int, int], row: Ints, column: Ints, numbers: Mapping[str, Ints]
+) -> Ints:
+    """Return the answer that all own trials of each cell gave; UNKNOWN where there are several."""
+    own = numbers["n_independent"] > 0
+    return _hashes(shape, row[own], column[own], numbers["answer"][own])
+
+
+def _one_of_identical(scored: Ints, passed: Ints, answers: Ints) -> tuple[Ints, Ints]:
+    """Return the counts with one trial for a cell whose repetitions gave one answer and verdict."""
+    is_one = (answers != UNKNOWN) & ((passed == 0) | (passed == scored))
+    most = np.where(is_one, 1, scored)
+    return np.minimum(scored, most), np.minimum(passed, most)
 
 
 def _whole(points: Sequence[Point], planned: NDArray[np.bool_]) -> NDArray[np.bool_]:
