@@ -140,28 +140,30 @@ def rate_shifts(
     series: Sequence[tuple[Array, Array]], shift_at: int | None, *, margin: float = 0.0
 ) -> ShiftFigures:
     """Return what the scan of pass rates finds in series of passes and trials [nights, cases]."""
-    scans = [
-        scan_rate(np.zeros(k.shape, dtype=int), k, m, np.ones(len(k)), margin=margin)
-        for k, m in series
-    ]
-    return _figures(scans, shift_at)
+    return _figures([scan_of_rates(k, m, margin=margin) for k, m in series], shift_at)
+
+
+def scan_of_rates(k: Array, m: Array, *, margin: float) -> Scan:
+    """Return the scan of passes and trials [nights, cases] that are covered and never change."""
+    return scan_rate(np.zeros(k.shape, dtype=int), k, m, np.ones(len(k)), margin=margin)
 
 
 def value_shifts(
     series: Sequence[Array], shift_at: int | None, *, ratio_margin: float = 0.0
 ) -> ShiftFigures:
-    """Return what the scan of ranks finds in series of means of ln [nights, cases]."""
-    scans = [
-        scan_values(
-            np.zeros(values.shape, dtype=int),
-            values,
-            np.ones(values.shape, dtype=int),
-            np.ones(len(values)),
-            ratio_margin=ratio_margin,
-        )
-        for values in series
-    ]
-    return _figures(scans, shift_at)
+    """Return what the scan of times finds in series of means of ln [nights, cases]."""
+    return _figures([scan_of_values(one, ratio_margin=ratio_margin) for one in series], shift_at)
+
+
+def scan_of_values(logs: Array, *, ratio_margin: float) -> Scan:
+    """Return the scan of means of ln [nights, cases] that are covered and never change."""
+    return scan_values(
+        np.zeros(logs.shape, dtype=int),
+        logs,
+        np.isfinite(logs).astype(int),
+        np.ones(len(logs)),
+        ratio_margin=ratio_margin,
+    )
 
 
 def _figures(scans: Sequence[Scan], shift_at: int | None) -> ShiftFigures:

@@ -25,6 +25,9 @@ REPETITIONS = (1, 3, 5)
 INTERACTION = 0.3
 """Share of the cases whose rates in two runs have nothing to do with each other."""
 
+SPIKE = 10
+"""How many times as long a night with a spike takes."""
+
 STEPS = 4096
 """Of the table from which rates of cases are drawn; its own mean is taken as the truth."""
 
@@ -146,6 +149,8 @@ class Nights:
     change: float = 0.0
     noise: float = 0.0
     """Standard deviation by which the logit of every case moves together from night to night."""
+    memory: float = 0.0
+    """Correlation of one night with the next: nights that drift."""
 
 
 def passes_of_nights(nights: Nights, random: np.random.Generator) -> tuple[Array, Array]:
@@ -155,10 +160,19 @@ def passes_of_nights(nights: Nights, random: np.random.Generator) -> tuple[Array
     if nights.shift_at is not None:
         by_night[nights.shift_at :] *= 1 + nights.change / rates.mean()
     inside = np.clip(by_night, 1e-9, 1 - 1e-9)
-    logit = np.log(inside / (1 - inside)) + nights.noise * random.standard_normal(
-        (nights.nights, 1)
-    )
+    moved = _drifting(random.standard_normal((nights.nights, 1)), nights.memory)
+    logit = np.log(inside / (1 - inside)) + nights.noise * moved
     return _asked(1 / (1 + np.exp(-logit)), nights.size.repetitions, random)
+
+
+def _drifting(nights: Array, memory: float) -> Array:
+    """Return noise of nights in which each holds on to a share of the night before it."""
+    if not memory:
+        return nights
+    drifting = nights.copy()
+    for night in range(1, len(nights)):
+        drifting[night] = memory * drifting[night - 1] + np.sqrt(1 - memory**2) * nights[night]
+    return drifting
 
 
 @dataclass(frozen=True)
@@ -166,23 +180,25 @@ class Times:
     """The latency of a suite that is run every night; `kind` is the noise from night to night."""
 
     kind: str
-    """`normal`, `t3` (heavy tails) or `spikes` (a night in twelve takes half as long again)."""
+    """`normal`, `t3` (heavy tails) or `spikes` (a night in twelve takes ten times as long)."""
     cases: int = 30
     nights: int = 60
     shift_at: int | None = None
     ratio: float = 1.0
     noise: float = 0.08
+    memory: float = 0.0
+    """Correlation of one night with the next: nights that drift."""
 
 
 def times_of_nights(times: Times, random: np.random.Generator) -> Array:
     """Return the mean of ln ms [nights, cases] of one series."""
     case = random.normal(7, 0.5, size=times.cases)
     shape = (times.nights, 1)
-    night = times.noise * random.standard_normal(shape)
+    night = times.noise * _drifting(random.standard_normal(shape), times.memory)
     if times.kind == "t3":
         night = times.noise / np.sqrt(3) * random.standard_t(3, shape)
     if times.kind == "spikes":
-        night += np.log(1.5) * (random.random(shape) < 1 / 12)
+        night += np.log(SPIKE) * (random.random(shape) < 1 / 12)
     if times.shift_at is not None:
         night[times.shift_at :] += np.log(times.ratio)
     return case + night + random.normal(0, 0.1, size=(times.nights, times.cases))

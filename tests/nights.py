@@ -91,6 +91,29 @@ class Nights:
             made.append(name)
         return made
 
+    def copy(self, of: str, n: int = 1) -> list[str]:
+        """Write nights that take every answer over from an earlier one, and return their run ids.
+
+        Args:
+            of: run_id of that night, whose answers are its own.
+            n: how many.
+        """
+        made = []
+        for _ in range(n):
+            self.n_nights += 1
+            name = f"night-{self.n_nights:03d}"
+            folder = self.runs_dir / name
+            folder.mkdir()
+            for old in (self.runs_dir / of).iterdir():
+                text = old.read_text().replace(f'"{of}"', f'"{name}"')
+                if old.name == "results.jsonl":
+                    taken = f'"reused_from_run_id":"{of}"'
+                    text = text.replace('"reused_from_run_id":null', taken)
+                (folder / old.name).write_text(text)
+            self._edit(folder / "config.json", started_at_ms=STARTED_AT_MS + self.n_nights * DAY_MS)
+            made.append(name)
+        return made
+
     def _parts(self, parts: Mapping[str, str], repetition: int) -> FingerprintParts:
         named = {"case": "a", "endpoint": "c", "harness": "d"} | dict(parts)
         settings = f"{named.pop('settings', 'b')} {repetition}"

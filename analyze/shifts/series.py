@@ -192,9 +192,7 @@ def _hashes(shape: tuple[int, int], row: Ints, column: Ints, known: Ints) -> Int
     return np.where(highest == lowest, highest, UNKNOWN)
 
 
-def _answers(
-    shape: tuple[int, int], row: Ints, column: Ints, numbers: Mapping[str, Ints]
-) -> Ints:
+def _answers(shape: tuple[int, int], row: Ints, column: Ints, numbers: Mapping[str, Ints]) -> Ints:
     """Return the answer that all own trials of each cell gave; UNKNOWN where there are several."""
     own = numbers["n_independent"] > 0
     return _hashes(shape, row[own], column[own], numbers["answer"][own])

@@ -137,7 +137,7 @@ def test_a_slower_machine_shifts_the_times_of_all_models_together(nights):
     assert first.size == pytest.approx(1.5, 0.05)
     assert first.changed == ("machine: 2 cores, 8 GiB -> 1 cores, 8 GiB",)
     assert "the machine that measured changed" in first.warnings[0]
-    assert first.method == "rank_scan"
+    assert first.method == "t_scan"
 
 
 def test_what_changed_a_run_or_two_beside_the_break_is_named_with_its_run(nights):

@@ -14,6 +14,7 @@ from benchmarks.measures import (
     coverage_of_rates,
     figures_of_pairs,
     rate_shifts,
+    scan_of_values,
     shifted_cells,
     value_shifts,
 )
@@ -165,15 +166,45 @@ def test_one_bad_night_is_no_new_level():
     assert alerts <= 6
 
 
-def test_unchanged_latencies_of_sixty_nights_give_at_most_two_alerts_in_a_hundred_series():
-    times = [Times(kind) for kind in ("normal", "t3", "spikes")]
-    unchanged = [
-        times_of_nights(one, generator(4, place, number))
-        for place, one in enumerate(times)
-        for number in range(50)
+@pytest.mark.parametrize(("kind", "most"), [("normal", 3), ("t3", 3), ("spikes", 8)])
+def test_a_hundred_unchanged_latencies_of_sixty_nights_give_few_alerts(kind, most):
+    place = ("normal", "t3", "spikes").index(kind)
+    unchanged = [times_of_nights(Times(kind), generator(4, place, one)) for one in range(100)]
+
+    assert value_shifts(unchanged, None, ratio_margin=0.10).false_alerts <= most
+
+
+@pytest.mark.parametrize("kind", ["normal", "t3"])
+def test_a_doubled_time_after_four_nights_is_told_within_four_more(kind):
+    doubled = [
+        times_of_nights(Times(kind, shift_at=4, ratio=2), generator(4, 4, one))
+        for one in range(200)
     ]
 
-    assert value_shifts(unchanged, None, ratio_margin=0.10).false_alerts <= 3
+    found = value_shifts(doubled, 4, ratio_margin=0.10)
+    assert sum(delay <= 4 for delay in found.delays) >= 0.90 * 200
+    assert found.found >= 0.98
+    assert found.placed(0) >= 0.97
+
+
+def test_a_fifth_more_time_is_told_within_a_week_at_its_first_run_and_as_large_as_it_is():
+    ratio, n = 1.22, 200
+    scans = [
+        scan_of_values(
+            times_of_nights(Times("normal", shift_at=30, ratio=ratio), generator(4, 5, one)),
+            ratio_margin=0.10,
+        )
+        for one in range(n)
+    ]
+    told = [
+        next(shift for shift in scan.shifts if shift.seen_at >= 30)
+        for scan in scans
+        if any(shift.seen_at >= 30 for shift in scan.shifts)
+    ]
+
+    assert sum(shift.seen_at < 37 for shift in told) >= 0.70 * n
+    assert sum(shift.at == 30 for shift in told) >= 0.70 * len(told)
+    assert sum(shift.low <= ratio <= shift.high for shift in told) >= 0.90 * len(told)
 
 
 def test_half_as_much_time_again_is_found_within_a_week():
