@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import sub
 from statistics import NormalDist
+from typing import NamedTuple
 
 from analyze.metrics.intervals import (
     MIN_CASES,
@@ -21,10 +22,17 @@ from analyze.metrics.intervals import (
     mean_rate,
     wilson,
 )
-from analyze.metrics.paired_counts import Counts, paired_counts
+from analyze.metrics.paired_counts import Counts, PairedCounts, paired_counts
 
 Z_POWER = NormalDist().inv_cdf(0.8)
 """Normal quantile of a power of 80 %: 0.8416."""
+
+
+MAX_Z = 37.0
+"""Beyond it a level is below the range of floats."""
+
+HALVINGS = 50
+"""Of `MAX_Z`: past the precision of a level."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,15 @@ class _Side:
     n_eff: float
 
 
+class _Both(NamedTuple):
+    """Both sides, the mean of their differences, and their correlation, shrunk."""
+
+    base: _Side
+    candidate: _Side
+    difference: float
+    r: float
+
+
 def rate_difference(
     k_a: Iterable[float], m_a: Iterable[float], k_b: Iterable[float], m_b: Iterable[float]
 ) -> RateInterval | None:
@@ -66,16 +83,40 @@ def rate_difference(
     Raises:
         ValueError: the counts are no pairs (see `paired_counts`).
     """
-    pairs = paired_counts(k_a, m_a, k_b, m_b)
-    n_cases = len(pairs.k_a)
-    if n_cases < MIN_CASES:
+    both = _both(paired_counts(k_a, m_a, k_b, m_b))
+    if both is None:
         return None
-    base, candidate = _side(pairs.k_a, pairs.m_a), _side(pairs.k_b, pairs.m_b)
-    r = _correlation(base, candidate) * (1 - 1 / n_cases)
-    difference = math.fsum(map(sub, candidate.rates, base.rates)) / n_cases
-    low, high = _limits(base, candidate, difference, r, Z95)
-    low90, high90 = _limits(base, candidate, difference, r, Z90)
-    return RateInterval(difference, low, high, low90, high90, n_cases)
+    low, high = _limits(*both, Z95)
+    low90, high90 = _limits(*both, Z90)
+    return RateInterval(both.difference, low, high, low90, high90, len(both.base.rates))
+
+
+def p_excluding_zero(
+    k_a: Iterable[float], m_a: Iterable[float], k_b: Iterable[float], m_b: Iterable[float]
+) -> float:
+    """Return the level at which the interval of `rate_difference` just excludes 0, by bisection.
+
+    Args:
+        k_a: passed trials of each case of the base.
+        m_a: its scored trials, at least one a case.
+        k_b: passed trials of each case of the candidate.
+        m_b: its scored trials, at least one a case.
+
+    Returns:
+        1 for a difference of 0 and below two cases.
+
+    Raises:
+        ValueError: the counts are no pairs (see `paired_counts`).
+    """
+    both = _both(paired_counts(k_a, m_a, k_b, m_b))
+    if both is None or both.difference == 0:
+        return 1.0
+    excluded, z = 0.0, MAX_Z
+    for _ in range(HALVINGS):
+        middle = (excluded + z) / 2
+        low, high = _limits(*both, middle)
+        excluded, z = (excluded, middle) if low <= 0 <= high else (middle, z)
+    return math.erfc(z / math.sqrt(2))
 
 
 def detectable(low: float, high: float) -> float:
@@ -114,6 +155,17 @@ def cases_needed(n_cases: int, low90: float, high90: float, margin: float) -> in
         raise ValueError(message)
     half = (high90 - low90) / 2
     return None if half <= margin else math.ceil(n_cases * (half / margin) ** 2)
+
+
+def _both(pairs: PairedCounts) -> _Both | None:
+    """Return what the limits follow from, or None below two cases."""
+    n_cases = len(pairs.k_a)
+    if n_cases < MIN_CASES:
+        return None
+    base, candidate = _side(pairs.k_a, pairs.m_a), _side(pairs.k_b, pairs.m_b)
+    r = _correlation(base, candidate) * (1 - 1 / n_cases)
+    difference = math.fsum(map(sub, candidate.rates, base.rates)) / n_cases
+    return _Both(base, candidate, difference, r)
 
 
 def _side(k: Counts, m: Counts) -> _Side:

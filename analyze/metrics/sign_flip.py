@@ -1,6 +1,6 @@
-"""The one test of a rate difference: would the same differences with random signs be as far off?
+"""The test of a rate difference where every case has as many trials on both sides.
 
-If the two sides are alike, every case's difference could as well have had the other sign. The
+Would the same differences with random signs be as far off? If the two sides are alike, every case's difference could as well have had the other sign. The
 exact distribution of the sum over all sign patterns follows by convolution. At one repetition this
 is McNemar's test with mid-p. Fisher 1935 for the test, Pagano & Tritchler 1983 for the convolution,
 Fagerland, Lydersen & Laake 2013 for mid-p.
@@ -42,14 +42,13 @@ SMALLEST_P = sys.float_info.min
 
 @dataclass(frozen=True)
 class SignFlip:
-    """What the test says; `p` is the one that counts, `mid_p` and `full_p` stand beside it."""
+    """What the test says; `p` is the mid-p, `full_p` stands beside it."""
 
     n_cases: int
     n_nonzero: int
     p: float
-    mid_p: float
     full_p: float
-    test: Literal["sign_flip_mid_p", "sign_flip", "sign_flip_normal"]
+    test: Literal["sign_flip_mid_p", "sign_flip_normal"]
 
 
 def sign_flip(
@@ -57,11 +56,10 @@ def sign_flip(
 ) -> SignFlip:
     """Return the two-sided p of the summed differences of the case rates.
 
-    mid-p, P(|S| > |s|) + P(|S| = |s|) / 2, counts when every case has the same number of trials on
-    both sides; with unequal numbers it errs above its level, and the full p counts. Above
-    `MOST_NONZERO` pairs that differ, or above `MOST_LCM` and `MOST_ENUMERATED` pairs, it is the
-    normal limit sum(d) / sqrt(sum(d^2)), and the three are one. Without a pair that differs, p is
-    1.
+    p is the mid-p, P(|S| > |s|) + P(|S| = |s|) / 2. Above `MOST_NONZERO` pairs that differ, or above
+    `MOST_LCM` and `MOST_ENUMERATED` pairs, it is the normal limit sum(d) / sqrt(sum(d^2)), and the
+    two are one. Without a pair that differs, p is 1. Signs are exchangeable only where each case has
+    as many trials on both sides: `analyze.stats.rate_test` sees to that.
 
     Args:
         k_a: passed trials of each case of the base.
@@ -80,11 +78,9 @@ def sign_flip(
     is_coarse = denominator <= MOST_LCM
     if n_nonzero > (MOST_NONZERO if is_coarse else MOST_ENUMERATED):
         p = _normal_p(nonzero)
-        return SignFlip(n_cases, n_nonzero, p, p, p, "sign_flip_normal")
+        return SignFlip(n_cases, n_nonzero, p, p, "sign_flip_normal")
     mid_p, full_p = (_exact_ps if is_coarse else _counted_ps)(_scaled(nonzero, denominator))
-    if len({*pairs.m_a, *pairs.m_b}) > 1:
-        return SignFlip(n_cases, n_nonzero, full_p, mid_p, full_p, "sign_flip")
-    return SignFlip(n_cases, n_nonzero, mid_p, mid_p, full_p, "sign_flip_mid_p")
+    return SignFlip(n_cases, n_nonzero, mid_p, full_p, "sign_flip_mid_p")
 
 
 def _scaled(pairs: PairedCounts, denominator: int) -> Counts:

@@ -1,1 +1,1 @@
-"""Statistics as pure functions on arrays: no seed, no input, no output."""
+"""Statistics: pure functions on counts and arrays, without a seed and without a file."""
