@@ -10,9 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.base import SCHEMA_VERSION, Count, Positive, Rate, Record
+from schemas.base import Count, Positive, Rate, Record
 from schemas.interval import Interval, PassK
 from schemas.thresholds import Thresholds
+
+COMPARISON_VERSION = 2
+"""2: another test where repetitions are unequal, `margin` and `missing_p`; reused answers and
+repetitions of the same bytes are no trials of a test."""
 
 Axis = Literal[
     "case",
@@ -112,12 +116,21 @@ class SideFacts(Record):
 
 
 class RateDifference(Record):
-    """Paired difference of the passed rate over cases, candidate minus base."""
+    """Paired difference of the passed rate over cases, candidate minus base.
+
+    Of trials made in the runs: answers that were taken over count in the rates of a side, and not
+    here.
+    """
 
     method: Literal["mover_wilson"] = "mover_wilson"
-    test: Literal["sign_flip_mid_p", "sign_flip", "sign_flip_normal"]
+    test: Literal["sign_flip_mid_p", "sign_flip", "sign_flip_normal", "intersection_union"] = Field(
+        description=(
+            "intersection_union: cases have not as many trials on both sides, so the permutation "
+            "within cases must agree with interval or t over cases. sign_flip: of version 1."
+        )
+    )
     cases: Literal["sample"] = "sample"
-    n_cases: Count = Field(description="With a verdict on both sides.")
+    n_cases: Count = Field(description="With a verdict of their own on both sides.")
     n_nonzero: Count = Field(description="Of them, with a different rate.")
     base_rate: Rate = Field(description="Mean over these cases of the share that passed.")
     candidate_rate: Rate = Field(description="Mean over these cases of the share that passed.")
@@ -134,6 +147,17 @@ class RateDifference(Record):
     is_borderline: bool = Field(description="Test and interval disagree; the test decides.")
     cases_needed: Count | None = Field(
         description="About so many cases put the margin within reach; null: it is within reach."
+    )
+    margin: Rate | None = Field(
+        default=None,
+        description="Margin at this base rate, smaller near 0 and 1; null: version 1.",
+    )
+    missing_p: Rate | None = Field(
+        default=None,
+        description=(
+            "p with every missing verdict failed on both sides, 1 where the sign turns; "
+            "null: none is missing."
+        ),
     )
 
 
@@ -211,7 +235,7 @@ class PlainDifference(Record):
 class Comparison(Record):
     """Two sides, what differs between them, and what follows for each model."""
 
-    schema_version: Positive = SCHEMA_VERSION
+    schema_version: Positive = COMPARISON_VERSION
     base: Side
     candidate: Side
     allowed: tuple[Axis, ...]

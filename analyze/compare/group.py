@@ -8,21 +8,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from analyze.compare.outcomes import Causes
-from analyze.compare.pairing import PairedCase, PairedGroup
+from analyze.compare.paired import OwnTrials
+from analyze.compare.pairing import PairedCase, PairedGroup, Pooled
 from analyze.compare.ratios import Measure, measures_of
 from analyze.compare.side_facts import side_facts
-from analyze.compare.verdict import limits_of, obstacles_between, verdict_of, warnings_of
+from analyze.compare.verdict import (
+    effective_margin,
+    limits_for_margin,
+    limits_of,
+    obstacles_between,
+    reused_in_words,
+    verdict_of,
+    warnings_of,
+)
 from analyze.metrics.rate_difference import (
     RateInterval,
     cases_needed,
     detectable,
     rate_difference,
 )
-from analyze.metrics.sign_flip import SignFlip, sign_flip
+from analyze.stats.rate_test import RateTest, rate_test
 from schemas.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
 from schemas.thresholds import Thresholds
 
@@ -35,7 +44,7 @@ class Figures:
     base: SideFacts
     candidate: SideFacts
     interval: RateInterval | None
-    test: SignFlip | None
+    test: RateTest | None
     measures: tuple[Measure, ...]
     obstacles: tuple[str, ...]
     """Why the sides cannot be compared."""
@@ -72,7 +81,9 @@ def figures_of(
         _causes(group, causes, is_base=False),
     )
     counts = paired_counts(group.cases)
-    n_common = len(counts[0])
+    n_common = sum(
+        bool(case.base.counts.n_scored and case.candidate.counts.n_scored) for case in group.cases
+    )
     obstacles = tuple(obstacles_between(base, candidate, n_common, min_coverage, differing))
     # a suite without checks has no verdicts, and its times and costs can be compared all the same
     barred = "; ".join(obstacles) if base.n_scorable or candidate.n_scorable else ""
@@ -81,7 +92,7 @@ def figures_of(
         base=base,
         candidate=candidate,
         interval=rate_difference(*counts),
-        test=sign_flip(*counts) if n_common else None,
+        test=rate_test(*counts) if counts[0] else None,
         measures=tuple(replace(one, barred=barred or None) for one in measures_of(group.cases)),
         obstacles=obstacles,
     )
@@ -90,14 +101,47 @@ def figures_of(
 def paired_counts(
     cases: Sequence[PairedCase],
 ) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Return passes and verdicts of the base, then of the candidate, by case with both."""
-    common = [c for c in cases if c.base.counts.n_scored and c.candidate.counts.n_scored]
-    return (
-        [case.base.counts.n_passed for case in common],
-        [case.base.counts.n_scored for case in common],
-        [case.candidate.counts.n_passed for case in common],
-        [case.candidate.counts.n_scored for case in common],
+    """Return passes and trials of the base, then of the candidate, by case with own of both."""
+    return _columns([(case.base.own, case.candidate.own) for case in cases])
+
+
+def missing_p(cases: Sequence[PairedCase]) -> float | None:
+    """Return the p when every missing verdict counts as failed on both sides.
+
+    Returns:
+        None where none is missing; 1 where the difference then has no sign, or the other one.
+    """
+    sides = [(case.base, case.candidate) for case in cases]
+    if not any(_n_missing(side) for both in sides for side in both):
+        return None
+    seen = paired_counts(cases)
+    counts = _columns([(_with_missing(base), _with_missing(new)) for base, new in sides])
+    before, after = (
+        mean_rate(k_b, m_b) - mean_rate(k_a, m_a) for k_a, m_a, k_b, m_b in (seen, counts)
     )
+    return rate_test(*counts).p if before * after > 0 else 1.0
+
+
+def _columns(
+    sides: Sequence[tuple[OwnTrials, OwnTrials]],
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    common = [
+        (base, candidate) for base, candidate in sides if base.n_scored and candidate.n_scored
+    ]
+    return (
+        [base.n_passed for base, _ in common],
+        [base.n_scored for base, _ in common],
+        [candidate.n_passed for _, candidate in common],
+        [candidate.n_scored for _, candidate in common],
+    )
+
+
+def _n_missing(side: Pooled) -> int:
+    return max(side.counts.n_scorable - side.counts.n_scored, 0)
+
+
+def _with_missing(side: Pooled) -> OwnTrials:
+    return OwnTrials(side.own.n_scored + _n_missing(side), side.own.n_passed)
 
 
 def mean_rate(k: Sequence[int], m: Sequence[int]) -> float:
@@ -118,6 +162,7 @@ def judged(
     """
     difference = _difference(figures, q, thresholds)
     verdict = verdict_of(difference, figures.obstacles, thresholds)
+    untested = tuple(_untested(figures.group.cases))
     base, candidate = figures.group.base_key, figures.group.candidate_key
     return GroupComparison(
         provider=base.provider,
@@ -129,8 +174,15 @@ def judged(
         candidate_thinking_level=candidate.thinking_level,
         candidate_model_id=candidate.model_id,
         verdict=verdict,
-        reasons=(*figures.obstacles, *limits_of(difference, verdict, thresholds)),
-        warnings=tuple(warnings_of(figures.base, figures.candidate, thresholds)),
+        reasons=(
+            *figures.obstacles,
+            *(untested if difference is None and verdict != "not_comparable" else ()),
+            *(limits_of(difference, verdict, thresholds) if figures.test else ()),
+        ),
+        warnings=(
+            *warnings_of(figures.base, figures.candidate, thresholds),
+            *(untested if difference is not None else ()),
+        ),
         base=figures.base,
         candidate=figures.candidate,
         difference=difference,
@@ -144,11 +196,14 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         return None
     k_a, m_a, k_b, m_b = paired_counts(figures.group.cases)
     is_sure = q is not None and q <= thresholds.alpha
+    base_rate = mean_rate(k_a, m_a)
+    margin = effective_margin(base_rate, thresholds)
+    low, high = limits_for_margin(found, margin, thresholds)
     return RateDifference(
         test=test.test,
         n_cases=found.n_cases,
         n_nonzero=test.n_nonzero,
-        base_rate=mean_rate(k_a, m_a),
+        base_rate=base_rate,
         candidate_rate=mean_rate(k_b, m_b),
         difference=found.difference,
         low=found.low,
@@ -159,10 +214,22 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         q=q,
         detectable=min(detectable(found.low, found.high), 1.0),
         is_borderline=q is not None and is_sure != (found.low > 0 or found.high < 0),
-        cases_needed=cases_needed(
-            found.n_cases, found.low90, found.high90, thresholds.pass_rate_margin
-        ),
+        cases_needed=cases_needed(found.n_cases, low, high, margin),
+        margin=margin,
+        missing_p=missing_p(figures.group.cases),
     )
+
+
+def _untested(cases: Sequence[PairedCase]) -> Iterator[str]:
+    """Yield which cases have a verdict on both sides and are in no test, since one was reused."""
+    common = [c for c in cases if c.base.counts.n_scored and c.candidate.counts.n_scored]
+    for name, sides in (
+        ("base", [case.base for case in common]),
+        ("candidate", [case.candidate for case in common]),
+    ):
+        n_reused = sum(not side.own.n_scored for side in sides)
+        if n_reused:
+            yield reused_in_words(name, n_reused, len(sides))
 
 
 def _causes(group: PairedGroup, causes: Causes, *, is_base: bool) -> Counter[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyze.compare.outcomes import (
     Answers,
@@ -16,6 +17,17 @@ from analyze.compare.outcomes import (
     Measured,
     ModelKey,
 )
+
+
+class OwnTrials(NamedTuple):
+    """What a test counts: trials made in the runs that have a verdict.
+
+    Answers that were taken over are none of them, and a case whose repetitions in a run are all
+    the same bytes, with the same verdict, was asked once there.
+    """
+
+    n_scored: int
+    n_passed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +40,7 @@ class Pooled:
     measured: tuple[Measured, ...]
     """By the order of METRICS."""
     answers: Answers
+    own: OwnTrials
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +78,7 @@ def pooled(rows: Sequence[CaseOutcome]) -> Pooled:
     """Return the trials of runs together, those of each run as further repetitions."""
     if len(rows) == 1:
         (row,) = rows
-        return Pooled((row.run_id,), row.counts, row.measured, row.answers)
+        return Pooled((row.run_id,), row.counts, row.measured, row.answers, _own(row))
     hashes = [one for row in rows for one in (row.answers.first_hash, row.answers.last_hash) if one]
     return Pooled(
         run_ids=tuple(row.run_id for row in rows),
@@ -80,4 +93,17 @@ def pooled(rows: Sequence[CaseOutcome]) -> Pooled:
             first_hash=min(hashes, default=None),
             last_hash=max(hashes, default=None),
         ),
+        own=OwnTrials(*map(sum, zip(*map(_own, rows), strict=True))),
     )
+
+
+def _own(row: CaseOutcome) -> OwnTrials:
+    """Return what one run adds to a test.
+
+    Repetitions of which only some are the same bytes all count: leaving the doubles out would
+    favour the answers that are short enough to come twice.
+    """
+    scored, passed = row.counts.n_independent, row.counts.n_independent_passed
+    if row.answers.is_identical and scored and passed in {0, scored}:
+        return OwnTrials(1, passed // scored)
+    return OwnTrials(scored, passed)

@@ -1,15 +1,15 @@
-"""The verdict on one model, and in words what limits it: the order of statistics S8.
+"""The verdict on one model, and in words what limits it.
 
 Whether both sides can be compared comes first, then whether they are the same in practice, then
-the test. The interval describes and decides nothing. Pure: figures in, words out.
+the test. Pure: figures in, words out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import get_args
+from typing import Protocol, get_args
 
-from analyze.report.numbers import percent, points, whole
+from analyze.report.numbers import chance, percent, points, whole
 from schemas.comparison import Axis, RateDifference, SideFacts, Verdict
 from schemas.thresholds import Thresholds
 
@@ -20,13 +20,59 @@ ROUNDING = 1e-12
 """A share that a division blurred is not above its limit."""
 
 
+MIN_MARGIN = 0.01
+"""However near a rate is to 0 or 1: a margin of less than a point would take thousands of cases."""
+
+
+class Limits(Protocol):
+    """Limits of a difference at both levels, of a record or of a formula."""
+
+    @property
+    def low(self) -> float: ...  # noqa: D102
+    @property
+    def high(self) -> float: ...  # noqa: D102
+    @property
+    def low90(self) -> float: ...  # noqa: D102
+    @property
+    def high90(self) -> float: ...  # noqa: D102
+
+
+def effective_margin(base_rate: float, thresholds: Thresholds) -> float:
+    """Return the margin at a rate of the base, which is smaller near 0 and 1.
+
+    Where two of a hundred trials fail, twice as many failures are no small thing.
+    """
+    room = max(MIN_MARGIN, min(base_rate, 1 - base_rate))
+    margin = thresholds.pass_rate_margin
+    return room if room < margin - ROUNDING else margin
+
+
+def limits_for_margin(found: Limits, margin: float, thresholds: Thresholds) -> tuple[float, float]:
+    """Return the limits that must lie inside a margin: the wider ones inside a smaller margin."""
+    if margin < thresholds.pass_rate_margin:
+        return found.low, found.high
+    return found.low90, found.high90
+
+
+def further_ps(difference: RateDifference) -> tuple[float, ...]:
+    """Return every p beside q that must be at most alpha before a change is shown."""
+    return () if difference.missing_p is None else (difference.missing_p,)
+
+
+def is_shown(difference: RateDifference, thresholds: Thresholds) -> bool:
+    """Return whether the test, and all that it is held against, shows a change."""
+    if difference.q is None:
+        return False
+    return max((difference.q, *further_ps(difference))) <= thresholds.alpha
+
+
 def verdict_of(
     difference: RateDifference | None, obstacles: Sequence[str], thresholds: Thresholds
 ) -> Verdict:
     """Return the verdict on the passed rate of one model.
 
-    Unchanged stands before the test: a drop that is sure and smaller than the margin changes
-    nothing in practice (two one-sided tests, Schuirmann 1987).
+    Unchanged is what lies inside the margin (two one-sided tests, Schuirmann 1987) and is not shown
+    to have changed, by the p of this model alone.
 
     Args:
         difference: with its q already in it; None below two cases.
@@ -37,10 +83,11 @@ def verdict_of(
         return "not_comparable"
     if difference is None:
         return "inconclusive"
-    margin = thresholds.pass_rate_margin
-    if -margin < difference.low90 and difference.high90 < margin:
+    margin = effective_margin(difference.base_rate, thresholds)
+    low, high = limits_for_margin(difference, margin, thresholds)
+    if difference.p > thresholds.alpha and -margin < low and high < margin:
         return "unchanged"
-    if difference.q is not None and difference.q <= thresholds.alpha:
+    if is_shown(difference, thresholds):
         return "improved" if difference.difference > 0 else "regressed"
     return "inconclusive"
 
@@ -105,15 +152,21 @@ def limits_of(
         if verdict != "not_comparable":
             yield "a single case says nothing about other cases: there is no interval and no test"
         return
-    least = _least_p(difference)
-    if verdict == "inconclusive" and least > thresholds.alpha:
-        yield _too_few(difference.n_nonzero, thresholds)
+    margin = effective_margin(difference.base_rate, thresholds)
+    is_smaller = margin < thresholds.pass_rate_margin
     if verdict == "unchanged":
-        margin = points(thresholds.pass_rate_margin)
-        yield f"the same in practice: the 90 % interval lies inside the margin of {margin} points"
-    if verdict == "inconclusive" and difference.cases_needed is not None:
+        level, why = ("95", ", which is smaller near 0 and 100 %") if is_smaller else ("90", "")
         yield (
-            f"margin of {points(thresholds.pass_rate_margin)} points out of reach: needs about "
+            f"the same in practice: the {level} % interval lies inside the margin of "
+            f"{points(margin)} points{why}"
+        )
+    if verdict != "inconclusive":
+        return
+    yield from _unshown(difference, thresholds)
+    if difference.cases_needed is not None:
+        near = f" near {percent(round(difference.base_rate))} %" if is_smaller else ""
+        yield (
+            f"margin of {points(margin)} points{near} out of reach: needs about "
             f"{whole(difference.cases_needed)} cases, there are {whole(difference.n_cases)}"
         )
 
@@ -131,12 +184,46 @@ def warnings_of(base: SideFacts, candidate: SideFacts, thresholds: Thresholds) -
             yield f"{name}: every answer was taken from an older run"
 
 
+def reused_in_words(name: str, n_reused: int, n_common: int) -> str:
+    """Return that cases of a side are in no test, since their answers are no trials of its own."""
+    if n_reused == n_common:
+        return f"{name}: every answer was taken over from an older run, so nothing of it is tested"
+    return (
+        f"{name}: every answer to {whole(n_reused)} of {whole(n_common)} cases was taken over from "
+        "an older run; they are not tested"
+    )
+
+
+def explanations_of(difference: RateDifference, thresholds: Thresholds) -> Iterator[str]:
+    """Yield what could explain a change that the test sees, so that it is not shown."""
+    if difference.q is None or difference.q > thresholds.alpha:
+        return
+    if difference.missing_p is not None and difference.missing_p > thresholds.alpha:
+        yield (
+            "missing verdicts could explain it: with all of them failed on both sides p is "
+            f"{chance(difference.missing_p)}"
+        )
+
+
+def _unshown(difference: RateDifference, thresholds: Thresholds) -> Iterator[str]:
+    """Yield why no change is shown, where it is more than a large p."""
+    if _least_p(difference) > thresholds.alpha:
+        yield _too_few(difference.n_nonzero, thresholds)
+    if difference.q is None or difference.p > thresholds.alpha:
+        return
+    if difference.q > thresholds.alpha:
+        yield (
+            f"p {chance(difference.p)} is too small for unchanged, and with all models of the call "
+            f"counted q {chance(difference.q)} is too large for a change"
+        )
+    yield from explanations_of(difference, thresholds)
+
+
 def _least_p(difference: RateDifference) -> float:
     """Return the smallest p that so many non-zero pairs can reach."""
     if difference.test == "sign_flip_normal":
         return 0.0
-    most = 2.0 ** -min(difference.n_nonzero, 1000)
-    return most if difference.test == "sign_flip_mid_p" else 2 * most
+    return 2.0 ** -min(difference.n_nonzero, 1000)
 
 
 def _causes(side: SideFacts) -> str:
@@ -147,7 +234,7 @@ def _causes(side: SideFacts) -> str:
 
 
 def _too_few(n_nonzero: int, thresholds: Thresholds) -> str:
-    """Return why a test could not have come to anything: statistics S6."""
+    """Return why a test could not have come to anything."""
     if n_nonzero == 0:
         return "no case passed more or less often than before"
     changed = "1 case" if n_nonzero == 1 else f"{n_nonzero} cases"

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from analyze.compare.verdict import explanations_of, is_shown
 from analyze.gate.confirm import confirmed_by
 from analyze.metrics.intervals import Z95
 from analyze.metrics.rate_difference import Z_POWER
@@ -17,6 +18,7 @@ from analyze.report.numbers import chance, percent, points, signed_points, times
 from schemas.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
 from schemas.gate import GateLine, GateResult, GateRules, Outcome
+from schemas.thresholds import Thresholds
 
 LEAST_CASES = 5
 """Fewer cases on both sides can prove nothing, whatever they say."""
@@ -78,11 +80,11 @@ def worst_of(outcomes: list[Outcome]) -> Outcome:
 
 
 def _lines(comparison: Comparison, rules: GateRules) -> list[GateLine]:
-    alpha = comparison.limits.thresholds.alpha
+    thresholds = comparison.limits.thresholds
     found = []
     for group in comparison.groups:
         for metric in rules.metrics:
-            ruling = _ruling(group, metric, rules, alpha)
+            ruling = _ruling(group, metric, rules, thresholds)
             found.append(
                 GateLine(
                     model_id=group.candidate_model_id,
@@ -95,14 +97,17 @@ def _lines(comparison: Comparison, rules: GateRules) -> list[GateLine]:
     return found
 
 
-def _ruling(group: GroupComparison, metric: Metric, rules: GateRules, alpha: float) -> Ruling:
+def _ruling(
+    group: GroupComparison, metric: Metric, rules: GateRules, thresholds: Thresholds
+) -> Ruling:
     if metric == "passed_rate":
         if group.verdict == "not_comparable":
             return Ruling("cannot_judge", "; ".join(group.reasons))
-        n_cases = 0 if group.difference is None else group.difference.n_cases
-        if group.difference is None or n_cases < LEAST_CASES:
-            return Ruling("cannot_judge", _too_few(n_cases, "a verdict"))
-        return _of_rate(group.difference, rules, alpha)
+        if group.difference is None:
+            return Ruling("cannot_judge", "; ".join(group.reasons) or _too_few(0, "a verdict"))
+        if group.difference.n_cases < LEAST_CASES:
+            return Ruling("cannot_judge", _too_few(group.difference.n_cases, "a verdict"))
+        return _of_rate(group.difference, rules, thresholds)
     if group.verdict == "not_comparable" and _has_verdicts(group):
         return Ruling("cannot_judge", "; ".join(group.reasons))
     ratio = next(ratio for ratio in group.ratios if ratio.metric == metric)
@@ -110,7 +115,7 @@ def _ruling(group: GroupComparison, metric: Metric, rules: GateRules, alpha: flo
         return Ruling("cannot_judge", _too_few(ratio.n_cases, "a value"))
     if ratio.verdict == "not_comparable":
         return Ruling("cannot_judge", ratio.reason or "the two sides cannot be compared")
-    return _of_ratio(ratio, rules, alpha)
+    return _of_ratio(ratio, rules, thresholds.alpha)
 
 
 def _has_verdicts(group: GroupComparison) -> bool:
@@ -127,11 +132,12 @@ def _too_few(n_cases: int, what: str) -> str:
     return f"{whole(n_cases)} {noun} {what} on both sides; a gate needs {LEAST_CASES}"
 
 
-def _of_rate(found: RateDifference, rules: GateRules, alpha: float) -> Ruling:
+def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) -> Ruling:
     drop, tolerated = -found.difference, rules.max_drop
+    is_change = is_shown(found, thresholds)
     unseen = found.detectable
     limit = f"{points(tolerated)} points"
-    if _is_shown(found.q, alpha) and drop > tolerated + ROUNDING:
+    if is_change and drop > tolerated + ROUNDING:
         asked = f"more than the {limit} tolerated" if tolerated else "no drop is tolerated"
         why = (
             f"{percent(found.base_rate)} -> {percent(found.candidate_rate)} % passed, "
@@ -142,13 +148,19 @@ def _of_rate(found: RateDifference, rules: GateRules, alpha: float) -> Ruling:
         return Ruling("failed", why, unseen)
     if rules.prove:
         worst = f"the lower 90 % limit is {signed_points(found.low90)} points"
-        if found.low90 > -tolerated:
+        needed = cases_to_prove(tolerated)
+        is_enough = needed is not None and found.n_cases >= needed
+        if found.low90 > -tolerated and is_enough:
             why = f"a drop of {limit} or more is ruled out: {worst}"
             return Ruling("passed", why, unseen)
-        why = f"a drop of {limit} or more is not ruled out: {worst}"
-        return Ruling("cannot_judge", why + _advice(rules), unseen)
+        lacking = "" if is_enough else _lacking(found.n_cases, needed)
+        why = f"a drop of {limit} or more is not ruled out: {worst}{lacking}"
+        return Ruling("cannot_judge", why, unseen)
     shown = "no regression shown"
-    if _is_shown(found.q, alpha) and drop > 0:
+    explanations = "; ".join(explanations_of(found, thresholds))
+    if explanations and drop > 0:
+        shown = f"a drop of {points(drop)} points is seen and not shown: {explanations}"
+    if is_change and drop > 0:
         shown = f"a drop of {points(drop)} points is shown, and up to {limit} are tolerated"
     return Ruling("passed", f"{shown}; {_rate_unseen(unseen)}", unseen)
 
@@ -185,6 +197,36 @@ def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:
     return Ruling("passed", why, unseen)
 
 
+def cases_to_prove(drop: float) -> int | None:
+    """Return the fewest cases that rule out that a share of the kinds of cases broke.
+
+    None of n cases is of such a share in (1 - share)^n of the draws: below 5 % from
+    ln 0.05 / ln(1 - share) on, 59 cases for 5 points and 29 for 10.
+
+    Args:
+        drop: the share that has to be ruled out.
+
+    Returns:
+        None where no number of cases is enough, as nothing is tolerated.
+    """
+    if drop <= 0:
+        return None
+    return math.ceil(math.log(0.05) / math.log1p(-drop)) if drop < 1 else 0
+
+
+def _lacking(n_cases: int, needed: int | None) -> str:
+    """Return that a proof takes more cases, and how many."""
+    if needed is None:
+        return (
+            "; with nothing tolerated no number of cases is a proof, since a kind of case that is "
+            "in none of them may break: --max-drop names what you can live with"
+        )
+    return (
+        f"; {whole(n_cases)} cases are too few for a proof, since whole kinds of cases may break: "
+        f"{whole(needed)} are needed"
+    )
+
+
 def _is_shown(q: float | None, alpha: float) -> bool:
     return q is not None and q <= alpha
 
@@ -199,5 +241,5 @@ def _advice(rules: GateRules) -> str:
     if rules.max_drop:
         return ""
     return (
-        "; with nothing tolerated only a rise is a proof: --max-drop names what you can live with"
+        "; with nothing tolerated only a fall is a proof: --max-drop names what you can live with"
     )

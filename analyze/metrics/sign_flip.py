@@ -1,9 +1,10 @@
 """The test of a rate difference where every case has as many trials on both sides.
 
-Would the same differences with random signs be as far off? If the two sides are alike, every case's difference could as well have had the other sign. The
-exact distribution of the sum over all sign patterns follows by convolution. At one repetition this
-is McNemar's test with mid-p. Fisher 1935 for the test, Pagano & Tritchler 1983 for the convolution,
-Fagerland, Lydersen & Laake 2013 for mid-p.
+Would the same differences with random signs be as far off? If the two sides are alike, every case's
+difference could as well have had the other sign. The exact distribution of the sum over all sign
+patterns follows by convolution. At one repetition this is McNemar's test with mid-p. Fisher 1935
+for the test, Pagano & Tritchler 1983 for the convolution, Fagerland, Lydersen & Laake 2013 for
+mid-p.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ def sign_flip(
 ) -> SignFlip:
     """Return the two-sided p of the summed differences of the case rates.
 
-    p is the mid-p, P(|S| > |s|) + P(|S| = |s|) / 2. Above `MOST_NONZERO` pairs that differ, or above
-    `MOST_LCM` and `MOST_ENUMERATED` pairs, it is the normal limit sum(d) / sqrt(sum(d^2)), and the
-    two are one. Without a pair that differs, p is 1. Signs are exchangeable only where each case has
-    as many trials on both sides: `analyze.stats.rate_test` sees to that.
+    p is the mid-p, P(|S| > |s|) + P(|S| = |s|) / 2. Above `MOST_NONZERO` pairs that differ, or
+    above `MOST_LCM` and `MOST_ENUMERATED` pairs, it is the normal limit sum(d) / sqrt(sum(d^2)),
+    and the two are one. Without a pair that differs, p is 1. Signs are exchangeable only where each
+    case has as many trials on both sides: `analyze.stats.rate_test` sees to that.
 
     Args:
         k_a: passed trials of each case of the base.
