@@ -33,7 +33,7 @@ class ReportedRun(Record):
 
 
 class ModelAnswer(Record):
-    """One model on the first screen, best passed rate first."""
+    """One model on the first screen, best passed rate first, what cannot be ranked behind it."""
 
     provider: str
     model: str
@@ -47,8 +47,11 @@ class ModelAnswer(Record):
     )
     n_cases: Count = Field(description="With a verdict.")
     n_scored: Count = Field(description="Trials with a verdict.")
+    is_ranked: bool = Field(
+        default=True, description="It may be named best: cases and coverage suffice."
+    )
     is_leading: bool = Field(
-        description="No other model's interval lies wholly above this one's passed rate."
+        description="The best of those, or not shown to be worse than it on the same cases."
     )
     change: Verdict | None = Field(
         description="Against the baseline; null: there is none, or it lacks this model."

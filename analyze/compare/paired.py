@@ -78,7 +78,7 @@ def pooled(rows: Sequence[CaseOutcome]) -> Pooled:
     """Return the trials of runs together, those of each run as further repetitions."""
     if len(rows) == 1:
         (row,) = rows
-        return Pooled((row.run_id,), row.counts, row.measured, row.answers, _own(row))
+        return Pooled((row.run_id,), row.counts, row.measured, row.answers, own_trials(row))
     hashes = [one for row in rows for one in (row.answers.first_hash, row.answers.last_hash) if one]
     return Pooled(
         run_ids=tuple(row.run_id for row in rows),
@@ -93,11 +93,11 @@ def pooled(rows: Sequence[CaseOutcome]) -> Pooled:
             first_hash=min(hashes, default=None),
             last_hash=max(hashes, default=None),
         ),
-        own=OwnTrials(*map(sum, zip(*map(_own, rows), strict=True))),
+        own=OwnTrials(*map(sum, zip(*map(own_trials, rows), strict=True))),
     )
 
 
-def _own(row: CaseOutcome) -> OwnTrials:
+def own_trials(row: CaseOutcome) -> OwnTrials:
     """Return what one run adds to a test.
 
     Repetitions of which only some are the same bytes all count: leaving the doubles out would

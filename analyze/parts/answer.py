@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping
 
+from analyze.compare.outcomes import read_outcomes
+from analyze.compare.paired import own_trials
+from analyze.compare.verdict import ROUNDING
 from analyze.parts.asked import Asked
 from analyze.parts.verdict_counts import verdicts_of
+from analyze.stats.best_of import RankedModel, may_be_best
 from schemas.comparison import CaseChange, GroupComparison
 from schemas.report_answer import ModelAnswer
 from schemas.summary import GroupSummary
 
+MIN_RANKED_CASES = 5
+"""Fewer cases with a verdict say too little to name a model best."""
+
 
 def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
-    """Return each model of a run, the best passed rate first and those without one last.
+    """Return each model of a run, the best passed rate first.
+
+    Those that cannot be ranked come after those that can, and those without a rate last.
 
     Rates that cannot be compared are not put side by side: an outage is no worse model. So the
     difference is null where the verdict is `not_comparable`.
@@ -22,8 +31,46 @@ def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
     comparison = asked.comparison
     compared = {one.candidate_model_id: one for one in comparison.groups} if comparison else {}
     flips = _flips(comparison.cases if comparison else ())
-    answers = [_answer(group, compared.get(group.model_id), flips, groups) for group in groups]
-    return tuple(sorted(answers, key=lambda one: (-_known(one.passed_rate), one.model_id)))
+    least = asked.limits.thresholds.min_coverage
+    ranked = {group.model_id for group in groups if _is_ranked(group, least)}
+    leading = _leading(asked, [group for group in groups if group.model_id in ranked])
+    answers = [
+        _answer(
+            group,
+            compared.get(group.model_id),
+            flips,
+            is_ranked=group.model_id in ranked,
+            is_leading=group.model_id in leading,
+        )
+        for group in groups
+    ]
+    return tuple(
+        sorted(answers, key=lambda one: (not one.is_ranked, -_known(one.passed_rate), one.model_id))
+    )
+
+
+def _is_ranked(group: GroupSummary, min_coverage: float) -> bool:
+    """Return whether a model may be named best: its cases and its coverage suffice."""
+    coverage = group.coverage or 0.0
+    is_covered = coverage >= min_coverage - ROUNDING
+    return is_covered and verdicts_of(group).n_cases >= MIN_RANKED_CASES
+
+
+def _leading(asked: Asked, groups: Collection[GroupSummary]) -> set[str]:
+    """Return the model_ids that may be best of the models that can be ranked."""
+    if len(groups) < 2:
+        return {group.model_id for group in groups}
+    cases: defaultdict[str, dict[Hashable, tuple[int, int]]] = defaultdict(dict)
+    for row in read_outcomes(asked.session, [asked.run_id]):
+        own = own_trials(row)
+        cases[row.key.model_id][row.case] = own.n_passed, own.n_scored
+    models = [RankedModel(_known(group.passed_rate), cases[group.model_id]) for group in groups]
+    alpha = asked.limits.thresholds.alpha
+    return {
+        group.model_id
+        for group, may_be in zip(groups, may_be_best(models, alpha), strict=True)
+        if may_be
+    }
 
 
 def _known(rate: float | None) -> float:
@@ -34,7 +81,9 @@ def _answer(
     group: GroupSummary,
     compared: GroupComparison | None,
     flips: Mapping[tuple[str, str], int],
-    groups: Iterable[GroupSummary],
+    *,
+    is_ranked: bool,
+    is_leading: bool,
 ) -> ModelAnswer:
     interval, verdicts = group.passed_ci95, verdicts_of(group)
     is_judged = compared is not None and compared.verdict != "not_comparable"
@@ -50,24 +99,14 @@ def _answer(
         estimate=interval.estimate if interval else None,
         n_cases=verdicts.n_cases,
         n_scored=verdicts.n_trials,
-        is_leading=_is_leading(group, groups),
+        is_ranked=is_ranked,
+        is_leading=is_leading,
         change=compared.verdict if compared else None,
         difference=found.difference if found else None,
         difference_low=found.low if found else None,
         difference_high=found.high if found else None,
         n_broke=flips.get((group.model_id, "broke"), 0),
         n_fixed=flips.get((group.model_id, "fixed"), 0),
-    )
-
-
-def _is_leading(group: GroupSummary, groups: Iterable[GroupSummary]) -> bool:
-    rate = group.passed_rate
-    if rate is None:
-        return False
-    return not any(
-        other.passed_ci95.low > rate
-        for other in groups
-        if other is not group and other.passed_ci95 is not None
     )
 
 

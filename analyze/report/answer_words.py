@@ -105,20 +105,43 @@ def _interval(answer: ModelAnswer) -> str:
 
 
 def _standing(answers: Sequence[ModelAnswer]) -> str:
-    """Return which model is best, and which may be as good."""
+    """Return which model is best, which may be as good, and how many are not ranked."""
     rated = [answer for answer in answers if answer.passed_rate is not None]
     if not answers:
         return "No model was asked anything"
     if not rated:
         return f"No trial of {_some([answer.model_id for answer in answers])} has a verdict"
-    told = f"{rated[0].model_id} {_how_good(rated[0])}" if len(rated) == 1 else _best(rated)
+    ranked = [answer for answer in rated if answer.is_ranked]
+    if len(rated) == 1 or len(ranked) == 1:
+        told = f"{rated[0].model_id} {_how_good(rated[0])}"
+    else:
+        told = _best(ranked) if ranked else _most(rated)
+    n_unranked = len(rated) - len(ranked) if ranked else 0
     n_silent = len(answers) - len(rated)
-    has = "has" if n_silent == 1 else "have"
-    return f"{told}; {counted(n_silent, 'other model')} {has} no verdict" if n_silent else told
+    for number, what in (
+        (n_unranked, "too few cases or verdicts to be ranked"),
+        (n_silent, "no verdict"),
+    ):
+        if number:
+            told += f"; {counted(number, 'other model')} {'has' if number == 1 else 'have'} {what}"
+    return told
+
+
+def _most(rated: Sequence[ModelAnswer]) -> str:
+    """Return which of several models passed most, none of which may be named best."""
+    first = [answer for answer in rated if answer.passed_rate == rated[0].passed_rate]
+    names, rate = _some([answer.model_id for answer in first]), percent(first[0].passed_rate)
+    each = f"{' each' if len(first) > 1 else ''}{_intervals(first)}"
+    which = "" if len(first) == len(rated) else f", the most of {whole(len(rated))} models"
+    return f"{names} passed {rate} %{each}{which}: too few cases or verdicts to name one best"
 
 
 def _best(rated: Sequence[ModelAnswer]) -> str:
-    """Return which of several models is best; models with the very same rate are so together."""
+    """Return which of several models is best; models with the very same rate are so together.
+
+    Args:
+        rated: those that can be ranked, best passed rate first.
+    """
     best = [answer for answer in rated if answer.passed_rate == rated[0].passed_rate]
     names, rate = _some([answer.model_id for answer in best]), percent(best[0].passed_rate)
     each = f"{' each' if len(best) > 1 else ''}{_intervals(best)}"
