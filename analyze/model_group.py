@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from analyze.metrics.identical import repetitions_identical
 from analyze.metrics.intervals import wilson_shrunk
-from analyze.metrics.percentiles import supported
+from analyze.metrics.percentiles import percentiles
 from analyze.metrics.repetition import (
     pass_at_k,
     pass_curve,
@@ -25,7 +25,7 @@ from analyze.rows import (
     ToolCountsRow,
 )
 from schemas.inventory import ResourceSnapshot
-from schemas.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
+from schemas.summary import GroupSummary, TokenTotals, ToolUse
 from schemas.thresholds import Thresholds
 
 
@@ -63,13 +63,11 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         success_rate_ok=row.success_rate_ok,
         objective_pass_rate=row.objective_pass_rate,
         wall_clock_ms=row.wall_clock_ms,
-        latency_ms=Percentiles(
-            p50=row.e2e_ms_p50,
-            p95=row.e2e_ms_p95,
-            p99=row.e2e_ms_p99,
-            mean=row.e2e_ms_mean,
-            n=row.n_latency,
-            supported=supported(row.n_latency),
+        latency_ms=percentiles(
+            (row.e2e_ms_p50, row.e2e_ms_p95, row.e2e_ms_p99),
+            row.e2e_ms_mean,
+            row.n_latency,
+            row.n_timeout_counted,
         ),
         resources_before=evidence.before,
         resources_after=evidence.after,
@@ -82,13 +80,11 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         score_strict=row.score_strict,
         score_available=row.passed_rate,
         coverage=row.coverage,
-        ttft_ms=Percentiles(
-            p50=row.ttft_ms_p50,
-            p95=row.ttft_ms_p95,
-            p99=row.ttft_ms_p99,
-            mean=row.ttft_ms_mean,
-            n=row.n_ttft,
-            supported=supported(row.n_ttft),
+        ttft_ms=percentiles(
+            (row.ttft_ms_p50, row.ttft_ms_p95, row.ttft_ms_p99),
+            row.ttft_ms_mean,
+            row.n_ttft,
+            row.n_timeout_counted if row.n_ttft else 0,
         ),
         tokens=TokenTotals(
             input=row.input_tokens,

@@ -79,9 +79,9 @@ def _table(groups: list[dict[str, Any]]) -> Table:
             _percent(group["passed_rate"]),
             _interval(group["passed_rate"], group["passed_ci95"]),
             _percent(group["coverage"]),
-            _whole(latency["p50"], supported=latency["supported"]["p50"]),
-            _whole(latency["p95"], supported=latency["supported"]["p95"]),
-            _whole(ttft["p50"], supported=ttft["supported"]["p50"]),
+            _percentile(latency, "p50"),
+            _percentile(latency, "p95"),
+            _percentile(ttft, "p50"),
             Text(_tier(group["tool_use"])),
             Text(
                 ", ".join(f"{printable(kind)} {n}" for kind, n in group["failures"].items()) or "–"
@@ -109,11 +109,13 @@ def _percent(value: float | None) -> Text:
     return Text("–" if value is None else f"{100 * value:.1f} %")
 
 
-def _whole(value: float | None, *, supported: bool) -> Text:
+def _percentile(times: dict[str, Any], name: str) -> Text:
     """An unsupported percentile is grey: too few trials stand behind it."""
-    if value is None:
-        return Text("–")
-    return Text(f"{value:,.0f}", style="" if supported else "dim")
+    style = "" if times["supported"][name] else "dim"
+    if name in times.get("beyond_limit", ()):
+        return Text("> limit", style=style)
+    value = times[name]
+    return Text("–") if value is None else Text(f"{value:,.0f}", style=style)
 
 
 def _advice(report: RunReport, again: str) -> list[str]:

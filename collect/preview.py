@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -81,7 +82,7 @@ def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[
         return []
     try:
         groups = orjson.loads((runs_dir / since / "summary.json").read_bytes())["models"]
-        slow = {group["model_id"]: group["latency_ms"]["p95"] or 0.0 for group in groups}
+        slow = {group["model_id"]: _p95_of(group["latency_ms"]) for group in groups}
     except (OSError, ValueError, KeyError, TypeError):
         return []
     warnings = []
@@ -89,11 +90,21 @@ def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[
         limit = model.settings["timeout_seconds"].value
         p95 = slow.get(model.model_id, 0.0)
         if isinstance(limit, int | float) and p95 > 500 * limit:
+            was = (
+                "beyond its time limit"
+                if math.isinf(p95)
+                else f"{p95 / 1000:.1f} s, more than half of timeout_seconds {limit:g},"
+            )
             warnings.append(
-                f"model `{model.model_id}`: p95 was {p95 / 1000:.1f} s in run {since}, more than "
-                f"half of timeout_seconds {limit:g}: expect time-outs, or raise it"
+                f"model `{model.model_id}`: p95 was {was} in run {since}: expect time-outs, or "
+                f"raise timeout_seconds {limit:g}"
             )
     return warnings
+
+
+def _p95_of(latency: dict[str, Any]) -> float:
+    """Return the p95 in ms; infinity where so many trials timed out that it lies among them."""
+    return math.inf if "p95" in latency.get("beyond_limit", ()) else latency["p95"] or 0.0
 
 
 def plan_json(shown: Preview) -> str:

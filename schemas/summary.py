@@ -29,22 +29,36 @@ Total = Annotated[int, Field(ge=0)]
 
 
 class Supported(Record):
-    """Whether enough trials stand behind each percentile: n (1 - q) >= 5."""
+    """Whether enough trials stand behind each percentile: n (1 - q) >= 5.
+
+    n is of successes and of the time-outs that count.
+    """
 
     p50: bool
     p95: bool
     p99: bool
 
 
+PercentileName = Literal["p50", "p95", "p99"]
+
+
 class Percentiles(Record):
-    """Of successful trials, by linear interpolation; null when there are none."""
+    """Of successes and time-outs, by linear interpolation; null when there is no success.
+
+    A time-out that counts against the model is later than every success. A percentile that reaches
+    into them is null and named in `beyond_limit`: all that is known is that the limit lies below.
+    """
 
     p50: float | None
     p95: float | None
     p99: float | None
-    mean: float | None
-    n: Count
+    mean: float | None = Field(description="Of successes alone.")
+    n: Count = Field(description="Successes whose time is known.")
     supported: Supported
+    n_timeouts: Count = Field(default=0, description="Time-outs that count, beside the n.")
+    beyond_limit: tuple[PercentileName, ...] = Field(
+        default=(), description="Percentiles that lie beyond the time limit."
+    )
 
 
 class TokenTotals(Record):
@@ -85,7 +99,10 @@ class GroupSummary(Record):
     wall_clock_ms: WallClock | None = Field(
         description="First start to last end, made in this run."
     )
-    latency_ms: Percentiles = Field(description="e2e_ms of successes: p50, p95, p99, mean.")
+    latency_ms: Percentiles = Field(
+        description="e2e_ms: p50, p95, p99 (a time-out is later than every success), mean of "
+        "successes."
+    )
     resources_before: ResourceSnapshot | None = Field(description="Memory and disk before.")
     resources_after: ResourceSnapshot | None = Field(description="Memory and disk after.")
 
@@ -100,7 +117,7 @@ class GroupSummary(Record):
     score_strict: Rate | None = Field(description="Passed / scorable.")
     score_available: Rate | None = Field(description="Passed / trials with a verdict.")
     coverage: Rate | None = Field(description="Trials with a verdict / scorable.")
-    ttft_ms: Percentiles = Field(description="Time to the first token of successes.")
+    ttft_ms: Percentiles = Field(description="Time to the first token, in the same way.")
     tokens: TokenTotals = Field(description="Sums; null where no trial reported them.")
     cost_usd: UsdSum | None = Field(
         description="Sum over trials with known cost; null without any."

@@ -64,7 +64,7 @@ TIMES = ("leaderboard", "latency")
 
 def _times(head: str, field: str, said: str) -> tuple[Entry, ...]:
     """Return the percentiles of one time, its mean, and how many stand behind them."""
-    of = f"of the {said}, over successes made in this run, in ms"
+    of = f"of the {said} in ms, of trials made in this run"
     many = (("p50", "50", "10"), ("p95", "95", "100"), ("p99", "99", "500"))
     return (
         *(
@@ -73,19 +73,29 @@ def _times(head: str, field: str, said: str) -> tuple[Entry, ...]:
                 f"{field}.{name}",
                 TIMES,
                 Percentiles,
-                f"{percent}th percentile {of}; grey below {least} of them.",
+                f"{percent}th percentile {of}: a time-out of the model's is later than every success, "
+                f"`> limit` lies beyond the time limit; grey below {least} of them.",
                 f"linear interpolation at (n - 1) x 0.{percent}; supported from "
                 f"n x (1 - 0.{percent}) = 5 on",
             )
             for name, percent, least in many
         ),
-        Entry(f"{head}mean ms", f"{field}.mean", TIMES, Percentiles, f"Mean {of}."),
+        Entry(
+            f"{head}mean ms", f"{field}.mean", TIMES, Percentiles, f"Mean {of}: of successes alone."
+        ),
         Entry(
             f"{head}n",
             f"{field}.n",
             TIMES,
             Percentiles,
             "Successes made in this run of which that time is known.",
+        ),
+        Entry(
+            f"{head}timed out",
+            f"{field}.n_timeouts",
+            TIMES,
+            Percentiles,
+            "Time-outs that count against the model, and as the latest times of its percentiles.",
         ),
     )
 

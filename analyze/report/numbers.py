@@ -15,6 +15,9 @@ from typing import Protocol
 
 DASH = "–"
 
+BEYOND_LIMIT = "> limit"
+"""In place of a percentile that lies among the time-outs: beyond the time limit."""
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 MOST_DECIMALS = 9

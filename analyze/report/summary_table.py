@@ -10,10 +10,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
+from typing import get_args
 
-from analyze.report.numbers import millis, pair, percent
+from analyze.report.numbers import BEYOND_LIMIT, millis, pair, percent
 from schemas.inventory import Inventory, ResourceSnapshot
-from schemas.summary import GroupSummary, RunSummary
+from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 
 COLUMNS = (
     "Provider",
@@ -34,6 +35,8 @@ COLUMNS = (
     "Disk used% (before→after)",
     "Ollama store (before→after)",
 )
+
+PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
 
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -100,13 +103,15 @@ def _row(group: GroupSummary, sizes: Mapping[str, str], has_twin: bool) -> list[
         percent(group.success_rate_ok),
         percent(group.objective_pass_rate),
         millis(group.wall_clock_ms),
-        millis(group.latency_ms.p50),
-        millis(group.latency_ms.p95),
-        millis(group.latency_ms.p99),
+        *(_percentile(group.latency_ms, name) for name in PERCENTILES),
         pair(_memory_used(before), _memory_used(after)),
         pair(_disk_use(before), _disk_use(after)),
         pair(_store_size(before), _store_size(after)),
     ]
+
+
+def _percentile(found: Percentiles, name: PercentileName) -> str:
+    return BEYOND_LIMIT if name in found.beyond_limit else millis(getattr(found, name))
 
 
 def _memory_used(snapshot: ResourceSnapshot | None) -> str | None:

@@ -52,14 +52,24 @@ class ModelSummaryRow(GroupRow):
         "clock was set back."
     )
     n_latency: Count = Field(description="Successes made in this run with a known e2e_ms.")
-    e2e_ms_p50: float | None = Field(description="Median e2e_ms of those successes, in ms.")
-    e2e_ms_p95: float | None = Field(description="95th percentile of those, in ms.")
-    e2e_ms_p99: float | None = Field(description="99th percentile of those, in ms.")
+    n_timeout_counted: Count = Field(
+        description="Time-outs made in this run that count against the model: in each percentile "
+        "later than every success."
+    )
+    e2e_ms_p50: float | None = Field(
+        description="Median e2e_ms of those successes and time-outs, in ms; null: none, or beyond "
+        "the time limit."
+    )
+    e2e_ms_p95: float | None = Field(description="95th percentile of those, in ms; null as p50.")
+    e2e_ms_p99: float | None = Field(description="99th percentile of those, in ms; null as p50.")
     e2e_ms_mean: float | None = Field(description="Mean e2e_ms of those successes, in ms.")
     n_ttft: Count = Field(description="Successes made in this run with a known ttft_ms.")
-    ttft_ms_p50: float | None = Field(description="Median ttft_ms of those successes, in ms.")
-    ttft_ms_p95: float | None = Field(description="95th percentile of those, in ms.")
-    ttft_ms_p99: float | None = Field(description="99th percentile of those, in ms.")
+    ttft_ms_p50: float | None = Field(
+        description="Median ttft_ms of those successes and of the time-outs, in ms; null: no "
+        "success has one, or beyond the time limit."
+    )
+    ttft_ms_p95: float | None = Field(description="95th percentile of those, in ms; null as p50.")
+    ttft_ms_p99: float | None = Field(description="99th percentile of those, in ms; null as p50.")
     ttft_ms_mean: float | None = Field(description="Mean ttft_ms of those successes, in ms.")
     input_tokens: TotalTokens | None = Field(description=TOKENS)
     output_tokens: TotalTokens | None = Field(description=f"{TOKENS} Includes reasoning.")

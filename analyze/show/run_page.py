@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analyze.report.numbers import duration, limits_after, moment, percent, usd, whole
+from analyze.report.numbers import BEYOND_LIMIT, duration, limits_after, moment, percent, usd, whole
 from analyze.report.plain import Column, facts, line_of, table
 from analyze.report.run_table import cost_of, notes_of, passed_of
 from analyze.rows import RunSummaryRow
@@ -15,7 +15,7 @@ from analyze.run_rows import ListedRun
 from analyze.runs_option import runs_option
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial
-from schemas.summary import GroupSummary, Percentiles, RunSummary
+from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 
 MODELS = (
     Column("model", least=8),
@@ -63,7 +63,9 @@ def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
     yield ""
     yield from table(MODELS, [_group(group) for group in page.summary.models], width)
     if any(_is_weak(group.latency_ms) for group in page.summary.models):
-        yield "(ms): too few successes stand behind it to be compared"
+        yield "(ms): too few trials stand behind it to be compared"
+    if any(group.latency_ms.beyond_limit for group in page.summary.models):
+        yield f"{BEYOND_LIMIT}: beyond the time limit, since so many trials timed out"
     yield from _failures(page.summary.models)
     if page.trials:
         yield ""
@@ -108,19 +110,20 @@ def _group(group: GroupSummary) -> list[str]:
         f"{whole(group.n_total)}/{whole(group.n_planned)}",
         percent(group.passed_rate) + limits_after(group.passed_rate, group.passed_ci95),
         percent(group.coverage),
-        _latency(group.latency_ms.p50, is_supported=group.latency_ms.supported.p50),
-        _latency(group.latency_ms.p95, is_supported=group.latency_ms.supported.p95),
+        _latency(group.latency_ms, "p50"),
+        _latency(group.latency_ms, "p95"),
         usd(group.cost_usd) + part,
         "" if tier is None else f"{tier}{'' if group.tool_use.tier_confident else '?'}",
     ]
 
 
-def _latency(ms: float | None, *, is_supported: bool) -> str:
-    return whole(ms) if is_supported or ms is None else f"({whole(ms)})"
+def _latency(latency: Percentiles, name: PercentileName) -> str:
+    text = BEYOND_LIMIT if name in latency.beyond_limit else whole(getattr(latency, name))
+    return text if getattr(latency.supported, name) or not text else f"({text})"
 
 
 def _is_weak(latency: Percentiles) -> bool:
-    return latency.p50 is not None and not latency.supported.p95
+    return latency.n + latency.n_timeouts > 0 and not latency.supported.p95
 
 
 def _failures(groups: Sequence[GroupSummary]) -> Iterator[str]:

@@ -77,6 +77,9 @@ def lake(tmp_path, new_run):
                 trial = run.plan(case_id, repetition, expected_tools=("free",))
                 if (case_id, repetition) == ("c", number):
                     continue
+                if (case_id, number) == ("b", 2):
+                    run.result(trial, failure_type="timeout")
+                    continue
                 run.result(trial, passed=(number + repetition) % 2 == 0, cost_usd=0.1 * number)
         run.write()
     assert sync(run.runs_dir).n_runs == 3 + len(list(SAMPLES.glob("*/results.jsonl")))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
-from analyze.report.html.cells import Cell, Column, Table, number
+from analyze.report.html.cells import Cell, Column, Table, number, sorts_as
 from analyze.report.numbers import (
+    BEYOND_LIMIT,
     limits_of,
     millis,
     percent,
@@ -13,7 +15,12 @@ from analyze.report.numbers import (
     whole,
 )
 from schemas.report_parts import FrontierPoint
-from schemas.summary import GroupSummary, Percentiles, RunSummary
+from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
+
+PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
+
+LAST = 1e300
+"""What a time beyond the limit sorts by."""
 
 MODEL = Column("model", "model_id")
 
@@ -82,9 +89,12 @@ def times(summary: RunSummary) -> Table:
     for head, field in heads:
         columns += [
             Column(f"{head}{name} ms", f"{field}.{name}", is_number=True)
-            for name in ("p50", "p95", "p99", "mean")
+            for name in (*PERCENTILES, "mean")
         ]
-        columns.append(Column(f"{head}n", f"{field}.n", is_number=True))
+        columns += [
+            Column(f"{head}n", f"{field}.n", is_number=True),
+            Column(f"{head}timed out", f"{field}.n_timeouts", is_number=True),
+        ]
     rows = [
         [model_cell(group), *_percentiles(group.latency_ms), *_percentiles(group.ttft_ms)]
         for group in summary.models
@@ -93,21 +103,21 @@ def times(summary: RunSummary) -> Table:
 
 
 def _percentiles(found: Percentiles) -> list[Cell]:
-    supported = found.supported
     return [
-        _percentile(found.p50, is_supported=supported.p50),
-        _percentile(found.p95, is_supported=supported.p95),
-        _percentile(found.p99, is_supported=supported.p99),
+        *(_percentile(found, name) for name in PERCENTILES),
         number(millis(found.mean)),
         number(whole(found.n), found.n),
+        number(whole(found.n_timeouts), found.n_timeouts),
     ]
 
 
-def _percentile(value: float | None, *, is_supported: bool) -> Cell:
-    text = millis(value)
-    if is_supported or not text:
-        return number(text)
-    return Cell(text, text, "n", TOO_FEW, is_unsure=True)
+def _percentile(found: Percentiles, name: PercentileName) -> Cell:
+    is_beyond = name in found.beyond_limit
+    text = BEYOND_LIMIT if is_beyond else millis(getattr(found, name))
+    sort = LAST if is_beyond else getattr(found, name)
+    if getattr(found.supported, name) or not text:
+        return number(text, sort)
+    return Cell(text, sorts_as(text, sort) or text, "n", TOO_FEW, is_unsure=True)
 
 
 def tiers(summary: RunSummary) -> Table | None:

@@ -1,6 +1,9 @@
 -- One row per run, provider, model, thinking level and model_id.
 -- Rates are null, not zero, where nothing could be counted. Latency is that of successes; latency,
 -- tokens, cost and wall clock are of trials made in this run, verdicts of reused ones too.
+-- In the percentiles a time-out that counts against the model is later than every success: 1e300 ms,
+-- whatever the limit was. A percentile that reaches into them is beyond the time limit: null. Without
+-- a success whose first token was timed, nothing is known of first tokens.
 -- Sums are of integers and divided once, so a row does not depend on the order of its trials.
 -- Trials are counted by themselves and then joined with the counts of the plan, a row a group.
 -- The twin of model_summary.sql for other engines; only the quantiles are written another way.
@@ -25,6 +28,15 @@ measured as (
         case when is_measured then ended_at_ms end as ended_at_ms,
         case when is_measured and is_success then e2e_ms end as e2e_ms,
         case when is_measured and is_success then ttft_ms end as ttft_ms,
+        is_measured and failure_type = 'timeout' and not passed as is_late,
+        case
+            when is_measured and failure_type = 'timeout' and not passed then 1e300
+            when is_measured and is_success then cast(e2e_ms as double)
+        end as e2e_rank,
+        case
+            when is_measured and failure_type = 'timeout' and not passed then 1e300
+            when is_measured and is_success then cast(ttft_ms as double)
+        end as ttft_rank,
         case when is_measured then input_tokens end as input_tokens,
         case when is_measured then output_tokens end as output_tokens,
         case when is_measured then reasoning_tokens end as reasoning_tokens,
@@ -56,14 +68,15 @@ counted as (
         count(case when objective_pass then 1 end) as n_objective_passed,
         max(ended_at_ms) - min(started_at_ms) as wall_clock_ms,
         count(e2e_ms) as n_latency,
-        percentile_cont(0.5) within group (order by cast(e2e_ms as double)) as e2e_ms_p50,
-        percentile_cont(0.95) within group (order by cast(e2e_ms as double)) as e2e_ms_p95,
-        percentile_cont(0.99) within group (order by cast(e2e_ms as double)) as e2e_ms_p99,
+        count(case when is_late then 1 end) as n_timeout_counted,
+        percentile_cont(0.5) within group (order by e2e_rank) as e2e_ms_p50,
+        percentile_cont(0.95) within group (order by e2e_rank) as e2e_ms_p95,
+        percentile_cont(0.99) within group (order by e2e_rank) as e2e_ms_p99,
         cast(sum(e2e_ms) as bigint) as e2e_ms_total,
         count(ttft_ms) as n_ttft,
-        percentile_cont(0.5) within group (order by cast(ttft_ms as double)) as ttft_ms_p50,
-        percentile_cont(0.95) within group (order by cast(ttft_ms as double)) as ttft_ms_p95,
-        percentile_cont(0.99) within group (order by cast(ttft_ms as double)) as ttft_ms_p99,
+        percentile_cont(0.5) within group (order by ttft_rank) as ttft_ms_p50,
+        percentile_cont(0.95) within group (order by ttft_rank) as ttft_ms_p95,
+        percentile_cont(0.99) within group (order by ttft_rank) as ttft_ms_p99,
         cast(sum(ttft_ms) as bigint) as ttft_ms_total,
         cast(sum(input_tokens) as bigint) as input_tokens,
         cast(sum(output_tokens) as bigint) as output_tokens,
@@ -104,14 +117,15 @@ joined as (
         coalesce(counted.n_objective_passed, 0) as n_objective_passed,
         counted.wall_clock_ms,
         coalesce(counted.n_latency, 0) as n_latency,
+        coalesce(counted.n_timeout_counted, 0) as n_timeout_counted,
         counted.e2e_ms_p50,
         counted.e2e_ms_p95,
         counted.e2e_ms_p99,
         counted.e2e_ms_total,
         coalesce(counted.n_ttft, 0) as n_ttft,
-        counted.ttft_ms_p50,
-        counted.ttft_ms_p95,
-        counted.ttft_ms_p99,
+        case when counted.n_ttft > 0 then counted.ttft_ms_p50 end as ttft_ms_p50,
+        case when counted.n_ttft > 0 then counted.ttft_ms_p95 end as ttft_ms_p95,
+        case when counted.n_ttft > 0 then counted.ttft_ms_p99 end as ttft_ms_p99,
         counted.ttft_ms_total,
         counted.input_tokens,
         counted.output_tokens,
@@ -162,14 +176,15 @@ select
     -- the wall clock was set back meanwhile: no duration is better than a negative one
     case when wall_clock_ms >= 0 then wall_clock_ms end as wall_clock_ms,
     n_latency,
-    e2e_ms_p50,
-    e2e_ms_p95,
-    e2e_ms_p99,
+    n_timeout_counted,
+    case when e2e_ms_p50 < 1e18 then e2e_ms_p50 end as e2e_ms_p50,
+    case when e2e_ms_p95 < 1e18 then e2e_ms_p95 end as e2e_ms_p95,
+    case when e2e_ms_p99 < 1e18 then e2e_ms_p99 end as e2e_ms_p99,
     cast(e2e_ms_total as double) / nullif(n_latency, 0) as e2e_ms_mean,
     n_ttft,
-    ttft_ms_p50,
-    ttft_ms_p95,
-    ttft_ms_p99,
+    case when ttft_ms_p50 < 1e18 then ttft_ms_p50 end as ttft_ms_p50,
+    case when ttft_ms_p95 < 1e18 then ttft_ms_p95 end as ttft_ms_p95,
+    case when ttft_ms_p99 < 1e18 then ttft_ms_p99 end as ttft_ms_p99,
     cast(ttft_ms_total as double) / nullif(n_ttft, 0) as ttft_ms_mean,
     input_tokens,
     output_tokens,

@@ -1,6 +1,9 @@
 -- One row per run, provider, model, thinking level and model_id.
 -- Rates are null, not zero, where nothing could be counted. Latency is that of successes; latency,
 -- tokens, cost and wall clock are of trials made in this run, verdicts of reused ones too.
+-- In the percentiles a time-out that counts against the model is later than every success: 1e300 ms,
+-- whatever the limit was. A percentile that reaches into them is beyond the time limit: null. Without
+-- a success whose first token was timed, nothing is known of first tokens.
 -- Sums are of integers and divided once, so a row does not depend on the order of its trials.
 -- Trials are counted by themselves and then joined with the counts of the plan, a row a group.
 -- Its twin model_summary.portable.sql says the same for engines without quantiles of a list.
@@ -25,6 +28,15 @@ measured as (
         case when is_measured then ended_at_ms end as ended_at_ms,
         case when is_measured and is_success then e2e_ms end as e2e_ms,
         case when is_measured and is_success then ttft_ms end as ttft_ms,
+        is_measured and failure_type = 'timeout' and not passed as is_late,
+        case
+            when is_measured and failure_type = 'timeout' and not passed then 1e300
+            when is_measured and is_success then cast(e2e_ms as double)
+        end as e2e_rank,
+        case
+            when is_measured and failure_type = 'timeout' and not passed then 1e300
+            when is_measured and is_success then cast(ttft_ms as double)
+        end as ttft_rank,
         case when is_measured then input_tokens end as input_tokens,
         case when is_measured then output_tokens end as output_tokens,
         case when is_measured then reasoning_tokens end as reasoning_tokens,
@@ -56,10 +68,11 @@ counted as (
         count(case when objective_pass then 1 end) as n_objective_passed,
         max(ended_at_ms) - min(started_at_ms) as wall_clock_ms,
         count(e2e_ms) as n_latency,
-        quantile_cont(cast(e2e_ms as double), [0.5, 0.95, 0.99]) as e2e_ms_quantiles,
+        count(case when is_late then 1 end) as n_timeout_counted,
+        quantile_cont(e2e_rank, [0.5, 0.95, 0.99]) as e2e_ms_quantiles,
         cast(sum(e2e_ms) as bigint) as e2e_ms_total,
         count(ttft_ms) as n_ttft,
-        quantile_cont(cast(ttft_ms as double), [0.5, 0.95, 0.99]) as ttft_ms_quantiles,
+        quantile_cont(ttft_rank, [0.5, 0.95, 0.99]) as ttft_ms_quantiles,
         cast(sum(ttft_ms) as bigint) as ttft_ms_total,
         cast(sum(input_tokens) as bigint) as input_tokens,
         cast(sum(output_tokens) as bigint) as output_tokens,
@@ -100,10 +113,11 @@ joined as (
         coalesce(counted.n_objective_passed, 0) as n_objective_passed,
         counted.wall_clock_ms,
         coalesce(counted.n_latency, 0) as n_latency,
+        coalesce(counted.n_timeout_counted, 0) as n_timeout_counted,
         counted.e2e_ms_quantiles,
         counted.e2e_ms_total,
         coalesce(counted.n_ttft, 0) as n_ttft,
-        counted.ttft_ms_quantiles,
+        case when counted.n_ttft > 0 then counted.ttft_ms_quantiles end as ttft_ms_quantiles,
         counted.ttft_ms_total,
         counted.input_tokens,
         counted.output_tokens,
@@ -154,14 +168,15 @@ select
     -- the wall clock was set back meanwhile: no duration is better than a negative one
     case when wall_clock_ms >= 0 then wall_clock_ms end as wall_clock_ms,
     n_latency,
-    e2e_ms_quantiles[1] as e2e_ms_p50,
-    e2e_ms_quantiles[2] as e2e_ms_p95,
-    e2e_ms_quantiles[3] as e2e_ms_p99,
+    n_timeout_counted,
+    case when e2e_ms_quantiles[1] < 1e18 then e2e_ms_quantiles[1] end as e2e_ms_p50,
+    case when e2e_ms_quantiles[2] < 1e18 then e2e_ms_quantiles[2] end as e2e_ms_p95,
+    case when e2e_ms_quantiles[3] < 1e18 then e2e_ms_quantiles[3] end as e2e_ms_p99,
     cast(e2e_ms_total as double) / nullif(n_latency, 0) as e2e_ms_mean,
     n_ttft,
-    ttft_ms_quantiles[1] as ttft_ms_p50,
-    ttft_ms_quantiles[2] as ttft_ms_p95,
-    ttft_ms_quantiles[3] as ttft_ms_p99,
+    case when ttft_ms_quantiles[1] < 1e18 then ttft_ms_quantiles[1] end as ttft_ms_p50,
+    case when ttft_ms_quantiles[2] < 1e18 then ttft_ms_quantiles[2] end as ttft_ms_p95,
+    case when ttft_ms_quantiles[3] < 1e18 then ttft_ms_quantiles[3] end as ttft_ms_p99,
     cast(ttft_ms_total as double) / nullif(n_ttft, 0) as ttft_ms_mean,
     input_tokens,
     output_tokens,
