@@ -20,6 +20,7 @@ SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "stg_failure_types": ("raw_failure_types", "failures"),
         "trials": ("raw_results",),
         "int_plan_counts": ("model_summary",),
+        "int_case_clusters": ("cases",),
         "int_failures": ("failures",),
         "int_group_models": ("cells",),
         "int_group_costs": ("cost_quality", "cells"),

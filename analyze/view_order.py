@@ -13,6 +13,7 @@ VIEWS = (
     "staging/trials",
     "intermediate/int_plan_counts",
     "intermediate/int_failures",
+    "intermediate/int_case_clusters",
     "intermediate/int_case_passes",
     "intermediate/int_case_tool_use",
     "intermediate/int_pass_counts",

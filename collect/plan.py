@@ -79,6 +79,7 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             is_scorable=case.is_scorable,
             expected_tools=case.expected_tools,
             tags=case.tags,
+            cluster=case.cluster,
         )
         for number, (model, case, repetition) in enumerate(_order(inputs))
         for found in (parts(model, case, repetition),)

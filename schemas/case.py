@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.base import Metadata, NonEmpty, OpenRecord, Record, SchemaVersion, Slug
+from schemas.base import (
+    LONGEST_SLUG,
+    Metadata,
+    NonEmpty,
+    OpenRecord,
+    Record,
+    SchemaVersion,
+    Slug,
+)
 from schemas.checks import DeterministicCheck
 from schemas.rubric import Expectations, Rubric
 from schemas.validators import Validator
 
 Role = Literal["system", "user", "assistant", "tool"]
 RunnerType = Literal["llm_probe", "openclaw"]
+Cluster = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", max_length=LONGEST_SLUG)
+]
+"""Name of what several cases were made from; a repository's name is one."""
 
 
 class MessageSource(Record):
@@ -107,6 +119,11 @@ class Case(Record):
     expectations: Expectations | None = Field(default=None, description="Told to the judge.")
     rubric: Rubric | None = Field(default=None, description="Told to the judge.")
     tags: tuple[NonEmpty, ...] = Field(default=(), description="For a suite's case_selection.")
+    cluster: Cluster | None = Field(
+        default=None,
+        description="Cases that share a template, a repository or a passage: they succeed and fail "
+        "together, so statistics count them as one unit.",
+    )
     metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
 
 
@@ -119,3 +136,6 @@ class Prompt(Record):
     validator: Validator | None = None
     expected_tool_calls: tuple[NonEmpty, ...] = ()
     variant: str | None = Field(default=None, description="Free annotation, kept as a tag.")
+    cluster: Cluster | None = Field(
+        default=None, description="Prompts that share a template or a passage; as in test.yaml."
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from schemas.base import Count, Positive, Record, Sha256, Slug
-from schemas.case import RunnerType
+from schemas.case import Cluster, RunnerType
 from schemas.suite import Transport
 from schemas.validators import ValidatorType
 
@@ -72,6 +72,10 @@ class PlannedTrial(Record):
         default=(), description="Of the validator and the case together."
     )
     tags: tuple[str, ...] = Field(default=(), description="Of the case.")
+    cluster: Cluster | None = Field(
+        default=None,
+        description="Cases that are not independent of each other; null: the case stands alone.",
+    )
 
 
 def plan_line(trial: PlannedTrial) -> bytes:

@@ -92,7 +92,8 @@ class CasePairs:
         second.append(after[-1])
         self._kept[0].extend(kept)
         self._kept[1].extend(second)
-        paired = PairedCase(case, after[-1].tags, pooled(kept), pooled(second))
+        last = after[-1]
+        paired = PairedCase(case, last.tags, pooled(kept), pooled(second), last.cluster)
         if not paired.base.counts.n_scored:
             self._exclude(case, "no_verdict_in_base")
         if not paired.candidate.counts.n_scored:

@@ -127,6 +127,8 @@ class CaseOutcome(NamedTuple):
     measured: tuple[Measured, ...]
     """By the order of METRICS."""
     facts: RunFacts
+    cluster: str | None = None
+    """Names the cases that are not independent of this one."""
 
 
 COLUMNS = (
@@ -138,7 +140,7 @@ COLUMNS = (
     "n_e2e_ms", "ln_e2e_ms", "e2e_ms", "n_ttft_ms", "ln_ttft_ms", "ttft_ms",
     "n_input_tokens", "ln_input_tokens", "input_tokens",
     "n_output_tokens", "ln_output_tokens", "output_tokens",
-    "n_cost", "ln_cost_nano_usd", "cost_nano_usd",
+    "n_cost", "ln_cost_nano_usd", "cost_nano_usd", "cluster",
 )  # fmt: skip
 """Of int_case_outcomes, in the order of `_outcome`; what is measured by the order of METRICS."""
 
@@ -179,9 +181,10 @@ def _outcome(row: tuple[Any, ...], facts: RunFacts) -> CaseOutcome:
         answers=Answers(*row[26:30]),
         measured=tuple(
             Measured(row[place], row[place + 1] or 0, row[place + 2] or 0)
-            for place in range(30, len(COLUMNS), 3)
+            for place in range(30, len(COLUMNS) - 1, 3)
         ),
         facts=facts,
+        cluster=row[-1],
     )
 
 

@@ -52,6 +52,8 @@ class PairedCase:
     """As the candidate has them."""
     base: Pooled
     candidate: Pooled
+    cluster: str | None = None
+    """As the candidate's newest run has it."""
 
 
 @dataclass(frozen=True, slots=True)

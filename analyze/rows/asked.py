@@ -80,6 +80,7 @@ class CasesRow(ViewRow):
     validator_type: str | None = Field(description="Validator of the case.")
     is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
     has_expected_tools: bool = Field(description="Names tools that the model should use.")
+    cluster: str | None = like("cluster", "plans")
     n_runs: Positive = Field(description="Runs that planned it.")
     n_planned: Positive = Field(description="Planned trials of all runs and models.")
     first_run_at_ms: EpochMillis | None = Field(
@@ -114,6 +115,7 @@ class PlannedTrialsRow(GroupRow):
     is_scorable: bool = like("is_scorable", "plans")
     expected_tools: tuple[str, ...] = like("expected_tools")
     tags: tuple[str, ...] = like("tags")
+    cluster: str | None = like("cluster", "plans")
     has_result: bool = Field(description="The trial ran, or was reused.")
     state: str = Field(description="`present` or `missing`.")
     record_no: Positive | None = Field(

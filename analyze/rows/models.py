@@ -41,8 +41,9 @@ class GroupToolCountsRow(ModelRow):
     """Cases with the same tool use over all runs, counted."""
 
     view: ClassVar[str] = "int_group_tool_counts"
-    order: ClassVar[str] = f"{MODEL_ORDER}, n_tool_trials, n_tool_success"
+    order: ClassVar[str] = f"{MODEL_ORDER}, cluster nulls first, n_tool_trials, n_tool_success"
 
+    cluster: str | None = like("cluster", "plans")
     n_tool_trials: Positive = Field(description=f"{TOOL_TRIALS[:-1]}, of one case over all runs.")
     n_tool_success: Count = Field(description=TOOL_SUCCESS)
     n_cases: Positive = Field(description="Cases that came out this way.")

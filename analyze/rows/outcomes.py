@@ -40,6 +40,7 @@ class CaseOutcomesRow(GroupRow):
     agent: str | None = Field(description=f"{HASH}; null: no agent.")
     image: str | None = Field(description=f"{HASH}; null: no container.")
     tags: tuple[str, ...] = like("tags", "plans")
+    cluster: str | None = like("cluster", "plans")
     n_planned: Count = Field(description="Trials of the plan.")
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_total: Count = Field(description="Trials with a result.")

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from analyze.rows.base import GROUP_ORDER, GroupRow, ViewRow
+from analyze.rows.base import GROUP_ORDER, GroupRow, ViewRow, like
 from schemas.base import Count, EpochMillis, Positive, Rate, Unit, UsdSum
 
 TotalTokens = Annotated[int, Field(ge=0), Unit("tokens")]
@@ -153,6 +153,7 @@ class CasePassesRow(GroupRow):
     order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
 
     case_id: str = Field(description="Name of the case.")
+    cluster: str | None = like("cluster", "plans")
     n_planned: Count = Field(description="Planned trials of the case.")
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict: m of the statistics.")
@@ -170,6 +171,7 @@ class CaseToolUseRow(GroupRow):
     order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
 
     case_id: str = Field(description="Name of the case.")
+    cluster: str | None = like("cluster", "plans")
     n_tool_trials: Positive = Field(description="Served trials with expected tools.")
     n_tool_success: Count = Field(description="Those that used one of the expected tools.")
 
@@ -179,9 +181,11 @@ class PassCountsRow(GroupRow):
 
     view: ClassVar[str] = "int_pass_counts"
     order: ClassVar[str] = (
-        f"{GROUP_ORDER}, is_scorable, n_scored, n_passed, n_independent, n_independent_passed"
+        f"{GROUP_ORDER}, cluster nulls first, is_scorable, n_scored, n_passed, n_independent, "
+        "n_independent_passed"
     )
 
+    cluster: str | None = like("cluster", "plans")
     is_scorable: bool = Field(description="Trials of the case can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict, of one such case.")
     n_passed: Count = Field(description="Trials that passed, of one such case.")
@@ -194,8 +198,9 @@ class ToolCountsRow(GroupRow):
     """Cases with the same tool use, counted."""
 
     view: ClassVar[str] = "int_tool_counts"
-    order: ClassVar[str] = f"{GROUP_ORDER}, n_tool_trials, n_tool_success"
+    order: ClassVar[str] = f"{GROUP_ORDER}, cluster nulls first, n_tool_trials, n_tool_success"
 
+    cluster: str | None = like("cluster", "plans")
     n_tool_trials: Positive = Field(description="Served trials with expected tools, of one case.")
     n_tool_success: Count = Field(description="Those that used one of the expected tools.")
     n_cases: Positive = Field(description="Cases that came out this way.")

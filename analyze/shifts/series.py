@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,7 @@ class Series:
         points: the oldest first; parts of a suite that are too small to stand for it left out.
         n_parts: how many such parts there were.
         case_ids: the cases, one a column.
+        clusters: of each case, what it shares with others; None: it stands alone.
         hashes: a number for the case_hash, -1 where it was not planned or is not known.
         scored: independent trials with a verdict: not those taken over from earlier runs, and one
             where all repetitions in a run gave the same bytes.
@@ -56,6 +57,7 @@ class Series:
     points: tuple[Point, ...]
     n_parts: int
     case_ids: tuple[str, ...]
+    clusters: tuple[str | None, ...]
     hashes: Ints
     scored: Ints
     passed: Ints
@@ -83,6 +85,8 @@ class History:
     rows: CellRows
     metrics: tuple[ShiftMetric, ...]
     allow: frozenset[Axis]
+    clusters: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By suite_id and case_id, as its newest run has it; a case without one is not in it."""
 
     @property
     def n_series(self) -> int:
@@ -129,12 +133,15 @@ class History:
         timed = summed("n_e2e_ms")
         good, of = (summed("n_scored"), scorable) if is_scorable else (timed, planned)
         coverage = good.sum(axis=1) / np.maximum(of.sum(axis=1), 1)
+        suite_id = of_series[0].suite_id
+        case_ids = tuple(rows.names[case] for case in cases)
         return Series(
-            suite_id=of_series[0].suite_id,
+            suite_id=suite_id,
             model_id=rows.names[rows.model[chosen[0]]],
             points=tuple(point for point, is_kept in zip(of_series, kept, strict=True) if is_kept),
             n_parts=int((~kept).sum()),
-            case_ids=tuple(rows.names[case] for case in cases),
+            case_ids=case_ids,
+            clusters=tuple(self.clusters.get((suite_id, case_id)) for case_id in case_ids),
             hashes=hashes[kept],
             scored=scored[kept],
             passed=passed[kept],
@@ -180,7 +187,13 @@ def read_history(
     for metric in metrics:
         numbers |= SUMS.get(metric, {})
     rows = read_cell_rows(session, points, numbers, model=model, tell=tell)
-    return History(tuple(points), rows, tuple(metrics), frozenset(allow))
+    clusters = {
+        (suite_id, case_id): cluster
+        for suite_id, case_id, cluster in session.rows(
+            "select suite_id, case_id, cluster from int_case_clusters order by all"
+        )
+    }
+    return History(tuple(points), rows, tuple(metrics), frozenset(allow), clusters)
 
 
 def _hashes(shape: tuple[int, int], row: Ints, column: Ints, known: Ints) -> Ints:

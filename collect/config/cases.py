@@ -87,6 +87,7 @@ def load_case(path: Path) -> CaseFile:
         rubric=case.rubric,
         context=case.input.context,
         folder=path.parent,
+        cluster=case.cluster,
         unbuilt=tuple(notes.unbuilt),
     )
     return CaseFile(

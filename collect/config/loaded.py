@@ -61,6 +61,8 @@ class LoadedCase:
     context: CaseContext = NO_CONTEXT
     folder: Path | None = None
     """Where test.yaml lies; None for an entry of a prompt list."""
+    cluster: str | None = None
+    """Names the cases that are not independent of this one; part of no fingerprint."""
     unbuilt: tuple[Problem, ...] = ()
     """What the case needs and this version does not have, each with its place."""
 

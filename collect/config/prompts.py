@@ -79,6 +79,7 @@ def load_prompt_list(path: Path, *, prefixed: bool) -> tuple[list[LoadedCase], s
             validator=prompt.validator,
             expected_tool_calls=prompt.expected_tool_calls,
             tags=(prompt.variant,) if prompt.variant else (),
+            cluster=prompt.cluster,
         )
     if problems:
         raise ConfigError(problems)

@@ -5,16 +5,19 @@ import shutil
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from analyze import raw_tables
+from analyze.catalog import create_views
 from analyze.history import open_lake, read_config
 from analyze.raw_tables import RAW_TABLES
 from analyze.summarize import summarize_run
 from schemas.base import SCHEMA_VERSION
+from schemas.compact import compact
 from schemas.errors import SchemaError, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
-from schemas.lake import LAYOUT
+from schemas.lake import LAYOUT, TABLES, files_of
 from schemas.lake_columns import lake_columns
 from schemas.lake_files import lake_of, live_files
 from schemas.mirror import mirror_run
@@ -180,3 +183,30 @@ def test_reading_loads_neither_pyarrow_nor_the_models(tmp_path):
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_lake_of_before_clusters_has_none_and_newer_runs_beside_it_do(new_run):
+    """Files without the column stay as they are until a compaction gives it to them."""
+    for name, cluster in (("old", None), ("young", "django/django")):
+        run = new_run(name)
+        run.result(run.plan("a", cluster=cluster))
+        run.write()
+        mirror_run(run.path, run.lake)
+    (path,) = files_of(run.lake, "plans", "old")
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns("cluster"), path)  # the metadata of the file stays
+
+    def clusters():
+        with open_lake(run.lake) as connection:
+            create_views(connection)
+            return connection.execute(
+                "select run_id, cluster from planned_trials order by run_id"
+            ).fetchall()
+
+    assert "cluster" not in pq.read_schema(path).names
+    assert clusters() == [("old", None), ("young", "django/django")]
+    assert summarize_run(run.runs_dir / "old", run.lake).models[0].n_total == 1
+    assert compact(run.lake, now_ms=4_000_000_000_000).problems == ()
+    (whole,) = live_files(run.lake, "plans")
+    assert pq.read_schema(whole).names == TABLES["plans"].names
+    assert clusters() == [("old", None), ("young", "django/django")]

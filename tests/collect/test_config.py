@@ -79,6 +79,12 @@ def test_a_case_id_must_equal_its_folder(project):
     [
         ({"titel": "x"}, "`titel`: unknown key; did you mean `title`?"),
         ({"tags": "smoke"}, "`tags`: should be a valid array; found `smoke`"),
+        ({"cluster": "a b"}, "`cluster`: String should match pattern"),
+        ({"cluster": "/a"}, "`cluster`: String should match pattern"),
+        ({"cluster": ""}, "`cluster`: String should match pattern"),
+        ({"cluster": 7}, "`cluster`: should be a valid string; found `7`"),
+        ({"cluster": "a" * 129}, "`cluster`: String should have at most 128 characters"),
+        ({"clusters": "a"}, "`clusters`: unknown key; did you mean `cluster`?"),
         ({"schema_version": True}, "`schema_version`: must be the integer 1; found `true`"),
         ({"schema_version": 1.0}, "`schema_version`: must be the integer 1; found `1.0`"),
         ({"schema_version": "1"}, "`schema_version`: must be the integer 1; found `1`"),
@@ -334,6 +340,27 @@ def test_several_lists_get_their_stems_as_prefix(project):
     assert ids(project) == ["one--p0", "two--p0"]
 
 
+def test_cases_and_prompts_name_their_cluster(project):
+    project.case("mine", tags=["t"], cluster="django/django")
+    project.case("alone", tags=["t"])
+    project.prompts("one.json", [{"id": "P0", "prompt": "a", "cluster": "letters"}])
+    project.write(
+        "configs/suites/two.jsonl",
+        '{"id": "P1", "prompt": "b", "cluster": "letters"}\n{"id": "P2", "prompt": "c"}\n',
+    )
+    project.suite(
+        prompt_lists=["one.json", "two.jsonl"],
+        case_selection={
+            "include_tags": ["t"], "include_case_ids": ["one--p0", "two--p1", "two--p2"]
+        },
+    )  # fmt: skip
+
+    assert {case.case_id: case.cluster for case in project.load().cases} == {
+        "mine": "django/django", "alone": None,
+        "one--p0": "letters", "two--p1": "letters", "two--p2": None,
+    }  # fmt: skip
+
+
 def test_lists_and_cases_go_together_when_the_suite_selects(project):
     project.case("mine", tags=["t"])
     project.prompts("list.json", [{"id": "P0", "prompt": "a"}, {"id": "P1", "prompt": "b"}])
@@ -353,6 +380,7 @@ def test_lists_and_cases_go_together_when_the_suite_selects(project):
         ('[{"id": "a"}]', "`[0].prompt`: required key is missing"),
         ('[{"id": "a", "prompt": "x", "validator": {"type": "regexp"}}]', "unknown value"),
         ('[{"id": "A", "prompt": "x"}, {"id": "a", "prompt": "y"}]', "case_id `a`, as `A` does"),
+        ('[{"id": "a", "prompt": "x", "cluster": "a b"}]', "`[0].cluster`: String should match"),
         ("[]", "the suite selects no case"),
     ],
 )

@@ -111,6 +111,7 @@ PLAIN = {
     # every field of a case
     "Case.title": (put("case", title="New"), NOTHING),
     "Case.tags": (put("case", tags=["u"]), NOTHING),
+    "Case.cluster": (put("case", cluster="django/django"), NOTHING),
     "Case.metadata": (put("case", metadata={}), NOTHING),
     "Case.validator": (put("case", validator={"type": "exact", "value": "y"}), CASE_ONLY),
     "Case.expected_tool_calls": (put("case", expected_tool_calls=["df"]), CASE_ONLY),

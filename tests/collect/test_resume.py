@@ -303,6 +303,32 @@ def test_reuse_asks_only_what_is_new(work, endpoint):
         assert trace[0].content == f"Say {case_id}.", "the trace is the new run's own"
 
 
+def test_a_cluster_is_kept_with_the_run_and_makes_no_case_another(work, endpoint):
+    """Cases can be put into clusters after their first run: nothing is asked again for it."""
+    endpoint.broken = {"c5": 503}
+    run(work, "--run-id", "one")
+    for number in range(6):
+        said = {"type": "exact", "value": f"Say c{number}."}
+        work.case(f"c{number}", validator=said, cluster=f"half-{number % 2}")
+    run(work, "--run-id", "two", "--reuse")
+    asked(endpoint)
+    endpoint.broken = {}
+
+    assert resume(work, "two").returncode == 0
+
+    assert asked(endpoint) == {"Say c5.": 1}
+    kept_of = {}
+    for run_id in ("one", "two"):
+        text = (kept(work, run_id).dir / "plan.jsonl").read_text()
+        plan = [json.loads(line) for line in text.splitlines()]
+        kept_of[run_id] = {row["case_id"]: row.get("cluster") for row in plan}
+        in_lake = kept(work, run_id).lake_table("plans").to_pylist()
+        assert {row["case_id"]: row["cluster"] for row in in_lake} == kept_of[run_id]
+        assert ('"cluster"' in text) == (run_id == "two"), "without one the line has no such field"
+    assert kept_of["one"] == dict.fromkeys(kept_of["one"])
+    assert kept_of["two"] == {f"c{number}": f"half-{number % 2}" for number in range(6)}
+
+
 def test_what_has_changed_or_failed_is_asked_again(work, endpoint):
     endpoint.broken = {"c2": 503, "c3": 400}
     run(work, "--run-id", "one")

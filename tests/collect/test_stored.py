@@ -121,6 +121,7 @@ def test_every_field_of_a_case_comes_back_as_it_was(project, run_dir):
         expectations=EXPECTATIONS,
         rubric=RUBRIC,
         tags=["t", "ü"],
+        cluster="django/django",
     )
     case = replace(case, turns=({"role": "user", "content": "later"},), runner_type="openclaw")
     plain = LoadedCase("p", "P 0", None, case.messages, None, (), ())
@@ -354,6 +355,6 @@ def test_no_kind_of_case_is_forgotten():
     assert {field.name for field in fields(LoadedCase)} == {
         "case_id", "prompt_id", "prompt_name", "messages", "validator", "expected_tool_calls",
         "tags", "runner_type", "settings", "attachments", "turns", "checks", "hooks",
-        "expectations", "rubric", "context", "folder", "unbuilt",
+        "expectations", "rubric", "context", "folder", "cluster", "unbuilt",
     }  # fmt: skip
     assert Case.model_fields.keys() >= {"validator", "rubric", "expectations"}

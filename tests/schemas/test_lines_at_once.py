@@ -137,6 +137,7 @@ TRIALS = st.builds(
     model=TEXT, thinking_level=st.none() | TEXT, prompt_id=TEXT, prompt_name=st.none() | TEXT,
     case_hash=st.just("0" * 64), run_fingerprint=st.just("1" * 64), fingerprint_parts=PARTS,
     is_scorable=st.booleans(), tags=st.lists(TEXT, max_size=2).map(tuple),
+    cluster=st.none() | st.sampled_from(["a", "Django/django", "v1.2_x-y"]),
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ planned as (
         thinking_level,
         model_id,
         case_id,
+        min(cluster) as cluster,
         count(*) as n_planned,
         count(case when is_scorable then 1 end) as n_scorable
     from stg_plans
@@ -43,6 +44,7 @@ select
     planned.thinking_level,
     planned.model_id,
     planned.case_id,
+    planned.cluster,
     planned.n_planned,
     planned.n_scorable,
     coalesce(answered.n_scored, 0) as n_scored,

@@ -1,6 +1,7 @@
 -- One row per suite, case and case_hash: a case whose content changed is another case.
 -- What is outside the hash (title) may differ between runs; the last in alphabetical order is
 -- shown. A null case_hash, of folders in the older shape, is a row of its own and equals nothing.
+-- The cluster is the one of the newest run, whatever content it asked.
 -- The last run is that of the highest run_rank, so runs with the same start have an order here too.
 with
 
@@ -72,18 +73,22 @@ aged as (
 )
 
 select
-    suite_id,
-    case_id,
-    case_hash,
-    prompt_id,
-    prompt_name,
-    validator_type,
-    is_scorable,
-    has_expected_tools,
-    n_runs,
-    n_planned,
-    first_run_at_ms,
-    last_run_at_ms,
-    age = 1 as is_current
+    aged.suite_id,
+    aged.case_id,
+    aged.case_hash,
+    aged.prompt_id,
+    aged.prompt_name,
+    aged.validator_type,
+    aged.is_scorable,
+    aged.has_expected_tools,
+    clusters.cluster,
+    aged.n_runs,
+    aged.n_planned,
+    aged.first_run_at_ms,
+    aged.last_run_at_ms,
+    aged.age = 1 as is_current
 from aged
-order by suite_id, case_id, case_hash nulls first
+left join int_case_clusters as clusters
+    on aged.suite_id = clusters.suite_id
+    and aged.case_id = clusters.case_id
+order by aged.suite_id, aged.case_id, aged.case_hash nulls first

@@ -20,6 +20,7 @@ select
     plans.is_scorable,
     plans.expected_tools,
     plans.tags,
+    plans.cluster,
     trials.record_no is not null as has_result,
     case when trials.record_no is not null then 'present' else 'missing' end as state,
     trials.record_no,

@@ -24,5 +24,6 @@ select
     is_scorable,
     expected_tools,
     cardinality(expected_tools) > 0 as has_expected_tools,
-    tags
+    tags,
+    cluster
 from raw_plans
