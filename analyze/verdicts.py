@@ -79,6 +79,7 @@ class Verdicts:
         min_coverage: float | None = None,
         prove: bool = False,
         confirm: str | None = None,
+        known: Path | KnownFile | None = None,
         quarantine: Path | KnownFile | None = None,
         allow: Collection[Axis] = (),
         model: str | None = None,
@@ -95,7 +96,8 @@ class Verdicts:
             min_coverage: share of trials that need a verdict; by default the thresholds'.
             prove: pass only when a larger drop is ruled out.
             confirm: a fresh, whole run that must fail too.
-            quarantine: cases that are not tested.
+            known: cases that are not tested, and shifts that are acknowledged.
+            quarantine: another name of `known`.
             allow: axes on which a difference keeps no case out.
             model: only this one, by its model_id or model string.
             today: day by which entries of the quarantine have ended; by default this one, in UTC.
@@ -121,7 +123,7 @@ class Verdicts:
             model=model,
             confirm=confirm,
             allow=axes_named(allow),
-            known=_known(quarantine),
+            known=known_of(known if quarantine is None else quarantine),
         )
         return decide(self._session, question, today or datetime.now(UTC).date()).result
 
@@ -157,7 +159,7 @@ class Verdicts:
             limits=limits or _limits(),
             since=since,
             allow=axes_named(allow),
-            known=_known(known),
+            known=known_of(known),
             suite=suite,
             model=model,
         )
@@ -187,7 +189,7 @@ class Verdicts:
         return find_flaky(
             self._session,
             limits=limits or _limits(),
-            known=_known(quarantine),
+            known=known_of(quarantine),
             suite=suite,
             model=model,
         )
@@ -238,7 +240,8 @@ def _limits() -> ThresholdsUsed:
     return limits_in_force(Path.cwd())
 
 
-def _known(known: Path | KnownFile | None) -> KnownFile | None:
+def known_of(known: Path | KnownFile | None) -> KnownFile | None:
+    """Return what people know already, from a file or as it is."""
     if not isinstance(known, Path):
         return known
     from analyze.gate.known_files import read_known  # noqa: PLC0415 - reads YAML

@@ -16,10 +16,14 @@ from analyze.metrics.cell_shift import cell_splits
 from analyze.metrics.families import benjamini_hochberg
 from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.level_shift import scan_rate
-from analyze.metrics.value_shift import scan_values
 from analyze.metrics.rate_difference import rate_difference
 from analyze.metrics.series_scan import Scan
 from analyze.metrics.sign_flip import sign_flip
+from analyze.metrics.value_shift import scan_values
+from analyze.regressions.open_shifts import standing_shifts
+from analyze.shifts.points import Point
+from analyze.shifts.series import Series
+from schemas.thresholds import Thresholds
 
 Array = np.ndarray[Any, Any]
 
@@ -180,6 +184,48 @@ def _figures(scans: Sequence[Scan], shift_at: int | None) -> ShiftFigures:
             offsets.append(late[0].at - shift_at)
             delays.append(late[0].seen_at - shift_at + 1)
     return ShiftFigures(len(scans), early, repeated, tuple(offsets), tuple(delays))
+
+
+def open_drops(series: Sequence[tuple[Array, Array]], night: int) -> list[int]:
+    """Return how many drops stand on a night (from 1) in each series of passes and trials."""
+    return [
+        len(standing_shifts(_one_series(k[:night], m[:night]), "passed_rate", Thresholds()))
+        for k, m in series
+    ]
+
+
+def nights_to_heal(series: Sequence[tuple[Array, Array]], heals_at: int, most: int) -> list[int]:
+    """Return after how many healed nights nothing stands any more, at most `most`.
+
+    Left out are series in which nothing stood on the night before, since there is nothing to heal.
+    """
+    stood = [one for one, n in zip(series, open_drops(series, heals_at), strict=True) if n]
+    found = []
+    for one in stood:
+        closed = (n for n in range(1, most) if not open_drops([one], heals_at + n)[0])
+        found.append(next(closed, most))
+    return found
+
+
+def _one_series(k: Array, m: Array) -> Series:
+    """Return nights of counts as the series that a history would hold."""
+    points = tuple(
+        Point("suite", f"night-{n}", (f"night-{n}",), n, False, int(m[n].sum()), (), (), ())
+        for n in range(len(k))
+    )
+    return Series(
+        suite_id="suite",
+        model_id="model",
+        points=points,
+        n_parts=0,
+        case_ids=tuple(map(str, range(k.shape[1]))),
+        hashes=np.zeros(k.shape, dtype=int),
+        scored=m,
+        passed=k,
+        measured={},
+        coverage=np.ones(len(k)),
+        is_scorable=True,
+    )
 
 
 @dataclass(frozen=True)

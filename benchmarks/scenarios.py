@@ -151,6 +151,8 @@ class Nights:
     """Standard deviation by which the logit of every case moves together from night to night."""
     memory: float = 0.0
     """Correlation of one night with the next: nights that drift."""
+    heals_at: int | None = None
+    """Index of the first night on which the rate is as before again; None: it never is."""
 
 
 def passes_of_nights(nights: Nights, random: np.random.Generator) -> tuple[Array, Array]:
@@ -158,7 +160,7 @@ def passes_of_nights(nights: Nights, random: np.random.Generator) -> tuple[Array
     rates = nights.spread.quantiles()[random.integers(STEPS, size=nights.size.cases)]
     by_night = np.tile(rates, (nights.nights, 1))
     if nights.shift_at is not None:
-        by_night[nights.shift_at :] *= 1 + nights.change / rates.mean()
+        by_night[nights.shift_at : nights.heals_at] *= 1 + nights.change / rates.mean()
     inside = np.clip(by_night, 1e-9, 1 - 1e-9)
     moved = _drifting(random.standard_normal((nights.nights, 1)), nights.memory)
     logit = np.log(inside / (1 - inside)) + nights.noise * moved

@@ -6,9 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.base import SCHEMA_VERSION, Positive, Record
+from schemas.base import Positive, Record
 from schemas.comparison import Comparison, Metric
 from schemas.known import Quarantined
+from schemas.regressions import OpenShift
+
+GATE_VERSION = 2
+"""Of the document: 2 has the shifts that stand, and fails while one does."""
 
 Outcome = Literal["passed", "failed", "cannot_judge"]
 
@@ -38,12 +42,18 @@ class GateLine(Record):
     confirmed: bool | None = Field(
         default=None, description="A fresh run says the same; null: none was asked."
     )
+    by_open_shift: bool = Field(
+        default=False, description="Failed by an open shift alone: the comparison fails nothing."
+    )
 
 
 class GateResult(Record):
     """The whole gate: `failed` goes before `cannot_judge`, that before `passed`."""
 
-    schema_version: Positive = SCHEMA_VERSION
+    schema_version: Positive = Field(
+        default=GATE_VERSION,
+        description="2 since `open_shifts`: an open shift of the passed rate fails the gate.",
+    )
     outcome: Outcome
     exit_code: Literal[0, 1, 3]
     rules: GateRules
@@ -54,6 +64,11 @@ class GateResult(Record):
     )
     unused: tuple[Quarantined, ...] = Field(
         default=(), description="Entries that hold, and name no case of this test."
+    )
+    open_shifts: tuple[OpenShift, ...] = Field(
+        default=(),
+        description="Shifts for the worse of what was asked that nobody has acknowledged and that "
+        "have not recovered.",
     )
     comparison: Comparison
     confirmation: Comparison | None = Field(description="The fresh run against the same baseline.")

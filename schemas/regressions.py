@@ -64,6 +64,28 @@ class Shift(Record):
     acknowledged: Acknowledged | None = Field(description="The entry that silences it.")
 
 
+class OpenShift(Record):
+    """A level shift for the worse that still stands: not recovered from, and not acknowledged."""
+
+    series: Series
+    first_run: str = Field(description="run_id of the first run of the new level.")
+    first_started_at_ms: EpochMillis | None
+    last_run_before: str
+    seen_in: str = Field(description="run_id of the run in which it could first be told.")
+    n_runs: Positive = Field(description="Runs since, the newest one included.")
+    before: float = Field(description="Level before: a rate, ms, or USD per trial.")
+    now: float = Field(description="Newest level, over the cases that both have.")
+    size: float = Field(description="Of a rate: now - before; of a time or cost: now / before.")
+    command: str = Field(
+        default="", description="That shows it, and prints the lines which acknowledge it."
+    )
+    is_tolerated: bool | None = Field(
+        default=None,
+        description="No larger than the drop that the gate tolerates; null: nothing was asked, or "
+        "it is of a time or cost, which is named and fails nothing.",
+    )
+
+
 class CellShift(Record):
     """One case whose pass rate shifted, while its series did not."""
 

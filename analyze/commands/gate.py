@@ -31,8 +31,8 @@ def gate(
         str,
         typer.Option(
             metavar="RUN",
-            help="A run, `previous`, `label:NAME`, `last:N` runs since the last level shift, or "
-            "`history`: the last 7.",
+            help="A run, `previous`, `label:NAME`, `last:N` runs since the last level shift (while "
+            "one for the worse is open: before it), or `history`: the last 7.",
         ),
     ] = "previous",
     max_drop: Annotated[
@@ -56,8 +56,14 @@ def gate(
         str | None,
         typer.Option(metavar="RUN", help="Fail only when this fresh, whole run fails too."),
     ] = None,
-    quarantine: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Cases not to test: TOML or YAML.")
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            "--known",
+            "--quarantine",
+            metavar="FILE",
+            help="Cases not to test, and shifts that are acknowledged: TOML or YAML.",
+        ),
     ] = None,
     allow: AllowOption = None,
     model: ModelOption = None,
@@ -71,8 +77,9 @@ def gate(
 ) -> None:
     """Judge a run against a baseline: has any model become worse?
 
-    Exit code 0: nothing worse is shown. Exit code 1: a drop is shown. Exit code 3: the runs cannot
-    tell, as after an outage, with fewer than 5 cases, or with --prove when there is no proof.
+    Exit code 0: nothing worse is shown. Exit code 1: a drop is shown, or an older one is neither
+    mended nor acknowledged. Exit code 3: the runs cannot tell, as after an outage, with fewer than
+    5 cases, or with --prove when there is no proof.
     """
     from datetime import UTC, datetime
 
@@ -99,7 +106,7 @@ def gate(
         model=model,
         confirm=confirm,
         allow=axes_named(allow or ()),
-        known=None if quarantine is None else read_known(quarantine),
+        known=None if known is None else read_known(known),
     )
     if junit is not None:
         _require_place(junit)

@@ -1,13 +1,14 @@
 """What a candidate is measured against: one run, or the last of its series pooled (statistics S14).
 
 `last:N` are runs since the last level shift: a baseline across one would average two levels, and
-neither a drop from the new nor a return to the old could be told.
+neither a drop from the new nor a return to the old could be told. While a shift for the worse
+stands they are runs before it, so that a drop is not forgotten once it is a few nights old.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from schemas.errors import ConfigError, Problem
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
+    from analyze.regressions.open_shifts import Open
     from analyze.session import Session
 
 HISTORY = "history"
@@ -38,6 +40,7 @@ def resolve_baseline(
     limits: Thresholds,
     model: str | None = None,
     allow: Collection[Axis] = (),
+    opened: Sequence[Open] = (),
 ) -> tuple[Chosen, Chosen]:
     """Return the baseline of a gate and its candidate.
 
@@ -48,6 +51,7 @@ def resolve_baseline(
         limits: in force; a level shift is one beyond their margin.
         model: only this one, by its model_id or model string.
         allow: axes on which a difference keeps nothing out.
+        opened: shifts that stand at the candidate: `last:N` are then runs before the oldest.
 
     Raises:
         RunNotFound: there is no such run; names what is near.
@@ -59,7 +63,7 @@ def resolve_baseline(
         return replace(base, asked=baseline), chosen
     history = History(session)
     number = int(text.removeprefix(LAST))
-    series = _Series(session, chosen, limits, frozenset(allow))
+    series = _Series(session, chosen, limits, frozenset(allow), _levels_before(opened))
     last = {model_id: series.last(history, model_id, number) for model_id in base.only}
     if not any(last.values()):
         what = (
@@ -72,6 +76,15 @@ def resolve_baseline(
     run_ids = runs_of(in_order(plan for plans in last.values() for plan in plans))
     only = {model_id: frozenset(runs_of(plans)) for model_id, plans in last.items()}
     return Chosen(baseline, run_ids, base.model, only), chosen
+
+
+def _levels_before(opened: Sequence[Open]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the runs of the level before the oldest shift that stands, by suite and model."""
+    return {
+        (one.shift.series.suite_id, one.shift.series.model_id): one.before
+        for one in reversed(opened)
+        if one.shift.series.metric == "passed_rate"
+    }
 
 
 def _newest(history: History, run_ids: Collection[str]) -> Plan:
@@ -90,9 +103,13 @@ class _Series:
     candidate: Chosen
     limits: Thresholds
     allow: frozenset[Axis]
+    levels_before: Mapping[tuple[str, str], tuple[str, ...]]
 
     def last(self, history: History, model_id: str, number: int) -> list[Plan]:
         """Return the last comparable plans of a model since its last shift, oldest first.
+
+        While a shift stands they are of the level before it: held against the nights since, a drop
+        that nobody mended would pass from the fourth night on.
 
         Those that differ on an axis are passed over while there are others; when all differ, the
         newest are taken, and the comparison says in what.
@@ -102,9 +119,7 @@ class _Series:
         since = in_order(
             plan
             for suite_id in suites
-            for run_id in runs_since_shift(
-                self.session, suite_id, model_id, before, limits=self.limits, allow=self.allow
-            )
+            for run_id in self._level(suite_id, model_id, before)
             if (plan := history.of(run_id))
         )
         newest = since[-number:]
@@ -112,6 +127,13 @@ class _Series:
         if len(comparable) < len(newest) < len(since):
             comparable = self._comparable(since, model_id)[-number:]
         return comparable or newest
+
+    def _level(self, suite_id: str, model_id: str, before: str) -> Sequence[str]:
+        """Return the runs of the level that a candidate is held against."""
+        level = self.levels_before.get((suite_id, model_id))
+        return level or runs_since_shift(
+            self.session, suite_id, model_id, before, limits=self.limits, allow=self.allow
+        )
 
     def _comparable(self, plans: Sequence[Plan], model_id: str) -> list[Plan]:
         """Return the plans that have a case in common with the candidate."""

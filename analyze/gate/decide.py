@@ -13,7 +13,10 @@ from analyze.compare.texts import Texts, runs_of
 from analyze.gate.baseline import resolve_baseline
 from analyze.gate.fresh import check_confirming
 from analyze.gate.judge import judge
+from analyze.gate.open_shifts import with_open_shifts
 from analyze.gate.quarantine import Quarantine, quarantine_on, with_quarantine
+from analyze.regressions.open_shifts import find_open_shifts
+from analyze.shifts.levels import METRICS
 from schemas.comparison import Axis, Comparison, ThresholdsUsed
 from schemas.gate import GateResult, GateRules
 from schemas.known import KnownFile
@@ -35,7 +38,7 @@ class Question:
     """A fresh run that has to say the same."""
     allow: Collection[Axis] = ()
     known: KnownFile | None = None
-    """Its quarantined cases are not tested."""
+    """Its quarantined cases are not tested, and its acknowledged shifts stand no more."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,16 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         ConfigError: a side means nothing, or the confirming run cannot confirm.
         ViewError: the lake cannot be read.
     """
+    opened = find_open_shifts(
+        session,
+        _alone(session, question.candidate, question.model).run_ids,
+        limits=question.limits.thresholds,
+        metrics=[metric for metric in METRICS if metric in question.rules.metrics],
+        model=question.model,
+        allow=question.allow,
+        known=question.known,
+        max_drop=question.rules.max_drop,
+    )
     base, candidate = resolve_baseline(
         session,
         question.baseline,
@@ -66,6 +79,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         limits=question.limits.thresholds,
         model=question.model,
         allow=question.allow,
+        opened=opened,
     )
     known = question.known
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
@@ -87,6 +101,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         check_confirming(session, confirming, candidate, base)
         confirmation = compared(confirming)
     result = judge(compared(candidate), question.rules, confirmation)
+    result = with_open_shifts(result, [one.shift for one in opened])
     return Decision(with_quarantine(result, quarantine), candidate)
 
 

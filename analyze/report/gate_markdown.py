@@ -22,6 +22,7 @@ from analyze.report.gate_words import (
     worse_cases,
 )
 from analyze.report.numbers import whole
+from analyze.report.open_shift_words import open_sentences
 from analyze.report.summary_table import as_text
 from schemas.gate import GateResult
 
@@ -50,6 +51,10 @@ def _lines(result: GateResult, runs_dir: Path | None) -> Iterator[str]:
                 for line in by_need(result.lines)
             ],
         )
+    yield from _listed(
+        "Open shifts, until the level is back or a file for --known acknowledges them",
+        (f"{sentence}; {command}" for sentence, command in open_sentences(result.open_shifts)),
+    )
     yield from _listed("Not in the test", not_tested(result))
     yield from _listed("To know", notes(result))
     cases = worse_cases(result)

@@ -20,6 +20,7 @@ from analyze.report.gate_words import (
     worse_cases,
 )
 from analyze.report.numbers import whole
+from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import UNLIMITED, Column, facts, line_of, table
 from schemas.gate import GateResult
 
@@ -48,6 +49,7 @@ def gate_lines(
         yield ""
         yield line_of(f"{OUTCOMES[line.outcome]}: {line_title(line)}")
         yield from _wrapped(line.why, width)
+    yield from _open_shifts(result, width)
     yield from _listed("not in the test", not_tested(result), width)
     yield from _listed("to know", notes(result), width)
     yield from _worse(result, width)
@@ -60,6 +62,15 @@ def _listed(title: str, sentences: Iterator[str], width: int) -> Iterator[str]:
         yield ""
         yield f"{title}:"
         yield from lines
+
+
+def _open_shifts(result: GateResult, width: int) -> Iterator[str]:
+    if result.open_shifts:
+        yield ""
+        yield "open shifts, until the level is back or a file for --known acknowledges them:"
+    for sentence, command in open_sentences(result.open_shifts):
+        yield from _wrapped(sentence, width)
+        yield INDENT + line_of(command)
 
 
 def _worse(result: GateResult, width: int) -> Iterator[str]:

@@ -142,7 +142,10 @@ def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str
                 continue  # another tool made it, and nothing here can go on with it
             words = ["collect", "run", "--resume", run_id, *runs_option(runs_dir)]
             yield f"{shlex.join(words)} asks again what may be mended"
-    if result.outcome == "failed" and result.confirmation is None:
+    by_comparison = any(
+        line.outcome == "failed" and not line.by_open_shift for line in result.lines
+    )
+    if by_comparison and result.confirmation is None:
         yield (
             "a fresh run tells a drop from chance: make one, then give the same command with "
             f"{shlex.quote(','.join(run_ids))} as its candidate and --confirm FRESH_RUN"

@@ -1,7 +1,7 @@
 """A gate as a JUnit report for build servers: one test a case, and one a line of the gate.
 
-A case is red only in a gate that failed, where it did worse than in the baseline: a case alone
-proves nothing. How many of its trials passed stands in every test.
+A case is red only in a gate that failed by the comparison, where it did worse than in the baseline:
+a case alone proves nothing. How many of its trials passed stands in every test.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from io import BytesIO
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from analyze.report.numbers import whole
+from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import line_of
 from schemas.comparison import CaseChange, ExcludedCase
 from schemas.gate import GateLine, GateResult
@@ -61,7 +62,7 @@ def junit_xml(result: GateResult, cases: Sequence[CandidateCase]) -> bytes:
     failed = {
         line.model_id
         for line in result.lines
-        if line.outcome == "failed" and line.metric == "passed_rate"
+        if line.outcome == "failed" and line.metric == "passed_rate" and not line.by_open_shift
     }
     changes = {
         (change.suite_id, change.candidate_model_id, change.case_id): change
@@ -88,7 +89,7 @@ def junit_xml(result: GateResult, cases: Sequence[CandidateCase]) -> bytes:
 
 def _gate_suite(result: GateResult) -> TestSuite:
     suite = TestSuite("gate")
-    tests = [_gate_case(line) for line in result.lines]
+    tests = [_gate_case(line, _of_line(result, line)) for line in result.lines]
     if not tests:
         nothing = TestCase("gate", "gate")
         nothing.result = Error("nothing of the candidate can be compared", "cannot_judge")
@@ -97,14 +98,24 @@ def _gate_suite(result: GateResult) -> TestSuite:
     return suite
 
 
-def _gate_case(line: GateLine) -> TestCase:
+def _of_line(result: GateResult, line: GateLine) -> list[str]:
+    """Return what stands of the series of a line, with the command that shows it."""
+    told = [
+        one
+        for one in result.open_shifts
+        if (one.series.model_id, one.series.metric) == (line.model_id, line.metric)
+    ]
+    return [f"open shift: {what}; {command}" for what, command in open_sentences(told)]
+
+
+def _gate_case(line: GateLine, opened: Sequence[str]) -> TestCase:
     case = TestCase(line_of(f"gate: {line.metric}"), line_of(line.model_id))
     why = line_of(line.why)
     if line.outcome == "failed":
-        case.result = Failure(why, "regressed")
+        case.result = Failure(why, "open_shift" if line.by_open_shift else "regressed")
     elif line.outcome == "cannot_judge":
         case.result = Error(why, "cannot_judge")
-    case.system_out = why
+    case.system_out = "\n".join([why, *map(line_of, opened)])
     return case
 
 

@@ -167,6 +167,7 @@ def read_history(
     before: str | None = None,
     allow: Collection[Axis] = (),
     tell: Callable[[str, int, int], None] | None = None,
+    last: int | None = None,
 ) -> History:
     """Return the history of a suite, a model, or all there is.
 
@@ -178,11 +179,14 @@ def read_history(
         before: only points before the one with this run.
         allow: with `case`, a case is the same whatever its content.
         tell: is told what is done, how much of it, and how much there is.
+        last: only the newest so many points; None: all.
     """
     points = read_points(session, suite)
     if before is not None:
         places = [place for place, point in enumerate(points) if before in point.run_ids]
         points = points[: places[0]] if places else points
+    if last is not None:
+        points = points[max(len(points) - last, 0) :]
     numbers = dict(COUNTS)
     for metric in metrics:
         numbers |= SUMS.get(metric, {})

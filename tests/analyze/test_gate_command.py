@@ -297,10 +297,10 @@ def test_the_last_runs_are_pooled_as_repetitions(new_run, answer):
 
 def test_runs_before_the_last_level_shift_are_no_baseline(new_run, answer):
     for number in range(1, 9):
-        night(new_run, number, bad=2)
-    for number in range(9, 14):
         night(new_run, number, bad=14)
-    night(new_run, 14, bad=14)
+    for number in range(9, 14):
+        night(new_run, number, bad=2)
+    night(new_run, 14, bad=2)
     result = answer("--baseline", "history")
 
     assert result.comparison.base.run_ids == tuple(f"night-{n:02d}" for n in range(9, 14))

@@ -1,0 +1,47 @@
+"""Shifts that stand, in sentences: for a gate, a list of runs, and a report.
+
+Plain text that holds names from outside as they are: who prints it makes them safe for the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from analyze.report.numbers import millis, percent, signed_points, times, usd
+from analyze.report.regressions_words import WHAT, counted
+from schemas.regressions import OpenShift
+
+
+def open_words(shift: OpenShift) -> str:
+    """Return from which level to which, since which run, and for how many."""
+    runs = counted(shift.n_runs, "run")
+    return f"{_levels(shift)} since {shift.first_run} ({runs}; first seen in {shift.seen_in})"
+
+
+def open_title(shift: OpenShift) -> str:
+    """Return which series it is of."""
+    series = shift.series
+    return f"{series.suite_id} / {series.model_id}, {WHAT[series.metric]}"
+
+
+def open_sentences(opened: Iterable[OpenShift]) -> Iterator[tuple[str, str]]:
+    """Yield each shift as a sentence, with the command that shows it and how to acknowledge it."""
+    for shift in opened:
+        yield f"{open_title(shift)}: {open_words(shift)}{_role(shift)}", shift.command
+
+
+def _role(shift: OpenShift) -> str:
+    if shift.series.metric != "passed_rate":
+        return "; named only: shifts of times and costs fail nothing"
+    return "; named only: no larger than --max-drop" if shift.is_tolerated else ""
+
+
+def _levels(shift: OpenShift) -> str:
+    """Return the level before and the newest one, with what lies between them."""
+    if shift.series.metric == "passed_rate":
+        size = f"{signed_points(shift.size)} points"
+        return f"{percent(shift.before)} -> {percent(shift.now)} % passed ({size})"
+    size = f"x {times(shift.size)}"
+    if shift.series.metric == "e2e_ms":
+        return f"{millis(shift.before)} -> {millis(shift.now)} ms ({size})"
+    return f"{usd(shift.before)} -> {usd(shift.now)} USD a trial ({size})"
