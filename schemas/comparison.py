@@ -115,6 +115,32 @@ class SideFacts(Record):
     pass_hat_k: tuple[PassK, ...]
 
 
+class NightNoise(Record):
+    """How much nights vary, which a difference between runs of different nights has in it."""
+
+    basis: Literal["measured", "assumed"] = Field(
+        description="Past runs of the same level say it, or there are fewer than three of them."
+    )
+    n_runs: Count = Field(description="Past runs behind it.")
+    sd: float = Field(
+        ge=0,
+        description="Standard deviation of a night: of the passed rate, or of the logarithm of a "
+        "time, a count or a cost (0.08: 8 %). Past runs, drawn towards the assumption.",
+    )
+    seen_sd: float | None = Field(
+        default=None, ge=0, description="That the past runs show alone; null: fewer than three."
+    )
+    df: Count = Field(description="Degrees of freedom of it, those of the assumption included.")
+    n_base_runs: Count = Field(description="Nights that the base is the mean of.")
+    n_candidate_runs: Count = Field(description="Nights that the candidate is the mean of.")
+    low: Difference | None = Field(
+        default=None, description="95 % limit of the rate difference with nights in it."
+    )
+    high: Difference | None = None
+    low90: Difference | None = Field(default=None, description="The same at 90 %.")
+    high90: Difference | None = None
+
+
 class RateDifference(Record):
     """Paired difference of the passed rate over cases, candidate minus base.
 
@@ -159,6 +185,12 @@ class RateDifference(Record):
             "null: none is missing."
         ),
     )
+    night_p: Rate | None = Field(
+        default=None,
+        description="p with the noise of nights; a verdict between nights needs it too. "
+        "Null: both sides are the same nights.",
+    )
+    night: NightNoise | None = Field(default=None, description="Null: the same nights.")
 
 
 class Ratio(Record):
@@ -179,6 +211,9 @@ class Ratio(Record):
     totals_ratio: float | None = Field(description="Of the sums over the same trials, untested.")
     verdict: Verdict = Field(description="regressed: higher, which costs more or takes longer.")
     reason: str | None = Field(description="Why it is not comparable, such as `censored`.")
+    night: NightNoise | None = Field(
+        default=None, description="What is in the interval and p; null: the same nights."
+    )
 
 
 class CaseChange(Record):

@@ -1,6 +1,6 @@
 """Two sides of runs compared: what differs, then for each model what follows.
 
-Reads the runs of both sides and nothing else of the lake. One family of tests a call, whatever is
+Reads the runs of both sides, and of the nights before the candidate how much they vary. One family of tests a call, whatever is
 shown of it (statistics S10).
 """
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from analyze.compare.changes import changes_of
 from analyze.compare.evidence import Evidence, read_evidence
 from analyze.compare.group import figures_of, judged, mean_rate, paired_counts
+from analyze.compare.nights import nights_of
 from analyze.compare.outcomes import CaseKey
 from analyze.compare.pairing import PairedCase, PairedGroup, pair
 from analyze.compare.ratios import ratios_of
@@ -83,7 +84,7 @@ def compare_evidence(
     without: Collection[Quarantined] = (),
 ) -> Comparison:
     """Return what a candidate is beside a base, of which all is read: as `compare` does."""
-    base, candidate, rows, causes, runs_dir = evidence
+    base, candidate, rows, causes, runs_dir, past = evidence
     first, second = set(base.run_ids), set(candidate.run_ids)
     pairing = pair(
         [row for row in rows if row.run_id in first],
@@ -96,7 +97,15 @@ def compare_evidence(
     least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
     differing = _differing(pairing.excluded)
     before = [
-        figures_of(group, causes, least, differing[group.candidate_key.model_id])
+        figures_of(
+            group,
+            causes,
+            least,
+            differing[group.candidate_key.model_id],
+            nights_of(
+                group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
+            ),
+        )
         for group in groups
     ]
     qs = benjamini_hochberg([one.p for one in before])

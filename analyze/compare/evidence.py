@@ -5,12 +5,12 @@ Needs neither models nor numpy, so that the engine works while these load (`anal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from analyze.compare.night_runs import PastNight, read_past_nights, read_plans
 from analyze.compare.outcomes import CaseOutcome, Causes, read_causes, read_outcomes
-from analyze.compare.run_facts import among
 from analyze.compare.sides import Chosen
 from schemas.lake_files import month_of
 
@@ -28,6 +28,8 @@ class Evidence(NamedTuple):
     causes: Causes
     """Why trials have no verdict, of the runs that have such."""
     runs_dir: Path
+    past: Mapping[str, Sequence[PastNight]]
+    """Nights of each of the candidate's models before it, by model_id, oldest first."""
 
 
 def read_evidence(session: Session, base: Chosen, candidate: Chosen) -> Evidence:
@@ -37,20 +39,14 @@ def read_evidence(session: Session, base: Chosen, candidate: Chosen) -> Evidence
         ViewError: the lake cannot be read.
     """
     run_ids = sorted({*base.run_ids, *candidate.run_ids})
-    with session.only_months(_months(session, run_ids)):
+    plans = read_plans(session, base.run_ids, candidate.run_ids)
+    starts = [start for plan in plans for start in plan.starts_ms]
+    with session.only_months({month_of(start) for start in starts} if all(starts) else None):
         rows = read_outcomes(session, run_ids)
         short = {row.run_id for row in rows if row.counts.n_scored < row.counts.n_scorable}
         causes = read_causes(session, sorted(short))
-    return Evidence(base, candidate, rows, causes, session.runs_dir)
-
-
-def _months(session: Session, run_ids: Sequence[str]) -> set[str] | None:
-    """Return the months that runs began in; None where one does not say when."""
-    starts = [
-        started_at_ms
-        for (started_at_ms,) in session.rows(
-            f"select distinct started_at_ms from stg_runs where {among(run_ids)}",  # noqa: S608
-            run_ids,
-        )
-    ]
-    return {month_of(start) for start in starts} if all(starts) else None
+        past = {}
+        if set(base.run_ids) != set(candidate.run_ids):
+            asked = {row.key.model_id for row in rows if row.run_id in candidate.run_ids}
+            past = read_past_nights(session, [plan for plan in plans if plan.is_before], asked)
+    return Evidence(base, candidate, rows, causes, session.runs_dir, past)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from analyze.compare.nights import Nights, told
 from analyze.compare.outcomes import Causes
 from analyze.compare.paired import OwnTrials
 from analyze.compare.pairing import PairedCase, PairedGroup, Pooled
@@ -31,6 +32,7 @@ from analyze.metrics.rate_difference import (
     detectable,
     rate_difference,
 )
+from analyze.stats.night_noise import NightDifference, rate_between_nights
 from analyze.stats.rate_test import RateTest, rate_test
 from schemas.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
 from schemas.thresholds import Thresholds
@@ -48,6 +50,8 @@ class Figures:
     measures: tuple[Measure, ...]
     obstacles: tuple[str, ...]
     """Why the sides cannot be compared."""
+    nights: Nights | None = None
+    """How the model varies between nights; None where both sides are the same ones."""
 
     @property
     def p(self) -> float | None:
@@ -56,7 +60,11 @@ class Figures:
 
 
 def figures_of(
-    group: PairedGroup, causes: Causes, min_coverage: float, differing: Collection[Axis] = ()
+    group: PairedGroup,
+    causes: Causes,
+    min_coverage: float,
+    differing: Collection[Axis] = (),
+    nights: Nights | None = None,
 ) -> Figures:
     """Return the figures of one model that do not depend on other models.
 
@@ -65,6 +73,7 @@ def figures_of(
         causes: why trials have no verdict, of every run.
         min_coverage: share of trials with a verdict that each side must have.
         differing: axes that keep cases of it out.
+        nights: how it varies between nights; None where both sides are the same ones.
     """
     base = side_facts(
         group.base_key.model_id,
@@ -93,8 +102,11 @@ def figures_of(
         candidate=candidate,
         interval=rate_difference(*counts),
         test=rate_test(*counts) if counts[0] else None,
-        measures=tuple(replace(one, barred=barred or None) for one in measures_of(group.cases)),
+        measures=tuple(
+            replace(one, barred=barred or None) for one in measures_of(group.cases, nights)
+        ),
         obstacles=obstacles,
+        nights=nights,
     )
 
 
@@ -199,6 +211,8 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
     base_rate = mean_rate(k_a, m_a)
     margin = effective_margin(base_rate, thresholds)
     low, high = limits_for_margin(found, margin, thresholds)
+    apart = _apart(found, figures.nights)
+    shows = detectable(found.low, found.high)
     return RateDifference(
         test=test.test,
         n_cases=found.n_cases,
@@ -212,11 +226,33 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         high90=found.high90,
         p=test.p,
         q=q,
-        detectable=min(detectable(found.low, found.high), 1.0),
+        detectable=min(max(shows, 0.0 if apart is None else apart.detectable), 1.0),
         is_borderline=q is not None and is_sure != (found.low > 0 or found.high < 0),
         cases_needed=cases_needed(found.n_cases, low, high, margin),
         margin=margin,
         missing_p=missing_p(figures.group.cases),
+        night_p=None if apart is None else apart.p,
+        night=None
+        if apart is None or figures.nights is None
+        else told(
+            figures.nights,
+            figures.nights.rate,
+            (apart.low, apart.high, apart.low90, apart.high90),
+        ),
+    )
+
+
+def _apart(found: RateInterval, nights: Nights | None) -> NightDifference | None:
+    """Return the difference with the noise of nights in it; None on the same nights."""
+    if nights is None:
+        return None
+    return rate_between_nights(
+        found.difference,
+        (found.low, found.high),
+        (found.low90, found.high90),
+        nights.rate,
+        nights.n_base,
+        nights.n_candidate,
     )
 
 

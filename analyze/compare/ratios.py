@@ -1,7 +1,9 @@
 """Times, tokens and costs of one model on both sides, as paired ratios: statistics S9.
 
 The value of a case is the mean of ln over its trials, so that the ratio of two sides is one of
-geometric means and a single slow trial moves it little. Ratios are a family of tests of their own.
+geometric means and a single slow trial moves it little. All cases of a night share its server:
+between runs of different nights, what nights vary by is in the interval and in p. Ratios are a
+family of tests of their own.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analyze.compare.nights import Nights, told
 from analyze.compare.outcomes import METRICS
 from analyze.compare.pairing import PairedCase, Pooled
 from analyze.metrics.families import benjamini_hochberg
 from analyze.metrics.mean_difference import MeanDifference, paired_t
 from analyze.report.numbers import percent
-from schemas.comparison import Ratio, RatioMetric, Verdict
+from analyze.stats.night_noise import t_between_nights
+from schemas.comparison import NightNoise, Ratio, RatioMetric, Verdict
 from schemas.thresholds import Thresholds
 
 LEAST_CASES = 5
@@ -40,6 +44,8 @@ class Measure:
     totals_ratio: float | None
     barred: str | None = None
     """Why the model cannot be compared at all."""
+    night: NightNoise | None = None
+    """What nights vary by; None where both sides are the same ones."""
 
     @property
     def obstacle(self) -> str | None:
@@ -65,9 +71,14 @@ class Measure:
         return None if self.logs is None or self.obstacle is not None else self.logs.p
 
 
-def measures_of(cases: Sequence[PairedCase]) -> tuple[Measure, ...]:
-    """Return every metric of one model over its pairs of cases."""
-    return tuple(_measure(number, cases) for number in range(len(METRICS)))
+def measures_of(cases: Sequence[PairedCase], nights: Nights | None = None) -> tuple[Measure, ...]:
+    """Return every metric of one model over its pairs of cases.
+
+    Args:
+        cases: of the model.
+        nights: how it varies between nights; None where both sides are the same ones.
+    """
+    return tuple(_measure(number, cases, nights) for number in range(len(METRICS)))
 
 
 def ratios_of(
@@ -79,20 +90,30 @@ def ratios_of(
     return [tuple(_ratio(measure, next(qs), thresholds) for measure in group) for group in groups]
 
 
-def _measure(number: int, cases: Sequence[PairedCase]) -> Measure:
+def _measure(number: int, cases: Sequence[PairedCase], nights: Nights | None) -> Measure:
     pairs = [(case.base.measured[number], case.candidate.measured[number]) for case in cases]
     logs = [(base.ln_mean, candidate.ln_mean) for base, candidate in pairs]
     both = [(base, candidate) for base, candidate in pairs if base.n and candidate.n]
     before = math.fsum(base.total / base.n for base, _ in both)
     after = math.fsum(candidate.total / candidate.n for _, candidate in both)
+    differences = [b - a for a, b in logs if a is not None and b is not None]
     return Measure(
         metric=METRICS[number],
         n_cases=len(both),
-        logs=paired_t([b - a for a, b in logs if a is not None and b is not None]),
+        logs=_tested(differences, number, nights),
         left_out_base=_left_out([case.base for case in cases], number),
         left_out_candidate=_left_out([case.candidate for case in cases], number),
         totals_ratio=after / before if before > 0 else None,
+        night=None if nights is None else told(nights, nights.logs[number]),
     )
+
+
+def _tested(
+    differences: Sequence[float], number: int, nights: Nights | None
+) -> MeanDifference | None:
+    if nights is None:
+        return paired_t(differences)
+    return t_between_nights(differences, nights.logs[number], nights.n_base, nights.n_candidate)
 
 
 def _left_out(sides: Sequence[Pooled], number: int) -> float | None:
@@ -119,6 +140,7 @@ def _ratio(measure: Measure, q: float | None, thresholds: Thresholds) -> Ratio:
         totals_ratio=measure.totals_ratio,
         verdict=_verdict(measure, q, thresholds),
         reason=measure.obstacle,
+        night=measure.night,
     )
 
 

@@ -7,7 +7,7 @@ the test. Pure: figures in, words out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol, get_args
+from typing import NamedTuple, Protocol, get_args
 
 from analyze.report.numbers import chance, percent, points, whole
 from schemas.comparison import Axis, RateDifference, SideFacts, Verdict
@@ -47,6 +47,26 @@ def effective_margin(base_rate: float, thresholds: Thresholds) -> float:
     return room if room < margin - ROUNDING else margin
 
 
+class WidestLimits(NamedTuple):
+    """The farther limits of two intervals."""
+
+    low: float
+    high: float
+    low90: float
+    high90: float
+
+
+def widest(difference: RateDifference) -> WidestLimits:
+    """Return the limits that a proof goes by: of the cases, and with the noise of nights."""
+    of_cases = difference.low, difference.high, difference.low90, difference.high90
+    night = difference.night
+    if night is None:
+        return WidestLimits(*of_cases)
+    apart = night.low, night.high, night.low90, night.high90
+    pairs = [(a, a if b is None else b) for a, b in zip(of_cases, apart, strict=True)]
+    return WidestLimits(min(pairs[0]), max(pairs[1]), min(pairs[2]), max(pairs[3]))
+
+
 def limits_for_margin(found: Limits, margin: float, thresholds: Thresholds) -> tuple[float, float]:
     """Return the limits that must lie inside a margin: the wider ones inside a smaller margin."""
     if margin < thresholds.pass_rate_margin:
@@ -56,7 +76,7 @@ def limits_for_margin(found: Limits, margin: float, thresholds: Thresholds) -> t
 
 def further_ps(difference: RateDifference) -> tuple[float, ...]:
     """Return every p beside q that must be at most alpha before a change is shown."""
-    return () if difference.missing_p is None else (difference.missing_p,)
+    return tuple(p for p in (difference.missing_p, difference.night_p) if p is not None)
 
 
 def is_shown(difference: RateDifference, thresholds: Thresholds) -> bool:
@@ -84,7 +104,7 @@ def verdict_of(
     if difference is None:
         return "inconclusive"
     margin = effective_margin(difference.base_rate, thresholds)
-    low, high = limits_for_margin(difference, margin, thresholds)
+    low, high = limits_for_margin(widest(difference), margin, thresholds)
     if difference.p > thresholds.alpha and -margin < low and high < margin:
         return "unchanged"
     if is_shown(difference, thresholds):
@@ -203,6 +223,9 @@ def explanations_of(difference: RateDifference, thresholds: Thresholds) -> Itera
             "missing verdicts could explain it: with all of them failed on both sides p is "
             f"{chance(difference.missing_p)}"
         )
+    if difference.night_p is not None and difference.night_p > thresholds.alpha:
+        p = chance(difference.night_p)
+        yield f"nights alone could explain it: with what they vary by p is {p}"
 
 
 def _unshown(difference: RateDifference, thresholds: Thresholds) -> Iterator[str]:

@@ -10,10 +10,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analyze.compare.verdict import explanations_of, is_shown
+from analyze.compare.verdict import explanations_of, is_shown, widest
 from analyze.gate.confirm import confirmed_by
 from analyze.metrics.intervals import Z95
 from analyze.metrics.rate_difference import Z_POWER
+from analyze.metrics.student import t_quantile
+from analyze.report.nights_words import nights_words
 from analyze.report.numbers import chance, percent, points, signed_points, times, whole
 from schemas.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
@@ -143,14 +145,15 @@ def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) ->
             f"{percent(found.base_rate)} -> {percent(found.candidate_rate)} % passed, "
             f"{signed_points(found.difference)} points "
             f"({signed_points(found.low)} to {signed_points(found.high)}) over "
-            f"{whole(found.n_cases)} cases, q {chance(found.q)}: {asked}"
+            f"{whole(found.n_cases)} cases, q {chance(found.q)}: {asked}{_rests(found)}"
         )
         return Ruling("failed", why, unseen)
     if rules.prove:
-        worst = f"the lower 90 % limit is {signed_points(found.low90)} points"
+        low90 = widest(found).low90
+        worst = f"the lower 90 % limit is {signed_points(low90)} points{_rests(found)}"
         needed = cases_to_prove(tolerated)
         is_enough = needed is not None and found.n_cases >= needed
-        if found.low90 > -tolerated and is_enough:
+        if low90 > -tolerated and is_enough:
             why = f"a drop of {limit} or more is ruled out: {worst}"
             return Ruling("passed", why, unseen)
         lacking = "" if is_enough else _lacking(found.n_cases, needed)
@@ -162,7 +165,7 @@ def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) ->
         shown = f"a drop of {points(drop)} points is seen and not shown: {explanations}"
     if is_change and drop > 0:
         shown = f"a drop of {points(drop)} points is shown, and up to {limit} are tolerated"
-    return Ruling("passed", f"{shown}; {_rate_unseen(unseen)}", unseen)
+    return Ruling("passed", f"{shown}; {_rate_unseen(unseen)}{_rests(found)}", unseen)
 
 
 def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:
@@ -171,21 +174,22 @@ def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:
     if ratio is None or low is None or high is None or high90 is None:
         return Ruling("cannot_judge", "there is no interval of it")
     half = (math.log(high) - math.log(low)) / 2
-    unseen = math.expm1((Z95 + Z_POWER) / Z95 * half)
+    unseen = math.expm1(_power_factor(found) * half)
     limit = f"{percent(rules.max_drop)} %"
     if _is_shown(found.q, alpha) and ratio > 1 + rules.max_drop + ROUNDING:
         asked = f"more than {limit} growth" if rules.max_drop else "no growth is tolerated"
         why = (
             f"{found.metric} is {times(ratio)} times the baseline's "
             f"({times(low)} to {times(high)}) over {whole(found.n_cases)} cases, "
-            f"q {chance(found.q)}: {asked}"
+            f"q {chance(found.q)}: {asked}{_rests(found)}"
         )
         return Ruling("failed", why, unseen)
     if rules.prove:
         worst = f"the upper 90 % limit is {times(high90)} times"
         if high90 < 1 + rules.max_drop:
-            return Ruling("passed", f"growth of {limit} or more is ruled out: {worst}", unseen)
-        why = f"growth of {limit} or more is not ruled out: {worst}"
+            why = f"growth of {limit} or more is ruled out: {worst}{_rests(found)}"
+            return Ruling("passed", why, unseen)
+        why = f"growth of {limit} or more is not ruled out: {worst}{_rests(found)}"
         return Ruling("cannot_judge", why + _advice(rules), unseen)
     if _is_shown(found.q, alpha) and ratio > 1:
         grown = f"growth of {percent(ratio - 1)} %"
@@ -194,7 +198,22 @@ def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:
         why = "no regression shown"
     if unseen > 0:  # nothing varied: any growth at all would have been seen
         why += f"; growth under {percent(unseen)} % would not have been seen"
-    return Ruling("passed", why, unseen)
+    return Ruling("passed", why + _rests(found), unseen)
+
+
+def _rests(found: RateDifference | Ratio) -> str:
+    """Return whose nights a ruling rests on; nothing where both sides are the same nights."""
+    if found.night is None:
+        return ""
+    return f" ({nights_words(found.night, is_rate=isinstance(found, RateDifference))})"
+
+
+def _power_factor(found: Ratio) -> float:
+    """Return how many half widths a growth has to be to show with power 0.8."""
+    if found.night is None:
+        return (Z95 + Z_POWER) / Z95
+    df = min(found.night.df, found.n_cases - 1)
+    return (t_quantile(0.975, df) + t_quantile(0.8, df)) / t_quantile(0.975, df)
 
 
 def cases_to_prove(drop: float) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyze.report.comparison_words import RATIO_NAMES, between, name_of, ratio_word
+from analyze.report.nights_words import nights_cell
 from analyze.report.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
 from schemas.comparison import GroupComparison, PlainDifference, Ratio
 
@@ -84,7 +85,7 @@ def _repeat_cells(group: GroupComparison) -> list[str]:
     return [name_of(group), whole(k), *rates]
 
 
-RATIO_TITLES = ("model", "of", "cases", "ratio", "95 %", "q", "totals", "out%", "verdict")
+RATIO_TITLES = ("model", "of", "cases", "ratio", "95 %", "q", "totals", "out%", "nights", "verdict")
 
 
 def ratio_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
@@ -110,6 +111,7 @@ def ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
         chance(ratio.q),
         times(ratio.totals_ratio),
         pair(_whole_percent(ratio.left_out_base), _whole_percent(ratio.left_out_candidate)),
+        "" if ratio.night is None else nights_cell(ratio.night),
         ratio_word(ratio),
     ]
 

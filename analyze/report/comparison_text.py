@@ -40,7 +40,7 @@ LEAST_WRAP = 40
 CUT = {"model": 8, "case": 12, "part": 6, "without a verdict": 12}
 """Columns that can be cut, and the fewest cells that are left of them."""
 
-WORDY = {*CUT, "of", "95 %", "change", "verdict", "both answers"}
+WORDY = {*CUT, "of", "95 %", "change", "verdict", "both answers", "nights"}
 
 
 def comparison_lines(comparison: Comparison, width: int, *, all_cases: bool = False) -> list[str]:
@@ -58,7 +58,7 @@ def comparison_lines(comparison: Comparison, width: int, *, all_cases: bool = Fa
         _table(MODEL_TITLES, [model_cells(group) for group in groups], width, spare=("p",)),
         _table(SCORE_TITLES, score_rows(groups), width),
         _table(REPEAT_TITLES, repeat_rows(groups), width),
-        _table(RATIO_TITLES, ratio_rows(groups), width, spare=("cases", "totals")),
+        _table(RATIO_TITLES, ratio_rows(groups), width, spare=("nights", "cases", "totals")),
         _table(TAG_TITLES, [tag_cells(plain) for plain in _plain(comparison)], width),
         list(_cases(comparison.cases, width, all_cases=all_cases)),
         list(_wrapped(f"limits: {limits_line(comparison.limits)}", width)),

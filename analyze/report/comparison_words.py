@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from analyze.report.limits_source import limits_source
+from analyze.report.nights_words import nights_words
 from analyze.report.numbers import chance, pair, percent, points, signed_points, times, whole
 from schemas.comparison import (
     Axis,
@@ -121,6 +122,8 @@ def between(low: float, high: float) -> str:
 def notes_of(group: GroupComparison) -> Iterator[str]:
     """Yield what belongs to a verdict: why, times and costs that changed, what to be wary of."""
     found = group.difference
+    if found is not None and found.night is not None and group.verdict != "not_comparable":
+        yield f"between nights: {nights_words(found.night, is_rate=True)}"
     if found is not None and group.verdict == "inconclusive" and found.detectable is not None:
         yield f"differences under {points(found.detectable)} points would not have shown"
     if found is not None and found.is_borderline and group.verdict != "not_comparable":
@@ -132,7 +135,8 @@ def notes_of(group: GroupComparison) -> Iterator[str]:
         if ratio.verdict in {"regressed", "improved"} and ratio.low is not None:
             yield (
                 f"{ratio_word(ratio)}: {RATIO_NAMES[ratio.metric]} {times(ratio.ratio)} times "
-                f"the base's (95 % {times(ratio.low)} to {times(ratio.high)}, q {chance(ratio.q)})"
+                f"the base's (95 % {times(ratio.low)} to {times(ratio.high)}, q {chance(ratio.q)}"
+                f"{_rests(ratio)})"
             )
     yield from group.warnings
 
@@ -145,6 +149,10 @@ def _of_all_trials(group: GroupComparison, found: RateDifference) -> Iterator[st
             f"of all trials {percent(before)} -> {percent(after)} passed; the rates above are "
             "means over cases, and the interval is of those"
         )
+
+
+def _rests(ratio: Ratio) -> str:
+    return "" if ratio.night is None else f"; {nights_words(ratio.night)}"
 
 
 def ratios_in_short(group: GroupComparison) -> str:

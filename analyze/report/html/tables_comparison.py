@@ -29,7 +29,7 @@ MODEL_KEYS = (
 
 RATIO_KEYS = (
     "model_id", "metric", "n_cases", "ratio", "ratios.low", "q", "totals_ratio",
-    "left_out_base", "verdict",
+    "left_out_base", "night", "verdict",
 )  # fmt: skip
 
 SCORE_KEYS = ("model_id", "score_strict", "score_available", "coverage", "causes")
@@ -40,7 +40,7 @@ TAG_KEYS = (
     "name", "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
 )  # fmt: skip
 
-TEXTS = {"name", "model_id", "metric", "verdict", "causes", "difference_low", "ratios.low"}
+TEXTS = {"name", "model_id", "metric", "verdict", "causes", "night", "difference_low", "ratios.low"}
 """Columns that are no numbers."""
 
 

@@ -1,0 +1,191 @@
+"""Past nights of the models of a comparison, by which it is known how much nights vary.
+
+Of each model the runs of the candidate's suite before it: the last few plans, shards together, that
+lost less than a tenth of their verdicts and asked most of the same cases. What follows from them is
+in `nights`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyze.compare.outcomes import LN_SCALE, METRICS, CaseKey
+from analyze.compare.run_facts import among
+
+if TYPE_CHECKING:
+    from analyze.session import Session
+
+LAST_PLANS = 24
+"""Plans that are read: twenty nights, and some before them by which a break shows."""
+
+LEAST_COVERAGE = 0.9
+"""Share of its trials with a verdict below which a run says nothing about its level."""
+
+PLANS = """
+with
+
+plans as (
+    select
+        suite_id,
+        coalesce('group ' || run_group, 'run ' || run_id) as plan,
+        coalesce(max(started_at_ms), -1) as moment,
+        max(run_id) as name,
+        list(run_id order by run_id) as run_ids,
+        list(started_at_ms) as starts,
+        bool_or({candidate}) as is_candidate,
+        bool_or({sides}) as is_of_side
+    from stg_runs
+    where suite_id in (select suite_id from stg_runs where {sides})
+    group by all
+),
+
+candidates as (
+    select suite_id, min((moment, name)) as place from plans where is_candidate group by all
+)
+
+select
+    plans.run_ids,
+    plans.starts,
+    coalesce((plans.moment, plans.name) < candidates.place, false) as is_before
+from plans
+left join candidates on plans.suite_id = candidates.suite_id
+where is_before or plans.is_of_side
+qualify plans.is_of_side or row_number() over (
+    partition by plans.suite_id, is_before order by plans.moment desc, plans.name desc
+) <= ?
+order by plans.moment, plans.name
+"""
+
+CELLS = """
+select
+    run_id,
+    model_id,
+    suite_id,
+    case_id,
+    case_hash,
+    n_planned,
+    n_scorable,
+    n_scored,
+    case when is_same then least(n_independent_passed, 1) else n_independent_passed end as k,
+    case when is_same then least(n_independent, 1) else n_independent end as m,
+    {logs}
+from (
+    select
+        *,
+        n_answers > 1 and n_failed_answers = 0 and first_hash = last_hash as is_same
+    from int_case_outcomes
+    where {runs} and {models}
+)
+"""
+
+LOGS = {name: (f"ln_{name}", f"n_{name}") for name in METRICS}
+LOGS["cost_usd"] = ("ln_cost_nano_usd", "n_cost")
+
+
+class Plan(NamedTuple):
+    """A run, or all shards of one plan."""
+
+    run_ids: tuple[str, ...]
+    starts_ms: tuple[int | None, ...]
+    is_before: bool
+    """It started before the candidate did."""
+
+
+class PastCell(NamedTuple):
+    """One case with one model in one past run."""
+
+    case_hash: str | None
+    passed: int
+    scored: int
+    """Independent trials with a verdict; identical repetitions are one."""
+    logs: tuple[float | None, ...]
+    """Mean logarithm, by the order of METRICS; that of a cost but for a constant."""
+
+
+PastNight = Mapping[CaseKey, PastCell]
+"""One past run of one model."""
+
+
+def read_plans(session: Session, base: Sequence[str], candidate: Sequence[str]) -> list[Plan]:
+    """Return the plans of both sides, and the last ones before the candidate, oldest first.
+
+    Args:
+        session: the open lake.
+        base: its runs.
+        candidate: its runs; plans before it are of the same suites.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    sides = sorted({*base, *candidate})
+    sql = PLANS.format(candidate=among(candidate), sides=among(sides))
+    rows = session.rows(sql, [*candidate, *sides, *sides, LAST_PLANS])
+    return [Plan(tuple(runs), tuple(starts), is_before) for runs, starts, is_before in rows]
+
+
+def read_past_nights(
+    session: Session, plans: Sequence[Plan], model_ids: Collection[str]
+) -> dict[str, list[PastNight]]:
+    """Return the past nights of models, by model_id, oldest first; nights too thin left out.
+
+    Args:
+        session: the open lake.
+        plans: that are read.
+        model_ids: of the candidate.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    run_ids = [run_id for plan in plans for run_id in plan.run_ids]
+    if not run_ids or not model_ids:
+        return {}
+    logs = ", ".join(
+        f"{total} / nullif({count}, 0) / {LN_SCALE} as {name}"
+        for name, (total, count) in LOGS.items()
+    )
+    models = f"model_id in ({', '.join('?' * len(model_ids))})"
+    sql = CELLS.format(logs=logs, runs=among(run_ids), models=models)
+    place = {run_id: number for number, plan in enumerate(plans) for run_id in plan.run_ids}
+    found: defaultdict[tuple[str, int], dict[CaseKey, PastCell]] = defaultdict(dict)
+    sums: defaultdict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    for run_id, model_id, suite_id, case_id, case_hash, *values in session.rows(
+        sql, [*run_ids, *sorted(model_ids)]
+    ):
+        planned, scorable, scored, k, m, *logs = values
+        key, case = (model_id, place[run_id]), CaseKey(suite_id, case_id)
+        cell = PastCell(case_hash, k, m, tuple(logs))
+        night, of_night = found[key], sums[key]
+        night[case] = _together(night[case], cell) if case in night else cell
+        of_night[0] += planned
+        of_night[1] += scorable
+        of_night[2] += scored
+        of_night[3] += logs[0] is not None
+    nights: defaultdict[str, list[PastNight]] = defaultdict(list)
+    for (model_id, number), cells in sorted(found.items()):
+        if _is_whole(*sums[model_id, number], len(cells)):
+            nights[model_id].append(cells)
+    return nights
+
+
+def _is_whole(planned: int, scorable: int, scored: int, timed: int, n_cases: int) -> bool:
+    """Return whether a night has enough verdicts; where nothing is judged, enough times."""
+    if scorable:
+        return scored >= LEAST_COVERAGE * scorable
+    return planned > 0 and timed >= LEAST_COVERAGE * n_cases
+
+
+def _together(one: PastCell, other: PastCell) -> PastCell:
+    """Return a case whose repetitions two shards share."""
+    return PastCell(
+        one.case_hash if one.case_hash == other.case_hash else None,
+        one.passed + other.passed,
+        one.scored + other.scored,
+        tuple(_mean(a, b) for a, b in zip(one.logs, other.logs, strict=True)),
+    )
+
+
+def _mean(one: float | None, other: float | None) -> float | None:
+    known = [value for value in (one, other) if value is not None]
+    return sum(known) / len(known) if known else None

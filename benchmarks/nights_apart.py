@@ -1,0 +1,222 @@
+"""Tests between nights that share their noise: false alarms, power, proofs, and gates night by night.
+
+    python benchmarks/nights_apart.py [--draws N]
+
+Draws nights whose cases move together, calls what `analyze compare` and `analyze gate` call, and
+prints the tables of docs/statistics.md. Times are lognormal with a spread of their own per case;
+pass rates are logit-normal over cases. Neither is the form that the formulas assume.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from analyze.metrics.rate_difference import rate_difference
+from analyze.metrics.sign_flip import sign_flip
+from analyze.stats.night_noise import (
+    MOST_RUNS,
+    NightDifference,
+    rate_between_nights,
+    t_between_nights,
+    variance_of_logs,
+    variance_of_rates,
+)
+
+Array = np.ndarray[Any, Any]
+
+SEED = 20261122
+ALPHA = 0.05
+GATED = 60
+"""Nights of a series that is gated every night."""
+
+
+def shared(random: np.random.Generator, n_nights: int, sd: float, ar: float = 0.0) -> Array:
+    """Return what moves all cases of each night, autocorrelated if asked for."""
+    steps = random.normal(0, sd, n_nights)
+    for night in range(1, n_nights):
+        steps[night] = ar * steps[night - 1] + math.sqrt(1 - ar * ar) * steps[night]
+    return steps
+
+
+def times(random: np.random.Generator, moves: Array, n_cases: int = 30, m: int = 3) -> Array:
+    """Return mean logarithms, nights x cases."""
+    level = random.normal(6.5, 0.6, n_cases)
+    spread = random.uniform(0.1, 0.5, n_cases) / math.sqrt(m)
+    night = random.normal(0, 0.05, (len(moves), n_cases))
+    return level + moves[:, None] + night + random.normal(0, 1, night.shape) * spread
+
+
+def passes(
+    random: np.random.Generator, moves: Array, n_cases: int, m: int, drops: Array | None = None
+) -> Array:
+    """Return passed trials, nights x cases; mean rate about 0.8."""
+    logits = random.normal(2.1, 1.6, n_cases)
+    rates = 1 / (1 + np.exp(-(logits + moves[:, None])))
+    if drops is not None:
+        rates *= np.maximum(1 - drops / rates.mean(axis=1), 0)[:, None]
+    return random.binomial(m, rates)
+
+
+def time_p(logs: Array, candidate: int, k: int) -> tuple[float, float]:
+    """Return difference and p of one night against the last k before it, by all before it."""
+    history = logs[max(candidate - MOST_RUNS, 0) : candidate]
+    d = (logs[candidate] - logs[candidate - k : candidate].mean(axis=0)).tolist()
+    found = t_between_nights(d, variance_of_logs(history.tolist()), k, 1)
+    assert found is not None
+    return found.mean, found.p
+
+
+def rate_p(
+    passed: Array, m: int, candidate: int, k: int
+) -> tuple[float, float, NightDifference, float]:
+    """Return difference, the larger of both p, what nights make of it, and the lower 90 % limit."""
+    n_cases = passed.shape[1]
+    one = [m] * n_cases
+    before = passed[candidate - k : candidate].sum(axis=0).tolist()
+    now, many = passed[candidate].tolist(), [m * k] * n_cases
+    found = rate_difference(before, many, now, one)
+    assert found is not None
+    history = passed[max(candidate - MOST_RUNS, 0) : candidate].tolist()
+    nights = variance_of_rates(history, [one] * len(history), (before + now, many + one))
+    apart = rate_between_nights(
+        found.difference, (found.low, found.high), (found.low90, found.high90), nights, k, 1
+    )
+    p = max(sign_flip(before, many, now, one).p, apart.p)
+    return found.difference, p, apart, min(found.low90, apart.low90)
+
+
+def share(draws: int, draw: Callable[[], bool]) -> float:
+    """Return how often something happens, in percent."""
+    return 100 * sum(draw() for _ in range(draws)) / draws
+
+
+def time_rows(draws: int) -> Iterator[str]:
+    """Yield false alarms and power of times."""
+    random = np.random.default_rng(SEED)
+    for n_cases, m in ((5, 1), (10, 3), (30, 3), (100, 1)):
+        for sd, ar in ((0.0, 0.0), (0.08, 0.0), (0.15, 0.0), (0.15, 0.5)):
+            cells = []
+            for n_before, k in ((1, 1), (7, 1), (20, 1), (7, 7), (20, 7)):
+
+                def found(growth: float) -> bool:
+                    moves = shared(random, n_before + 1, sd, ar)
+                    moves[-1] += math.log(growth)
+                    return time_p(times(random, moves, n_cases, m), n_before, k)[1] <= ALPHA
+
+                rates = [share(draws, lambda growth=growth: found(growth)) for growth in (1, 1.5, 2)]
+                cells.append(" / ".join(f"{rate:.1f}" for rate in rates))
+            yield f"| {n_cases}x{m} | {sd:g}{', AR 0.5' if ar else ''} | {' | '.join(cells)} |"
+
+
+def rate_rows(draws: int) -> Iterator[str]:
+    """Yield false failures, false improvements, and drops of ten points found."""
+    random = np.random.default_rng(SEED)
+    for n_cases, m in ((30, 3), (100, 1), (100, 3), (300, 3), (1000, 1)):
+        for sd in (0.0, 0.2):
+            cells = []
+            for n_before, k in ((1, 1), (3, 1), (7, 1), (20, 1), (7, 7), (20, 7)):
+                n_draws = draws if n_cases * n_before <= 1000 else draws // 4
+                down = up = hit = 0
+                for drop in (0.0, 0.1):
+                    drops = np.zeros(n_before + 1)
+                    drops[-1] = drop
+                    for _ in range(n_draws):
+                        moves = shared(random, n_before + 1, sd)
+                        passed = passes(random, moves, n_cases, m, drops)
+                        d, p, _, _ = rate_p(passed, m, n_before, k)
+                        hit += drop > 0 and p <= ALPHA and d < 0
+                        down += drop == 0 and p <= ALPHA and d < 0
+                        up += drop == 0 and p <= ALPHA and d > 0
+                cells.append(" / ".join(f"{100 * n / n_draws:.1f}" for n in (down, up, hit)))
+            yield f"| {n_cases}x{m} | {sd:g} | {' | '.join(cells)} |"
+
+
+def proof_rows(draws: int) -> Iterator[str]:
+    """Yield how often a gate with --prove lets a true drop of what it rules out pass."""
+    random = np.random.default_rng(SEED)
+    for n_cases, m in ((100, 3), (300, 1), (300, 3), (1000, 1)):
+        for drop in (0.05, 0.1):
+            cells = []
+            for n_before, k in ((1, 1), (7, 1), (7, 7), (8, 1), (8, 7), (20, 1), (20, 7)):
+                drops = np.zeros(n_before + 1)
+                drops[-1] = drop
+
+                def passes_it() -> bool:
+                    moves = shared(random, n_before + 1, 0.2)
+                    passed = passes(random, moves, n_cases, m, drops)
+                    d, p, _, low90 = rate_p(passed, m, n_before, k)
+                    return low90 > -drop and not (p <= ALPHA and -d > drop)
+
+                cells.append(f"{share(draws, passes_it):.1f}")
+            yield f"| {n_cases}x{m} | {100 * drop:.0f} | {' | '.join(cells)} |"
+
+
+def gate_rows(n_series: int) -> Iterator[str]:
+    """Yield how often unchanged nights fail a gate: early nights, then late ones, each baseline."""
+    random = np.random.default_rng(SEED)
+    for what, sd in (("times", 0.0), ("times", 0.08), ("times", 0.15), ("rates", 0.0), ("rates", 0.2)):
+        for n_cases, m in ((30, 3), (100, 3), (1000, 1)):
+            n_of = n_series if n_cases < 1000 else max(n_series // 10, 2)
+            fails = np.zeros((2, 2))
+            asked = np.zeros((2, 2))
+            for _ in range(n_of):
+                moves = shared(random, GATED, sd)
+                nights = (
+                    times(random, moves, n_cases, m)
+                    if what == "times"
+                    else passes(random, moves, n_cases, m)
+                )
+                for night in range(1, GATED):
+                    for place, k in enumerate((1, min(night, 7))):
+                        if what == "times":
+                            d, p = time_p(nights, night, k)
+                            is_worse = d > 0
+                        else:
+                            d, p, _, _ = rate_p(nights, m, night, k)
+                            is_worse = d < 0
+                        is_late = int(night >= 7)
+                        fails[place, is_late] += p <= ALPHA and is_worse
+                        asked[place, is_late] += 1
+            cells = [f"{100 * share:.1f}" for share in (fails / asked).ravel()]
+            yield f"| {what} | {n_cases}x{m} | {sd:g} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print every table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=2_000)
+    parser.add_argument("--only", choices=("times", "rates", "proof", "gates"))
+    options = parser.parse_args()
+    tables: dict[str, tuple[str, Iterator[str]]] = {
+        "times": (
+            "| cases | night sd | 1 before | 7, one base | 20, one base | 7, all base | 20, 7 base |",
+            time_rows(options.draws),
+        ),
+        "rates": (
+            "| cases | logit sd | 1 before | 3 | 7 | 20 | 7, all base | 20, 7 base |",
+            rate_rows(options.draws),
+        ),
+        "proof": (
+            "| cases | drop | 1 before | 7 | 7, all base | 8 | 8, 7 base | 20 | 20, 7 base |",
+            proof_rows(options.draws // 2),
+        ),
+        "gates": (
+            "| of | cases | sd | previous, 2-7 | previous, 8-60 | history, 2-7 | history, 8-60 |",
+            gate_rows(max(options.draws // 50, 2)),
+        ),
+    }
+    for name, (head, rows) in tables.items():
+        if options.only in (None, name):
+            print(f"## {name}\n\n{head}")
+            for row in rows:
+                print(row, flush=True)
+            print()
+
+
+if __name__ == "__main__":
+    main()
