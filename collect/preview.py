@@ -90,14 +90,13 @@ def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[
         limit = model.settings["timeout_seconds"].value
         p95 = slow.get(model.model_id, 0.0)
         if isinstance(limit, int | float) and p95 > 500 * limit:
-            was = (
-                "beyond its time limit"
-                if math.isinf(p95)
-                else f"{p95 / 1000:.1f} s, more than half of timeout_seconds {limit:g},"
-            )
+            was = f"{p95 / 1000:.1f} s"
+            above = "more than half of"
+            if math.isinf(p95):
+                was, above = "beyond the time limit", "now"
             warnings.append(
-                f"model `{model.model_id}`: p95 was {was} in run {since}: expect time-outs, or "
-                f"raise timeout_seconds {limit:g}"
+                f"model `{model.model_id}`: p95 was {was} in run {since}, {above} "
+                f"timeout_seconds {limit:g}: expect time-outs, or raise it"
             )
     return warnings
 

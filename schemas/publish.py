@@ -32,6 +32,7 @@ from schemas.regressions import Flaky, Regressions
 from schemas.report_parts import RunReport
 from schemas.report_v2 import EvaluationReport
 from schemas.result import Event, Result
+from schemas.route import RouteResult
 from schemas.run_config import RunConfig
 from schemas.run_profile import RunProfile
 from schemas.suite import Suite
@@ -60,6 +61,7 @@ PUBLISHED: dict[str, Any] = {
     "report": RunReport,
     "report_v2": EvaluationReport,
     "result": Result,
+    "route": RouteResult,
     "run_profile": RunProfile,
     "suite": Suite,
     "summary": RunSummary,

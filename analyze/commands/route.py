@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -18,7 +19,7 @@ def route(
         float | None, typer.Option(min=0, metavar="USD", help="Of 1,000 trials, on average.")
     ] = None,
     max_latency: Annotated[
-        float | None, typer.Option(min=0, metavar="MS", help="95th percentile of the answer time.")
+        float | None, typer.Option(min=0, metavar="MS", help="95th percentile; a time-out is late.")
     ] = None,
     min_quality: Annotated[
         float | None,
@@ -31,12 +32,15 @@ def route(
 ) -> None:
     """Say which model to use, from all runs there are, with reasons for and against each.
 
-    Models that fit stand first, by the lower end of their passed rate, then cost, then latency.
-    Exit code 1: nothing fits.
+    Models that fit stand first, in the order of their quality on the cases that both of two were
+    asked; where nothing tells two apart, by cost, then by latency. Exit code 1: no model is
+    recommended, since nothing fits or since those that do share no case.
     """
+    from analyze.limits import limits_in_force
+    from analyze.report.record_json import record_json
     from analyze.route.judge import route as choose
-    from analyze.route.options import Scope, bounds_of, read_options
-    from analyze.route.text import route_json, route_lines
+    from analyze.route.options import Scope, read_options
+    from analyze.route.text import route_lines, route_result
     from analyze.route.values import Needs
     from analyze.session import open_session
     from analyze.which import require_suite
@@ -46,10 +50,10 @@ def route(
     with open_session(runs, sync=not no_sync) as session:
         if suite is not None:
             require_suite(session, suite)
-        options, bounds = read_options(session, Scope(suite_id=suite)), bounds_of(session)
-    found = choose(options, needs, bounds)
+        options = read_options(session, Scope(suite_id=suite))
+    found = choose(options, needs, limits_in_force(Path.cwd()).thresholds)
     if json:
-        typer.echo(route_json(found, needs, suite))
+        typer.echo(record_json(route_result(found, needs, suite)))
     else:
         typer.echo("\n".join(route_lines(found, needs, suite)))
     if found.chosen is None:

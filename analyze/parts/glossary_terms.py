@@ -73,8 +73,8 @@ def _times(head: str, field: str, said: str) -> tuple[Entry, ...]:
                 f"{field}.{name}",
                 TIMES,
                 Percentiles,
-                f"{percent}th percentile {of}: a time-out of the model's is later than every success, "
-                f"`> limit` lies beyond the time limit; grey below {least} of them.",
+                f"{percent}th percentile {of}: a time-out of the model's is later than every "
+                f"success, `> limit` is beyond the time limit; grey below {least} of them.",
                 f"linear interpolation at (n - 1) x 0.{percent}; supported from "
                 f"n x (1 - 0.{percent}) = 5 on",
             )

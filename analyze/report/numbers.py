@@ -4,12 +4,14 @@
 * a difference of rates becomes points of 100 with one decimal, a p or q value three decimals
 * milliseconds become whole numbers; a duration that people wait for becomes minutes and hours
 * money keeps three digits that mean something, however small it is
+* a number beside a bound that it would look like gets more digits: 79.96 % is below 80 %
 * null becomes an empty text, and the missing side of a pair a dash
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -24,14 +26,25 @@ MOST_DECIMALS = 9
 """Costs are kept in whole nano-dollars."""
 
 
-def percent(rate: float | None) -> str:
-    """Return a rate between 0 and 1 as a percentage: 0.875 is `87.5`."""
-    return "" if rate is None else f"{100 * rate:.1f}"
+def percent(rate: float | None, *beside: float | None) -> str:
+    """Return a rate between 0 and 1 as a percentage: 0.875 is `87.5`.
+
+    Args:
+        rate: the rate.
+        beside: bounds that it is held against; 0.7996 beside 0.8 is `79.96`.
+    """
+    return "" if rate is None else _told_apart(lambda r, n: f"{100 * r:.{n}f}", rate, 1, beside)
 
 
-def percent_range(low: float, high: float) -> str:
-    """Return the limits of an interval of a rate as percentages: `[80.1, 92.3]`."""
-    return f"[{percent(low)}, {percent(high)}]"
+def percent_range(low: float, high: float, *beside: float | None) -> str:
+    """Return the limits of an interval of a rate as percentages: `[80.1, 92.3]`.
+
+    Args:
+        low: its lower end.
+        high: its upper end.
+        beside: bounds that it is held against, as of `percent`.
+    """
+    return f"[{percent(low, *beside)}, {percent(high, *beside)}]"
 
 
 class Limited(Protocol):
@@ -50,7 +63,7 @@ class Limited(Protocol):
         """The mean over cases; None: it was not kept."""
 
 
-def limits_of(rate: float | None, found: Limited | None) -> str:
+def limits_of(rate: float | None, found: Limited | None, *beside: float | None) -> str:
     """Return the limits of an interval that stands beside its rate: `[80.1, 92.3]`.
 
     Where the interval is of something else by more than a tenth of a point, since cases have
@@ -58,7 +71,7 @@ def limits_of(rate: float | None, found: Limited | None) -> str:
     """
     if found is None or found.low is None or found.high is None:
         return ""
-    return case_mean(rate, found.estimate) + percent_range(found.low, found.high)
+    return case_mean(rate, found.estimate) + percent_range(found.low, found.high, *beside)
 
 
 def case_mean(rate: float | None, estimate: float | None) -> str:
@@ -68,9 +81,9 @@ def case_mean(rate: float | None, estimate: float | None) -> str:
     return f"case mean {percent(estimate)} " if is_apart(rate, estimate) else ""
 
 
-def limits_after(rate: float | None, found: Limited | None) -> str:
+def limits_after(rate: float | None, found: Limited | None, *beside: float | None) -> str:
     """Return what follows a printed rate: ` [80.1, 92.3]`, or `, case mean 75.0 [61.0, 88.0]`."""
-    limits = limits_of(rate, found)
+    limits = limits_of(rate, found, *beside)
     return limits and (" " if limits.startswith("[") else ", ") + limits
 
 
@@ -108,19 +121,41 @@ def millis(value: float | None) -> str:
     return "" if value is None else f"{value:.0f}"
 
 
-def whole(number: float | None) -> str:
-    """Return a count, or milliseconds in a sentence, with commas: `12,345`."""
-    return "" if number is None else f"{number:,.0f}"
+def whole(number: float | None, *beside: float | None) -> str:
+    """Return a count, or milliseconds in a sentence, with commas: `12,345`.
+
+    Args:
+        number: the number.
+        beside: bounds that it is held against; 2000.4 beside 2000 is `2,000.4`.
+    """
+    return "" if number is None else _told_apart(lambda x, n: f"{x:,.{n}f}", number, 0, beside)
 
 
-def usd(amount: float | None) -> str:
-    """Return dollars without their sign: cents from one dollar on, three digits below."""
+def usd(amount: float | None, *beside: float | None) -> str:
+    """Return dollars without their sign: cents from one dollar on, three digits below.
+
+    Args:
+        amount: the dollars.
+        beside: bounds that it is held against; 1.004 beside 1 is `1.004`.
+    """
     if amount is None:
         return ""
-    if amount == 0 or amount >= 1:
-        return f"{amount:,.2f}"
-    decimals = min(2 - math.floor(math.log10(amount)), MOST_DECIMALS)
-    return f"{amount:.{decimals}f}"
+    decimals = 2
+    if 0 < amount < 1:
+        decimals = min(2 - math.floor(math.log10(amount)), MOST_DECIMALS)
+    return _told_apart(lambda x, n: f"{x:,.{n}f}", amount, decimals, beside)
+
+
+def _told_apart(
+    form: Callable[[float, int], str], number: float, decimals: int, beside: Iterable[float | None]
+) -> str:
+    """Return a number with as many decimals more as keep it from looking like a bound it is not."""
+    bounds = [bound for bound in beside if bound is not None and bound != number]
+    for more in range(MOST_DECIMALS - decimals):
+        text = form(number, decimals + more)
+        if all(form(bound, decimals + more) != text for bound in bounds):
+            return text
+    return form(number, decimals)
 
 
 def duration(ms: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyze.metrics.more_cases import more_cases_for_tier
 from analyze.metrics.tiers import LABELS, tier_confident, tier_of
-from analyze.report.numbers import limits_of, percent, whole
+from analyze.report.numbers import case_mean, percent, percent_range, whole
 from analyze.report.plain import Column, line_of, table
 from schemas.thresholds import Thresholds
 
@@ -46,6 +46,12 @@ def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) 
         f"tier 2 (from {percent(bounds.tier_2_from)} %): only where a failure does no harm",
         "tier 3: no tools",
         "no, +n: so many more cases like these would make it confident",
+        *(
+            f"the interval of {line_of(row.model)} is of its case mean, {percent(interval.estimate)} %"
+            for row in rows
+            if (interval := row.tool_use.interval)
+            and case_mean(row.tool_use.rate, interval.estimate)
+        ),
     ]
 
 
@@ -75,15 +81,15 @@ def _object(row: ToolUseOfOption, bounds: Thresholds) -> dict[str, object]:
 
 def _cells(row: ToolUseOfOption, bounds: Thresholds) -> list[str]:
     tools = row.tool_use
-    tier = tier_of(tools.rate, bounds)
+    tier, edges = tier_of(tools.rate, bounds), (bounds.tier_1_from, bounds.tier_2_from)
     return [
         line_of(row.provider),
         line_of(row.model),
         line_of(row.thinking_level or ""),
         whole(tools.n_trials),
         whole(tools.n_cases),
-        percent(tools.rate),
-        limits_of(tools.rate, tools.interval),
+        percent(tools.rate, *edges),
+        percent_range(tools.interval.low, tools.interval.high, *edges) if tools.interval else "",
         "unrated" if tier is None else LABELS[tier].removeprefix("Tier "),
         _confidence(row, bounds),
     ]

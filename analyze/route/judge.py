@@ -2,43 +2,82 @@
 
 Tool access is for a confident Tier 1 alone (decision B9), quality is judged by the lower end of
 its interval, latency only where enough trials support the percentile. Too little data is never a
-yes and never a no: it is said, with the number of cases that would settle it.
+yes and never a no: it is said, with the number of cases that would settle it. Cases that a model
+was not asked count against it where a need is to be met, and for it where one is to be missed.
+
+Models that fit stand in the order of `routing.order`: by quality on the cases that both of two were
+asked, and where nothing tells them apart by cost, then by latency.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from analyze.metrics.case_rate import CaseRate
 from analyze.metrics.more_cases import more_cases_above, more_cases_for_tier
 from analyze.metrics.percentiles import TAIL_TRIALS, is_supported
 from analyze.metrics.tiers import DEFAULT, LABELS, tier_confident, tier_of
 from analyze.report.numbers import limits_after, percent, usd, whole
-from analyze.route.values import PER_TRIALS, Judged, Nearest, Needs, Option, Reason, Route, State
+from analyze.route.beside import compared
+from analyze.route.values import PER_TRIALS, Judged, Nearest, Needs, Option, Reason, Route
+from analyze.routing.order import Candidate, order_of
+from analyze.routing.paired import PairedRule
+from analyze.routing.scope import ScopeRate
+from schemas.route import State
 from schemas.thresholds import Thresholds
 
 FAR = math.inf
 
 
 def route(options: Iterable[Option], needs: Needs, bounds: Thresholds = DEFAULT) -> Route:
-    """Return every option judged, those that fit first, the best of them at the top.
+    """Return every option judged, those that fit first, the best of them at the top."""
+    judged = [_judge(option, needs, bounds) for option in options]
+    fitting = [one for one in judged if one.fits]
+    others = tuple(sorted((one for one in judged if not one.fits), key=_place))
+    if not fitting:
+        return Route(others, _nearest(others, needs))
+    rule = PairedRule(
+        alpha=bounds.alpha,
+        margin=bounds.pass_rate_margin if needs.min_quality is None else None,
+        min_coverage=bounds.min_coverage,
+        ratio_margin=bounds.ratio_margin,
+    )
+    order = order_of([_candidate(one.option) for one in fitting], rule)
+    first, *rest = [fitting[place] for place in order.places]
+    return Route(
+        judged=(
+            first,
+            *(
+                replace(one, compared=compared(one.option, first.option, rule))
+                for one in (*rest, *others)
+            ),
+        ),
+        nearest=(),
+        apart=tuple(fitting[place].option for place in order.apart),
+    )
 
-    Quality decides by the lower end of its interval; equals are told apart by cost, then latency.
-    """
-    judged = tuple(sorted((_judge(option, needs, bounds) for option in options), key=_place))
-    is_met = any(one.fits for one in judged)
-    return Route(judged, () if is_met else _nearest(judged, needs))
+
+def _candidate(option: Option) -> Candidate:
+    return Candidate(
+        name=(option.provider, option.model, option.thinking_level or ""),
+        cases=option.cases,
+        cost_usd=option.cost_usd,
+        p95_ms=p95_of(option),
+        rate=option.quality.asked.rate,
+    )
 
 
 def _place(judged: Judged) -> tuple[object, ...]:
+    """Return what options that do not fit are ordered by; nothing is recommended among them."""
     option = judged.option
-    interval = option.quality.interval
+    rate = option.quality.asked.rate
     return (
-        0 if judged.fits else 1 if judged.is_open else 2,
-        1.0 if interval is None else -interval.low,
+        0 if judged.is_open else 1,
+        1.0 if rate is None else -rate,
         FAR if option.cost_usd is None else option.cost_usd,
-        FAR if (p95 := _p95(option)) is None else p95,
+        FAR if (p95 := p95_of(option)) is None else p95,
         (option.provider, option.model, option.thinking_level or ""),
     )
 
@@ -70,39 +109,57 @@ def _judge(option: Option, needs: Needs, bounds: Thresholds) -> Judged:
     )
 
 
-def _tool_use(tools: CaseRate, bounds: Thresholds, *, is_asked: bool) -> Reason:
-    tier = tier_of(tools.rate, bounds)
-    more = more_cases_for_tier(tools.rate, tools.n_cases, tools.interval, bounds)
+def _tool_use(tools: ScopeRate, bounds: Thresholds, *, is_asked: bool) -> Reason:
+    asked = tools.asked
+    tier = tier_of(asked.rate, bounds)
+    more = _more(
+        more_cases_for_tier(asked.rate, asked.n_cases, asked.interval, bounds), tools.n_lacking
+    )
     if tier is None:
         state: State = "unknown"
         text = f"no trial with expected tools: {_lacking(more)}"
         distance = 3.0
     else:
-        confident = tier_confident(tier, tools.interval, bounds) is True
-        text = f"tool use {_rate(tools)}: {LABELS[tier]}"
-        text += ", confident" if confident else f", {_lacking(more)}"
-        state = "met" if tier == 1 and confident else "unknown" if tier == 1 else "missed"
+        confident = tier_confident(tier, asked.interval, bounds) is True
+        text = f"tool use {_rate(tools, bounds.tier_1_from, bounds.tier_2_from)}: {LABELS[tier]}"
+        sure = confident and tier_confident(tier, tools.least.interval, bounds) is True
+        text += ", confident" if confident else ""
+        if tools.n_lacking and not (tier == 1 and sure):
+            text += f", {_unasked(tools)}"
+        text += "" if confident and (sure or tier != 1) else f", {_lacking(more)}"
+        is_possible = tier_of(tools.most, bounds) == 1
+        state = "met" if tier == 1 and sure else "unknown" if is_possible else "missed"
         waits = 0.0 if more is None else more / (more + 1)
-        distance = {"met": 0.0, "unknown": waits}.get(state, 2.0 - (tools.rate or 0.0))
+        distance = {"met": 0.0, "unknown": waits}.get(state, 2.0 - (asked.rate or 0.0))
     return Reason("tool_use", state if is_asked else "not_asked", text, distance, more or None)
 
 
-def _quality(quality: CaseRate, floor: float | None) -> Reason:
-    if quality.rate is None:
+def _quality(quality: ScopeRate, floor: float | None) -> Reason:
+    asked, least = quality.asked, quality.least
+    if asked.rate is None:
         state: State = "not_asked" if floor is None else "unknown"
-        return Reason("quality", state, "quality: no trial has a verdict", FAR)
-    text = f"quality {_rate(quality)}"
+        text = "quality: no trial has a verdict"
+        text += f", {_unasked(quality)}" if quality.n_lacking else ""
+        return Reason("quality", state, text, FAR, None if floor is None else quality.n_lacking)
+    text = f"quality {_rate(quality, floor)}"
+    text += f", {_unasked(quality)}" if quality.n_lacking else ""
     if floor is None:
         return Reason("quality", "not_asked", text, 0.0)
-    low = quality.interval.low if quality.interval else None
-    distance = 2.0 - quality.rate if low is None else 1.0 - low
+    low = least.interval.low if least.interval else None
+    distance = 2.0 - asked.rate if low is None else 1.0 - low
     if low is not None and low >= floor:
-        return Reason("quality", "met", f"{text}, at least {percent(floor)} %", distance)
-    if quality.rate < floor:
-        return Reason("quality", "missed", f"{text}, below {percent(floor)} %", distance)
-    more = more_cases_above(floor, quality.rate, quality.n_cases, quality.interval)
-    asked = f"{text}, for at least {percent(floor)} % {_lacking(more)}"
-    return Reason("quality", "unknown", asked, distance, more or None)
+        text += f", at least {percent(floor)} %"
+        text += " even with those as failed" if quality.n_lacking else ""
+        return Reason("quality", "met", text, distance)
+    if quality.most is not None and quality.most < floor:
+        text += f", below {percent(floor)} %"
+        text += " even with those as passed" if quality.n_lacking else ""
+        return Reason("quality", "missed", text, distance)
+    more = _more(
+        more_cases_above(floor, asked.rate, asked.n_cases, asked.interval), quality.n_lacking
+    )
+    wanted = f"{text}, for at least {percent(floor)} % {_lacking(more)}"
+    return Reason("quality", "unknown", wanted, distance, more or None)
 
 
 def _cost(option: Option, limit: float | None) -> Reason:
@@ -110,7 +167,7 @@ def _cost(option: Option, limit: float | None) -> Reason:
         state: State = "not_asked" if limit is None else "unknown"
         return Reason("cost", state, "cost unknown: no price is known for it", FAR)
     cost = option.cost_usd * PER_TRIALS
-    text = f"cost {usd(cost)} USD per {whole(PER_TRIALS)} trials"
+    text = f"cost {usd(cost, limit)} USD per {whole(PER_TRIALS)} trials"
     if option.n_cost_known < option.n_measured:
         text += f" (known for {whole(option.n_cost_known)} of {whole(option.n_measured)})"
     if limit is None:
@@ -121,13 +178,19 @@ def _cost(option: Option, limit: float | None) -> Reason:
 
 
 def _latency(option: Option, limit: float | None) -> Reason:
-    p95, n = _p95(option), option.n_latency
-    if p95 is None:
+    p95, n = p95_of(option), option.n_timed
+    late = ""
+    if option.n_timeouts:
+        late = f", {percent(option.n_timeouts / n)} % of them timed out"
+    if not is_supported(n, 95):
         state: State = "not_asked" if limit is None else "unknown"
         enough = whole(TAIL_TRIALS * 20)
-        text = f"p95 latency: insufficient data: {whole(n)} of {enough} successes"
+        text = f"p95 latency: insufficient data: {whole(n)} of {enough} trials{late}"
         return Reason("latency", state, text, FAR)
-    text = f"p95 latency {whole(p95)} ms of {whole(n)} successes"
+    if p95 is None:
+        text = f"p95 latency beyond the time limit, of {whole(n)} trials{late}"
+        return Reason("latency", "not_asked" if limit is None else "missed", text, FAR)
+    text = f"p95 latency {whole(p95, limit)} ms of {whole(n)} trials{late}"
     if limit is None:
         return Reason("latency", "not_asked", text, 0.0)
     if p95 <= limit:
@@ -135,18 +198,28 @@ def _latency(option: Option, limit: float | None) -> Reason:
     return Reason("latency", "missed", f"{text}, above {whole(limit)} ms", p95)
 
 
-def _p95(option: Option) -> float | None:
-    """Return the percentile where enough trials support it."""
-    return option.e2e_p95_ms if is_supported(option.n_latency, 95) else None
+def p95_of(option: Option) -> float | None:
+    """Return the percentile where enough trials support it and it is within the time limit."""
+    return option.e2e_p95_ms if is_supported(option.n_timed, 95) else None
 
 
-def _rate(rate: CaseRate) -> str:
-    limits = limits_after(rate.rate, rate.interval)
+def _rate(rate: ScopeRate, *beside: float | None) -> str:
+    asked: CaseRate = rate.asked
+    limits = limits_after(asked.rate, asked.interval, *beside)
     cases = "case" if rate.n_cases == 1 else "cases"
     return (
-        f"{percent(rate.rate)} %{limits} of {whole(rate.n_trials)} trials "
+        f"{percent(asked.rate, *beside)} %{limits} of {whole(asked.n_trials)} trials "
         f"in {whole(rate.n_cases)} {cases}"
     )
+
+
+def _unasked(rate: ScopeRate) -> str:
+    return f"not asked {whole(rate.n_lacking)} of the {whole(rate.n_scope)} cases that others were"
+
+
+def _more(more: int | None, n_lacking: int) -> int | None:
+    """Return how many more cases would settle it: those that are lacking, if not more."""
+    return more if not n_lacking else max(more or 0, n_lacking)
 
 
 def _lacking(more: int | None) -> str:

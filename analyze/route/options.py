@@ -1,19 +1,23 @@
 """What history says about each way to run a model: (provider, model, thinking level).
 
-A case is (suite_id, case_id, case_hash): another prompt under the same name is another case.
-Verdicts are of all trials, cost and latency of those that were not reused (decision C6). Cases
-are counted together by how they came out, so that a long history is a handful of rows.
+A case is (suite_id, case_id, case_hash): another prompt under the same name is another case. Of
+the versions that a case had, the newest that has a verdict is the one that counts: nobody can be
+asked an older one. Tool use is of all trials; cost and latency of those that were not reused;
+quality of trials that are a draw of their own: no reused ones where the case has others, and one
+trial of a case whose answers are all the same bytes.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analyze.metrics.case_rate import NO_RATE, CaseRate, case_rate
 from analyze.route.values import Option
+from analyze.routing.paired import Case, Cases, Draws
+from analyze.routing.scope import ScopeRate, scope_rate
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -21,6 +25,15 @@ if TYPE_CHECKING:
 
 OptionKey = tuple[str, str, str | None]
 """(provider, model, thinking_level)."""
+
+LATE = "failure_type = 'timeout' and not passed"
+"""Condition of a time-out that counts against the model."""
+
+LAST_MS = 1e300
+"""Time of such a trial in a percentile: later than every success, as in `model_summary`."""
+
+LATEST_KNOWN_MS = 1e18
+"""No success takes as long; a percentile above it lies among the time-outs."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +85,26 @@ def read_tool_use(session: Session, scope: Scope) -> list[ToolUseOfOption]:
 
 def read_options(session: Session, scope: Scope) -> list[Option]:
     """Return all that routing asks about every way to run a model."""
-    tools = _case_rates(session, scope, "has_expected_tools and is_ok", "tool_use_success")
-    quality = _case_rates(session, scope, "passed is not null", "passed")
+    tools = _cases(session, scope, "has_expected_tools and is_ok", "tool_use_success")
+    passes = _cases(session, scope, "passed is not null", "passed", distinct=True)
     measured = _measured(session, scope)
     return [
         Option(
             *key,
-            tool_use=tools.get(key, NO_RATE),
-            quality=quality.get(key, NO_RATE),
+            tool_use=_scoped(tools, key),
+            quality=_scoped(passes, key),
+            cases=passes.get(key, {}),
             **(measured.get(key) or _Measured()).__dict__,
         )
         for key, _ in _keys(session, scope)
     ]
+
+
+def _scoped(found: Mapping[OptionKey, Cases], key: OptionKey) -> ScopeRate:
+    """Return the rate of one option beside the cases that only others were asked."""
+    own = found.get(key, {})
+    units = {case: draws.unit for cases in found.values() for case, draws in cases.items()}
+    return scope_rate(own.values(), [unit for case, unit in units.items() if case not in own])
 
 
 @dataclass(frozen=True)
@@ -92,6 +113,7 @@ class _Measured:
     n_cost_known: int = 0
     cost_usd: float | None = None
     n_latency: int = 0
+    n_timeouts: int = 0
     e2e_p95_ms: float | None = None
 
 
@@ -129,6 +151,67 @@ def _case_rates(
     return {key: case_rate(hits[key], trials[key]) for key in trials}
 
 
+def _cases(
+    session: Session, scope: Scope, counted: str, hit: str, *, distinct: bool = False
+) -> dict[OptionKey, dict[Case, Draws]]:
+    """Return hits and trials of each case, as it is now, where `counted` holds.
+
+    Args:
+        session: asks the lake.
+        scope: which runs and which suite.
+        counted: condition of a trial.
+        hit: condition of a hit among those.
+        distinct: count trials that are draws of their own; else all of them.
+    """
+    condition, values = scope.condition()
+    rows = session.rows(
+        "with counted as (select provider, model, thinking_level, suite_id, case_id, "  # noqa: S608 - our own terms
+        "case_hash, max(started_at_ms) as asked_at_ms, count(*) as n, "
+        f"count(case when {hit} then 1 end) as k, "
+        "count(case when is_measured then 1 end) as n_new, "
+        f"count(case when is_measured and {hit} then 1 end) as k_new, "
+        "count(case when is_measured and is_success then 1 end) as n_answers, "
+        "min(case when is_measured and is_success then output_hash end) as first_hash, "
+        "max(case when is_measured and is_success then output_hash end) as last_hash "
+        f"from trials where {counted} and {condition} "
+        "group by provider, model, thinking_level, suite_id, case_id, case_hash), "
+        "versions as (select suite_id, case_id, case_hash, row_number() over ("
+        "partition by suite_id, case_id "
+        "order by max(asked_at_ms) desc nulls last, case_hash desc nulls last) as place "
+        "from counted group by suite_id, case_id, case_hash) "
+        "select provider, model, thinking_level, counted.suite_id, counted.case_id, "
+        "counted.case_hash, n, k, n_new, k_new, "
+        "n_new > 1 and n_answers = n_new and first_hash = last_hash "
+        "from counted inner join versions on place = 1 "
+        "and counted.suite_id = versions.suite_id and counted.case_id = versions.case_id "
+        "and counted.case_hash is not distinct from versions.case_hash "
+        "order by provider, model, thinking_level nulls first, counted.suite_id, counted.case_id",
+        values,
+    )
+    clusters = {
+        (suite_id, case_id): (suite_id, cluster)
+        for suite_id, case_id, cluster in session.rows(
+            "select suite_id, case_id, cluster from int_case_clusters"
+        )
+    }
+    found: defaultdict[OptionKey, dict[Case, Draws]] = defaultdict(dict)
+    for provider, model, level, suite_id, case_id, case_hash, *counts in rows:
+        key, case = (provider, model, level), (suite_id, case_id, case_hash)
+        hits, n_trials = _draws(*counts) if distinct else (counts[1], counts[0])
+        unit = clusters.get((suite_id, case_id), case)
+        found[key][case] = Draws(hits, n_trials, unit)
+    return dict(found)
+
+
+def _draws(n: int, k: int, n_new: int, k_new: int, is_identical: bool) -> tuple[int, int]:
+    """Return hits and trials of a case that are draws of their own."""
+    if not n_new:
+        return k, n  # taken from a run that is not here
+    if is_identical and k_new in {0, n_new}:
+        return int(k_new > 0), 1
+    return k_new, n_new
+
+
 def _measured(session: Session, scope: Scope) -> dict[OptionKey, _Measured]:
     condition, values = scope.condition()
     rows = session.rows(
@@ -136,9 +219,16 @@ def _measured(session: Session, scope: Scope) -> dict[OptionKey, _Measured]:
         "count(cost_nano_usd), "
         "cast(sum(cost_nano_usd) as double) / 1e9 / nullif(count(cost_nano_usd), 0), "
         "count(case when is_success then e2e_ms end), "
-        "quantile_cont(cast(case when is_success then e2e_ms end as double), 0.95) "
+        f"count(case when {LATE} then 1 end), "
+        f"quantile_cont(case when {LATE} then {LAST_MS!r} "
+        "when is_success then cast(e2e_ms as double) end, 0.95) "
         f"from trials where is_measured and {condition} "
         "group by provider, model, thinking_level",
         values,
     )
-    return {tuple(row[:3]): _Measured(*row[3:]) for row in rows}
+    return {
+        (provider, model, level): _Measured(
+            *counts, p95 if p95 is not None and p95 < LATEST_KNOWN_MS else None
+        )
+        for provider, model, level, *counts, p95 in rows
+    }

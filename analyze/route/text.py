@@ -1,14 +1,27 @@
-"""A route as text and as JSON: what was asked, which model it is, why it and why not the others."""
+"""A route as text and as a record: what was asked, which model it is, and why not the others."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from types import MappingProxyType
+from typing import Any
 
 from analyze.report.numbers import percent, usd, whole
 from analyze.report.plain import line_of
-from analyze.route.values import PER_TRIALS, Aspect, Judged, Needs, Option, Route, State
+from analyze.route.values import PER_TRIALS, Compared, Judged, Needs, Option, Route
+from analyze.routing.scope import ScopeRate
+from schemas.route import (
+    ComparedQuality,
+    NearestMiss,
+    Need,
+    RoutedModel,
+    RoutedName,
+    RoutedRate,
+    RoutedReason,
+    RouteNeeds,
+    RouteResult,
+    State,
+)
 
 MARKS: MappingProxyType[State, str] = MappingProxyType(
     {"met": "+", "missed": "-", "unknown": "?", "not_asked": " "}
@@ -24,6 +37,10 @@ def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
         return
     if route.chosen is not None:
         yield f"use: {name_of(route.chosen)}"
+    elif route.apart:
+        yield "no recommendation: these fit, and the first shares no case with the others:"
+        yield from (f"  {name_of(one)}" for one in (route.judged[0].option, *route.apart))
+        yield "ask them the same cases, or name a suite that was put to both with --suite"
     else:
         yield "nothing fits; nearest to each need:"
         for nearest in route.nearest:
@@ -33,28 +50,30 @@ def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
         yield f"{_standing(judged)}: {name_of(judged.option)}"
         for reason in judged.reasons:
             yield f"  {MARKS[reason.state]} {reason.text}"
+        if judged.compared is not None:
+            yield f"    {judged.compared.text}"
     yield ""
     yield "+ for  - against  ? insufficient data  (unmarked: not asked)"
 
 
-def route_json(route: Route, needs: Needs, suite: str | None) -> str:
-    """Return the route as JSON: rates between 0 and 1, costs in USD of 1,000 trials, ms."""
-    document = {
-        "needs": {
-            "tool_use": needs.tool_use,
-            "min_quality": needs.min_quality,
-            "max_cost_usd_per_1000_trials": needs.max_cost_usd,
-            "max_latency_ms": needs.max_latency_ms,
-            "suite": suite,
-        },
-        "chosen": None if route.chosen is None else _key(route.chosen),
-        "models": [_judged(judged) for judged in route.judged],
-        "nearest": {
-            nearest.aspect: _key(nearest.option) | {"why": nearest.reason.text}
+def route_result(route: Route, needs: Needs, suite: str | None) -> RouteResult:
+    """Return the route as a record: rates between 0 and 1, costs in USD of 1,000 trials, ms."""
+    return RouteResult(
+        needs=RouteNeeds(
+            tool_use=needs.tool_use,
+            min_quality=needs.min_quality,
+            max_cost_usd_per_1000_trials=needs.max_cost_usd,
+            max_latency_ms=needs.max_latency_ms,
+            suite=suite,
+        ),
+        chosen=None if route.chosen is None else RoutedName(**_key(route.chosen)),
+        not_comparable=tuple(RoutedName(**_key(option)) for option in route.apart),
+        models=tuple(map(_judged, route.judged)),
+        nearest={
+            nearest.aspect: NearestMiss(**_key(nearest.option), why=nearest.reason.text)
             for nearest in route.nearest
         },
-    }
-    return json.dumps(document, indent=2)
+    )
 
 
 def name_of(option: Option) -> str:
@@ -81,11 +100,11 @@ def _asked(needs: Needs) -> str:
     return ", ".join(filter(None, parts)) or "nothing; ordered by quality"
 
 
-def _title(aspect: Aspect) -> str:
+def _title(aspect: Need) -> str:
     return {"tool_use": "tool access"}.get(aspect, aspect)
 
 
-def _key(option: Option) -> dict[str, object]:
+def _key(option: Option) -> dict[str, Any]:
     return {
         "provider": option.provider,
         "model": option.model,
@@ -93,35 +112,55 @@ def _key(option: Option) -> dict[str, object]:
     }
 
 
-def _judged(judged: Judged) -> dict[str, object]:
+def _judged(judged: Judged) -> RoutedModel:
     option = judged.option
     cost = option.cost_usd
-    return _key(option) | {
-        "fits": judged.fits,
-        "tool_use": _rate(option, "tool_use"),
-        "quality": _rate(option, "quality"),
-        "cost_usd_per_1000_trials": None if cost is None else cost * PER_TRIALS,
-        "n_cost_known": option.n_cost_known,
-        "n_measured": option.n_measured,
-        "e2e_p95_ms": option.e2e_p95_ms,
-        "n_latency": option.n_latency,
-        "reasons": [
-            {
-                "need": reason.aspect,
-                "state": reason.state,
-                "why": reason.text,
-                "more_cases": reason.more_cases,
-            }
+    return RoutedModel(
+        **_key(option),
+        fits=judged.fits,
+        tool_use=_rate(option.tool_use),
+        quality=_rate(option.quality),
+        cost_usd_per_1000_trials=None if cost is None else cost * PER_TRIALS,
+        n_cost_known=option.n_cost_known,
+        n_measured=option.n_measured,
+        e2e_p95_ms=option.e2e_p95_ms,
+        is_p95_beyond_limit=option.is_beyond_limit,
+        n_latency=option.n_latency,
+        n_timeouts=option.n_timeouts,
+        compared=None if judged.compared is None else _compared(judged.compared),
+        reasons=tuple(
+            RoutedReason(
+                need=reason.aspect,
+                state=reason.state,
+                why=reason.text,
+                more_cases=reason.more_cases,
+            )
             for reason in judged.reasons
-        ],
-    }
+        ),
+    )
 
 
-def _rate(option: Option, which: str) -> dict[str, object]:
-    rate = option.tool_use if which == "tool_use" else option.quality
-    return {
-        "rate": rate.rate,
-        "n_trials": rate.n_trials,
-        "n_cases": rate.n_cases,
-        "ci95": rate.interval.model_dump() if rate.interval else None,
-    }
+def _compared(compared: Compared) -> ComparedQuality:
+    pair = compared.pair
+    return ComparedQuality(
+        standing=compared.standing,
+        n_shared=pair.n_shared,
+        n_own=pair.n_own,
+        n_first=pair.n_other,
+        rate=pair.own_rate,
+        first_rate=pair.other_rate,
+        p=pair.p,
+        why=compared.text,
+    )
+
+
+def _rate(rate: ScopeRate) -> RoutedRate:
+    asked, interval = rate.asked, rate.least.interval
+    return RoutedRate(
+        rate=asked.rate,
+        n_trials=asked.n_trials,
+        n_cases=rate.n_cases,
+        n_lacking=rate.n_lacking,
+        ci95=asked.interval,
+        low_if_lacking_failed=interval.low if interval else None,
+    )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import get_args
 
-from analyze.metrics.case_rate import CaseRate
-
-Aspect = Literal["tool_use", "quality", "cost", "latency"]
-State = Literal["met", "missed", "unknown", "not_asked"]
+from analyze.routing.paired import Cases, PairedQuality
+from analyze.routing.scope import ScopeRate
+from schemas.route import Need, Standing, State
 
 PER_TRIALS = 1_000
 """Costs are named per so many trials: one trial costs too many zeros."""
@@ -21,16 +20,31 @@ class Option:
     provider: str
     model: str
     thinking_level: str | None
-    tool_use: CaseRate
-    quality: CaseRate
+    tool_use: ScopeRate
+    quality: ScopeRate
     cost_usd: float | None
     """Mean of one trial, over those whose cost is known."""
     n_cost_known: int
     n_measured: int
     """Trials with a result, reused ones left out."""
     e2e_p95_ms: float | None
+    """A time-out is later than every success; None: no trial, or beyond the time limit."""
     n_latency: int
     """Successes behind it."""
+    n_timeouts: int = 0
+    """Time-outs that count against the model, behind it as well."""
+    cases: Cases = field(default_factory=dict)
+    """Passed and scored trials of each case behind its quality."""
+
+    @property
+    def n_timed(self) -> int:
+        """Trials behind the percentile."""
+        return self.n_latency + self.n_timeouts
+
+    @property
+    def is_beyond_limit(self) -> bool:
+        """Whether so many trials timed out that the percentile lies among them."""
+        return self.n_timed > 0 and self.e2e_p95_ms is None
 
 
 @dataclass(frozen=True)
@@ -39,13 +53,13 @@ class Needs:
 
     tool_use: bool = False
     min_quality: float | None = None
-    """Between 0 and 1, for the lower end of the interval."""
+    """Between 0 and 1, for the lower end of the interval, cases that it was not asked as failed."""
     max_cost_usd: float | None = None
     """Of 1,000 trials."""
     max_latency_ms: float | None = None
     """For the 95th percentile of e2e_ms."""
 
-    def asked(self) -> tuple[Aspect, ...]:
+    def asked(self) -> tuple[Need, ...]:
         """Return the aspects that matter."""
         wanted = (
             self.tool_use,
@@ -53,7 +67,7 @@ class Needs:
             self.max_cost_usd is not None,
             self.max_latency_ms is not None,
         )
-        names: tuple[Aspect, ...] = get_args(Aspect)
+        names: tuple[Need, ...] = get_args(Need)
         return tuple(name for name, matters in zip(names, wanted, strict=True) if matters)
 
 
@@ -61,7 +75,7 @@ class Needs:
 class Reason:
     """What speaks for or against one option."""
 
-    aspect: Aspect
+    aspect: Need
     state: State
     text: str
     distance: float
@@ -71,11 +85,22 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """How an option stands to the first one, on the cases that both were asked."""
+
+    standing: Standing
+    pair: PairedQuality
+    text: str
+
+
+@dataclass(frozen=True)
 class Judged:
     """An option with its reasons."""
 
     option: Option
     reasons: tuple[Reason, ...]
+    compared: Compared | None = None
+    """None for the first one, and where nothing fits."""
 
     @property
     def fits(self) -> bool:
@@ -92,7 +117,7 @@ class Judged:
 class Nearest:
     """Who came nearest to a need, or met it while missing another one."""
 
-    aspect: Aspect
+    aspect: Need
     option: Option
     reason: Reason
 
@@ -103,8 +128,11 @@ class Route:
 
     judged: tuple[Judged, ...]
     nearest: tuple[Nearest, ...]
+    apart: tuple[Option, ...] = ()
+    """Options that fit and share no case with the first one."""
 
     @property
     def chosen(self) -> Option | None:
-        """The option to use; None when nothing fits."""
-        return self.judged[0].option if self.judged and self.judged[0].fits else None
+        """The option to use; None when nothing fits, or others might as well and share no case."""
+        is_met = bool(self.judged) and self.judged[0].fits
+        return self.judged[0].option if is_met and not self.apart else None

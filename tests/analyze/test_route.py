@@ -6,18 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.metrics.case_rate import NO_RATE, case_rate
 from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.more_cases import more_cases_above, more_cases_for_tier
 from analyze.metrics.tiers import tier_confident, tier_of
+from analyze.report.record_json import record_json
 from analyze.route.judge import route
-from analyze.route.text import route_json, route_lines
+from analyze.route.text import route_lines, route_result
 from analyze.route.values import Needs, Option
+from analyze.routing.paired import Draws, paired_quality
+from analyze.routing.scope import NO_SCOPE_RATE, scope_rate
 
 
 def rate(passed, cases):
     """Return the rate of so many cases of one trial each."""
-    return case_rate([1] * passed + [0] * (cases - passed), [1] * cases)
+    return scope_rate(list(asked(passed, cases).values()))
 
 
 def option(model="m", **fields):
@@ -26,7 +28,16 @@ def option(model="m", **fields):
         "quality": rate(90, 100), "cost_usd": 0.001, "n_cost_known": 100, "n_measured": 100,
         "e2e_p95_ms": 800.0, "n_latency": 100,
     }  # fmt: skip
-    return Option(**(base | fields))
+    values = base | fields
+    n_passed, n_cases = values["quality"].asked.n_hits, values["quality"].n_cases
+    values.setdefault("cases", asked(n_passed, n_cases))
+    return Option(**values)
+
+
+def asked(passed, cases, start=0):
+    """Return so many cases of one trial each, from the one of a number on; the first ones pass."""
+    names = [("s", f"c{start + n}", None) for n in range(cases)]
+    return {case: Draws(int(n < passed), 1, case) for n, case in enumerate(names)}
 
 
 def reason(found, aspect, place=0):
@@ -42,7 +53,7 @@ def reason(found, aspect, place=0):
         (rate(9, 10), "unknown", 52),
         (rate(6, 10), "missed", 87),
         (rate(0, 30), "missed", None),
-        (NO_RATE, "unknown", 16),
+        (NO_SCOPE_RATE, "unknown", 16),
         (rate(4, 5), "unknown", None),
     ],
 )
@@ -115,7 +126,7 @@ def test_latency_without_enough_trials_is_insufficient_data_however_low():
     found = route([option(e2e_p95_ms=1.0, n_latency=99)], Needs(max_latency_ms=1_000))
 
     assert found.chosen is None
-    assert reason(found, "latency").text.endswith("insufficient data: 99 of 100 successes")
+    assert reason(found, "latency").text.endswith("insufficient data: 99 of 100 trials")
 
 
 def test_limits_themselves_are_allowed():
@@ -136,11 +147,12 @@ def test_where_nothing_fits_each_need_has_its_nearest_miss():
     }  # fmt: skip
     text = "\n".join(route_lines(found, Needs(max_cost_usd=0.05, max_latency_ms=1_000), None))
     assert "nothing fits; nearest to each need:" in text
-    assert "latency: dear (openrouter): p95 latency 1,200 ms of 100 successes, above" in text
+    assert "latency: dear (openrouter): p95 latency 1,200 ms of 100 trials, above" in text
 
 
 def test_every_candidate_has_a_reason_for_every_aspect():
-    found = route([option("a"), option("b", tool_use=NO_RATE, quality=NO_RATE)], Needs())
+    unknown = option("b", tool_use=NO_SCOPE_RATE, quality=NO_SCOPE_RATE)
+    found = route([option("a"), unknown], Needs())
 
     assert all(len(one.reasons) == 4 for one in found.judged)
     assert all(one.fits for one in found.judged)
@@ -163,7 +175,7 @@ def test_names_are_shown_as_text():
 
 def test_json_has_the_same_answer():
     needs = Needs(tool_use=True, max_cost_usd=2.0)
-    document = json.loads(route_json(route([option()], needs), needs, "smoke"))
+    document = json.loads(record_json(route_result(route([option()], needs), needs, "smoke")))
 
     assert document["chosen"] == {
         "provider": "openrouter", "model": "m", "thinking_level": None,
@@ -175,7 +187,7 @@ def test_json_has_the_same_answer():
 
 @given(st.integers(0, 60), st.integers(2, 60))
 def test_so_many_more_cases_of_the_same_kind_make_a_tier_confident(passed, cases):
-    tools = rate(min(passed, cases), cases)
+    tools = rate(min(passed, cases), cases).asked
     more = more_cases_for_tier(tools.rate, tools.n_cases, tools.interval)
     tier = tier_of(tools.rate)
     if more is None:
@@ -190,7 +202,194 @@ def test_so_many_more_cases_of_the_same_kind_make_a_tier_confident(passed, cases
 
 
 def test_a_rate_that_is_not_above_its_floor_never_gets_there():
-    tools = rate(8, 10)
+    tools = rate(8, 10).asked
 
     assert more_cases_above(0.8, tools.rate, tools.n_cases, tools.interval) is None
     assert more_cases_above(0.0, tools.rate, tools.n_cases, tools.interval) == 0
+
+
+def order(*options, **needs):
+    return [one.option.model for one in route(options, Needs(**needs)).judged]
+
+
+def half_asked(model="easy", passed=20, **fields):
+    """An option that was asked the first 20 of 40 cases."""
+    quality = scope_rate(asked(passed, 20).values(), range(20))
+    return option(model, quality=quality, cases=asked(passed, 20), **fields)
+
+
+def test_a_model_asked_the_easy_half_is_not_named_before_its_equal_that_was_asked_all():
+    whole = option("whole", quality=rate(25, 40), cost_usd=0.002)
+    easy = half_asked(cost_usd=0.001)
+    found = route([easy, whole], Needs())
+
+    assert found.chosen == whole
+    compared = found.judged[1].compared
+    assert (compared.standing, compared.pair.n_shared, compared.pair.p) == ("thinner", 20, 1.0)
+    assert compared.text == (
+        "beside whole: quality over the 20 cases that both were asked 100.0 %, whole 100.0 %, "
+        "p 1.000: no difference shown, and it was asked 20 of the 40 cases of whole"
+    )
+
+
+def test_a_model_asked_less_and_better_there_is_named_first_and_what_it_lacks_is_said():
+    whole = option("whole", quality=rate(10, 40))
+    found = route([half_asked(), whole], Needs())
+
+    assert found.chosen.model == "easy"
+    assert found.judged[1].compared.standing == "worse"
+    assert "quality over 20 of its 40 cases that both were asked 50.0 %, easy 100.0 %" in (
+        found.judged[1].compared.text
+    )
+    assert "not asked 20 of the 40 cases that others were" in reason(found, "quality").text
+
+
+def test_cases_it_was_not_asked_count_against_a_model_that_has_to_be_good():
+    found = route([half_asked()], Needs(min_quality=0.8))
+
+    assert reason(found, "quality").state == "unknown"
+    assert reason(found, "quality").more_cases == 20
+    missed = route([half_asked(passed=2)], Needs(min_quality=0.8))
+    assert reason(missed, "quality").state == "missed"
+    assert "below 80.0 % even with those as passed" in reason(missed, "quality").text
+
+
+def test_one_lacking_case_of_many_settles_nothing():
+    quality = scope_rate(asked(200, 200).values(), ["other"])
+    found = route([option(quality=quality)], Needs(min_quality=0.9))
+
+    assert reason(found, "quality").state == "met"
+    assert "at least 90.0 % even with those as failed" in reason(found, "quality").text
+
+
+def test_tools_it_was_not_asked_to_use_count_against_a_model_as_well():
+    found = route(
+        [option(tool_use=scope_rate(asked(20, 20).values(), range(20)))], Needs(tool_use=True)
+    )
+
+    assert reason(found, "tool_use").state == "unknown"
+    assert "not asked 20 of the 40 cases" in reason(found, "tool_use").text
+
+
+def test_between_models_without_a_shared_case_nothing_is_recommended():
+    one = option("one", quality=rate(30, 30))
+    two = option("two", quality=rate(10, 30), cases=asked(10, 30, start=500))
+    found = route([one, two], Needs())
+
+    assert found.chosen is None
+    assert found.apart == (two,)
+    text = "\n".join(route_lines(found, Needs(), None))
+    assert "no recommendation: these fit, and the first shares no case with the others:" in text
+    assert "shares no case with one: no recommendation between them" in text
+    record = route_result(found, Needs(), None)
+    assert (record.chosen, record.not_comparable[0].model) == (None, "two")
+
+
+def test_a_third_model_that_is_better_than_both_makes_them_comparable_to_it():
+    one = option("one", quality=rate(10, 30))
+    two = option("two", quality=rate(10, 30), cases=asked(10, 30, start=500))
+    three = option("three", quality=rate(60, 60), cases=asked(30, 30) | asked(30, 30, start=500))
+
+    assert route([one, two, three], Needs()).chosen == three
+
+
+def test_models_without_any_verdict_are_told_apart_by_cost():
+    dear, cheap = (
+        option(name, quality=NO_SCOPE_RATE, cost_usd=cost)
+        for name, cost in (("dear", 0.002), ("cheap", 0.001))
+    )
+    found = route([dear, cheap], Needs())
+
+    assert found.chosen == cheap
+    assert found.judged[1].compared.text == "beside cheap: neither has verdicts"
+
+
+def test_where_a_quality_is_asked_for_and_met_only_what_is_shown_goes_before_the_price():
+    good, cheap = (
+        option("good", quality=rate(100, 100)),
+        option("cheap", quality=rate(95, 100), cost_usd=0.0001),
+    )
+
+    assert order(good, cheap, min_quality=0.85) == ["good", "cheap"]  # 5 of 5: p 0.031
+    close = option("close", quality=rate(96, 100), cost_usd=0.0001)
+    found = route([good, close], Needs(min_quality=0.85))
+    assert found.chosen == close
+    assert found.judged[1].compared.text == (
+        "beside close: quality over the 100 cases that both were asked 100.0 %, close 96.0 %, "
+        "p 0.062: no difference shown; close is cheaper"
+    )
+
+
+def test_without_a_quality_to_reach_a_much_lower_rate_is_not_cheap():
+    """Three of eight cases fail, which the test cannot show: nothing else would keep it out."""
+    good, cheap = (
+        option("good", quality=rate(8, 8)),
+        option("cheap", quality=rate(5, 8), cost_usd=0.0001),
+    )
+    found = route([good, cheap], Needs())
+
+    assert found.chosen == good
+    assert found.judged[1].compared.standing == "likely_worse"
+    assert "behind by 37.5 points, not shown" in found.judged[1].compared.text
+
+
+def test_a_price_or_a_time_that_is_the_same_in_practice_decides_nothing():
+    better = option("better", quality=rate(100, 100), cost_usd=0.00105, e2e_p95_ms=812.0)
+    worse = option("worse", quality=rate(99, 100), cost_usd=0.001, e2e_p95_ms=811.0)
+
+    assert order(worse, better) == ["better", "worse"]
+
+
+def test_standings_in_a_circle_still_have_an_order():
+    """Each is better than the next one where both were asked, by nine cases of nine."""
+    beats = [("a", "b"), ("b", "c"), ("c", "a")]
+    cases = {name: {} for name in "abc"}
+    for place, (one, other) in enumerate(beats):
+        cases[one] |= asked(9, 9, start=100 * place)
+        cases[other] |= asked(0, 9, start=100 * place)
+    options = [option(name, quality=rate(9, 18), cases=cases[name]) for name in "abc"]
+
+    assert order(*options) == ["a", "b", "c"]
+    assert order(*reversed(options)) == ["a", "b", "c"]
+
+
+def test_a_percentile_among_the_time_outs_misses_every_limit():
+    late = {"e2e_p95_ms": None, "n_latency": 66, "n_timeouts": 34}
+    found = route([option(**late)], Needs(max_latency_ms=1e9))
+
+    assert found.chosen is None
+    assert reason(found, "latency").state == "missed"
+    assert reason(found, "latency").text == (
+        "p95 latency beyond the time limit, of 100 trials, 34.0 % of them timed out"
+    )
+    (model,) = route_result(found, Needs(), None).models
+    assert (model.is_p95_beyond_limit, model.n_timeouts) == (True, 34)
+
+
+def test_time_outs_are_named_where_the_percentile_is_within_the_limit():
+    found = route([option(n_latency=96, n_timeouts=4)], Needs(max_latency_ms=1_000))
+
+    assert reason(found, "latency").state == "met"
+    assert reason(found, "latency").text.endswith("of 100 trials, 4.0 % of them timed out")
+
+
+def test_a_number_near_its_bound_has_a_digit_more():
+    found = route([option(e2e_p95_ms=2_000.4, quality=rate(7996, 10_000))],
+                  Needs(max_latency_ms=2_000, min_quality=0.8))  # fmt: skip
+
+    assert reason(found, "latency").text.startswith("p95 latency 2,000.4 ms")
+    assert reason(found, "quality").text.startswith("quality 79.96 %")
+    assert reason(found, "quality").text.endswith("below 80.0 %")
+
+
+def test_cases_of_one_cluster_are_one_draw():
+    """Nine cases of nine differ, and all of them are of one template: that shows nothing."""
+    own = {case: draws._replace(unit="template") for case, draws in asked(9, 9).items()}
+    other = {case: draws._replace(unit="template") for case, draws in asked(0, 9).items()}
+    pair = paired_quality(own, other)
+
+    assert (pair.n_shared, pair.own_rate, pair.other_rate) == (9, 1.0, 0.0)
+    assert pair.p == 0.5
+    rate = scope_rate(own.values(), ["template"])
+    assert (rate.n_cases, rate.n_scope, rate.asked.n_cases, rate.least.interval) == (9, 10, 1, None)
+    assert rate.least.rate == 0.9

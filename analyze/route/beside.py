@@ -1,0 +1,60 @@
+"""One model beside the one that stands first: on which cases, how it did, and what decides."""
+
+from __future__ import annotations
+
+from analyze.report.numbers import chance, percent, points, whole
+from analyze.report.plain import line_of
+from analyze.route.values import Compared, Option
+from analyze.routing.paired import PairedQuality, PairedRule, paired_quality, standing
+
+
+def compared(option: Option, first: Option, rule: PairedRule) -> Compared:
+    """Return how an option stands to the first one, and the sentence that says so."""
+    pair = paired_quality(option.cases, first.cases)
+    stands = standing(pair, rule)
+    name = line_of(first.model)
+    if stands == "apart":
+        text = f"shares no case with {name}: no recommendation between them"
+        return Compared(stands, pair, text)
+    if not pair.n_shared:
+        said = {"fuller": "only it has verdicts", "thinner": f"only {name} has verdicts"}
+        return Compared(stands, pair, f"beside {name}: {said.get(stands, 'neither has verdicts')}")
+    ends = {
+        "better": "better",
+        "worse": "worse",
+        "likely_better": f"ahead by {points(pair.difference)} points, not shown",
+        "likely_worse": f"behind by {points(pair.difference)} points, not shown",
+        "fuller": f"no difference shown, and {name} was not asked the others",
+        "thinner": f"no difference shown, and it was asked {_share(pair)} cases of {name}",
+        "level": f"no difference shown{_decided(option, first, rule)}",
+    }
+    text = f"beside {name}: {_rates(pair, name)}, p {chance(pair.p)}: {ends[stands]}"
+    return Compared(stands, pair, text)
+
+
+def _rates(pair: PairedQuality, name: str) -> str:
+    own, other = pair.own_rate, pair.other_rate
+    cases = (
+        f"the {whole(pair.n_shared)}"
+        if pair.n_shared == pair.n_own
+        else (f"{whole(pair.n_shared)} of its {whole(pair.n_own)}")
+    )
+    return (
+        f"quality over {cases} cases that both were asked {percent(own, other)} %, "
+        f"{name} {percent(other, own)} %"
+    )
+
+
+def _share(pair: PairedQuality) -> str:
+    return f"{whole(pair.n_shared)} of the {whole(pair.n_other)}"
+
+
+def _decided(option: Option, first: Option, rule: PairedRule) -> str:
+    """Return what puts the first one before an option of the same quality."""
+    for own, best, word in (
+        (option.cost_usd, first.cost_usd, "cheaper"),
+        (option.e2e_p95_ms, first.e2e_p95_ms, "faster"),
+    ):
+        if best is not None and (own is None or own > best * (1 + rule.ratio_margin)):
+            return f"; {line_of(first.model)} is {word}"
+    return ""

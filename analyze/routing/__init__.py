@@ -1,0 +1,1 @@
+"""Which model stands before which, on the cases that both were asked."""

@@ -1,0 +1,61 @@
+"""A rate of one model beside the cases of the scope that it was not asked.
+
+A model that was asked the easy half has a high rate of that half and nothing is known of the other.
+So a need is met when it is met with every case that is lacking counted as failed, and missed when
+it is missed with all of them counted as passed (the bounds of Manski 2003, chapter 1); between the
+two it is open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+
+from analyze.metrics.case_rate import CaseRate, case_rate
+from analyze.routing.paired import Draws, by_unit
+
+
+@dataclass(frozen=True)
+class ScopeRate:
+    """Hits of one model in the cases of the scope."""
+
+    asked: CaseRate
+    """Over the cases that it was asked."""
+    n_cases: int
+    """Those cases."""
+    n_lacking: int
+    """Cases that another model was asked, and it was not."""
+    least: CaseRate
+    """With those counted as failed."""
+    most: float | None
+    """Rate with those counted as passed: the mean over cases, or clusters where they have one."""
+
+    @property
+    def n_scope(self) -> int:
+        """Cases that any model was asked."""
+        return self.n_cases + self.n_lacking
+
+
+def scope_rate(cases: Collection[Draws], lacking: Collection[Hashable] = ()) -> ScopeRate:
+    """Return the rate of one model.
+
+    Args:
+        cases: what became of each case that it was asked.
+        lacking: the unit of each case of the scope that it was not asked.
+    """
+    asked = case_rate(*by_unit(cases))
+    if not lacking:
+        return ScopeRate(asked, len(cases), 0, asked, asked.rate)
+    hits, trials = by_unit((*cases, *(Draws(1, 1, unit) for unit in lacking)))
+    return ScopeRate(
+        asked=asked,
+        n_cases=len(cases),
+        n_lacking=len(lacking),
+        least=case_rate(*by_unit((*cases, *(Draws(0, 1, unit) for unit in lacking)))),
+        most=math.fsum(k / m for k, m in zip(hits, trials, strict=True)) / len(hits),
+    )
+
+
+NO_SCOPE_RATE = scope_rate(())
+"""Where no model was ever asked."""
