@@ -45,18 +45,26 @@ def distrust(groups: list[dict[str, Any]], limits: Thresholds) -> list[str]:
     lines = []
     for group in groups:
         name, coverage = printable(group["model_id"]), group["coverage"]
-        if coverage is not None and coverage < limits.min_coverage:
+        least = limits.min_coverage
+        if coverage is not None and coverage < least:
             lines.append(
-                f"warning: {name}: only {100 * coverage:.1f} % of the scorable trials have a "
-                f"verdict (limit {100 * limits.min_coverage:g} %); the rest is in no rate"
+                f"warning: {name}: only {_beside(coverage, least)} % of the scorable trials have "
+                f"a verdict (limit {100 * least:g} %); the rest is in no rate"
             )
         share = group["n_timeout"] / group["n_planned"]
         if share > limits.timeout_warning_share:
+            most = limits.timeout_warning_share
             lines.append(
-                f"warning: {name}: {100 * share:.1f} % of the trials timed out (limit "
-                f"{100 * limits.timeout_warning_share:g} %); a longer timeout_seconds may tell more"
+                f"warning: {name}: {_beside(share, most)} % of the trials timed out (limit "
+                f"{100 * most:g} %); a longer timeout_seconds may tell more"
             )
     return lines
+
+
+def _beside(share: float, limit: float) -> str:
+    """Return a share in percent, with as many digits as tell it from the limit."""
+    texts = (f"{100 * share:.{digits}f}" for digits in (1, 2, 3))
+    return next((text for text in texts if float(text) != round(100 * limit, 3)), f"{100 * share}")
 
 
 def _groups(path: Path) -> list[dict[str, Any]]:

@@ -144,7 +144,7 @@ def obstacles_between(
     ]
     for name, side, coverage in low:
         yield (
-            f"{name}: only {percent(coverage)} % of the trials have a verdict, "
+            f"{name}: only {percent(coverage, min_coverage)} % of the trials have a verdict, "
             f"{percent(min_coverage)} % are needed{_causes(side)}"
         )
     if not low and base.coverage is not None and candidate.coverage is not None:

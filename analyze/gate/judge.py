@@ -143,14 +143,14 @@ def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) ->
         asked = f"more than the {limit} tolerated" if tolerated else "no drop is tolerated"
         why = (
             f"{percent(found.base_rate)} -> {percent(found.candidate_rate)} % passed, "
-            f"{signed_points(found.difference)} points "
+            f"{signed_points(found.difference, tolerated)} points "
             f"({signed_points(found.low)} to {signed_points(found.high)}) over "
             f"{whole(found.n_cases)} cases, q {chance(found.q)}: {asked}{_rests(found)}"
         )
         return Ruling("failed", why, unseen)
     if rules.prove:
         low90 = widest(found).low90
-        worst = f"the lower 90 % limit is {signed_points(low90)} points{_rests(found)}"
+        worst = f"the lower 90 % limit is {signed_points(low90, tolerated)} points{_rests(found)}"
         needed = cases_to_prove(tolerated)
         is_enough = needed is not None and found.n_cases >= needed
         if low90 > -tolerated and is_enough:
@@ -164,7 +164,9 @@ def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) ->
     if explanations and drop > 0:
         shown = f"a drop of {points(drop)} points is seen and not shown: {explanations}"
     if is_change and drop > 0:
-        shown = f"a drop of {points(drop)} points is shown, and up to {limit} are tolerated"
+        shown = (
+            f"a drop of {points(drop, tolerated)} points is shown, and up to {limit} are tolerated"
+        )
     return Ruling("passed", f"{shown}; {_rate_unseen(unseen)}{_rests(found)}", unseen)
 
 
@@ -192,7 +194,7 @@ def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:
         why = f"growth of {limit} or more is not ruled out: {worst}{_rests(found)}"
         return Ruling("cannot_judge", why + _advice(rules), unseen)
     if _is_shown(found.q, alpha) and ratio > 1:
-        grown = f"growth of {percent(ratio - 1)} %"
+        grown = f"growth of {percent(ratio - 1, rules.max_drop)} %"
         why = f"{grown} is shown, and up to {limit} are tolerated"
     else:
         why = "no regression shown"

@@ -87,16 +87,26 @@ def limits_after(rate: float | None, found: Limited | None, *beside: float | Non
     return limits and (" " if limits.startswith("[") else ", ") + limits
 
 
-def points(rate: float | None) -> str:
-    """Return a distance between rates in points of 100, without its sign: 0.18 is `18.0`."""
-    return "" if rate is None else f"{100 * abs(rate):.1f}"
+def points(rate: float | None, *beside: float | None) -> str:
+    """Return a distance between rates in points of 100, without its sign: 0.18 is `18.0`.
+
+    Args:
+        rate: the distance.
+        beside: bounds that its size is held against, as of `percent`.
+    """
+    return percent(None if rate is None else abs(rate), *beside)
 
 
-def signed_points(difference: float | None) -> str:
-    """Return a difference of rates in points of 100: -0.18 is `-18.0`, 0.05 is `+5.0`."""
+def signed_points(difference: float | None, *beside: float | None) -> str:
+    """Return a difference of rates in points of 100: -0.18 is `-18.0`, 0.05 is `+5.0`.
+
+    Args:
+        difference: of two rates.
+        beside: bounds that its size is held against, as of `percent`.
+    """
     if difference is None:
         return ""
-    text = points(difference)
+    text = points(difference, *beside)
     if float(text) == 0:
         return text
     return ("-" if difference < 0 else "+") + text

@@ -47,7 +47,7 @@ def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) 
         "tier 3: no tools",
         "no, +n: so many more cases like these would make it confident",
         *(
-            f"the interval of {line_of(row.model)} is of its case mean, {percent(interval.estimate)} %"
+            f"95 % of {line_of(row.model)}: of its case mean, {percent(interval.estimate)} %"
             for row in rows
             if (interval := row.tool_use.interval)
             and case_mean(row.tool_use.rate, interval.estimate)
