@@ -108,7 +108,9 @@ def time_rows(draws: int) -> Iterator[str]:
                     moves[-1] += math.log(growth)
                     return time_p(times(random, moves, n_cases, m), n_before, k)[1] <= ALPHA
 
-                rates = [share(draws, lambda growth=growth: found(growth)) for growth in (1, 1.5, 2)]
+                rates = [
+                    share(draws, lambda growth=growth: found(growth)) for growth in (1, 1.5, 2)
+                ]
                 cells.append(" / ".join(f"{rate:.1f}" for rate in rates))
             yield f"| {n_cases}x{m} | {sd:g}{', AR 0.5' if ar else ''} | {' | '.join(cells)} |"
 
@@ -159,7 +161,13 @@ def proof_rows(draws: int) -> Iterator[str]:
 def gate_rows(n_series: int) -> Iterator[str]:
     """Yield how often unchanged nights fail a gate: early nights, then late ones, each baseline."""
     random = np.random.default_rng(SEED)
-    for what, sd in (("times", 0.0), ("times", 0.08), ("times", 0.15), ("rates", 0.0), ("rates", 0.2)):
+    for what, sd in (
+        ("times", 0.0),
+        ("times", 0.08),
+        ("times", 0.15),
+        ("rates", 0.0),
+        ("rates", 0.2),
+    ):
         for n_cases, m in ((30, 3), (100, 3), (1000, 1)):
             n_of = n_series if n_cases < 1000 else max(n_series // 10, 2)
             fails = np.zeros((2, 2))

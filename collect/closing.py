@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from schemas.thresholds import Thresholds
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
 
 
-def show(report: RunReport, again: str, detectable: str, limits: Thresholds) -> None:
+def show(report: RunReport, again: str, detectable: Sequence[str], limits: Thresholds) -> None:
     """Print the table, the advice and the paths; the last line is the summary's path.
 
     Args:
@@ -33,7 +34,7 @@ def show(report: RunReport, again: str, detectable: str, limits: Thresholds) -> 
     groups = _groups(run_dir / "summary.json") if report.is_summed_up else []
     if groups:
         console.print(_table(groups))
-    for line in (*distrust(groups, limits), *_advice(report, again), detectable):
+    for line in (*distrust(groups, limits), *_advice(report, again), *detectable):
         console.print(Text(line))
     for name in WRITTEN if report.is_summed_up else WRITTEN[:1]:
         if (run_dir / name).exists():

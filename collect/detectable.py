@@ -1,33 +1,48 @@
-"""How small a drop of the pass rate a run could show (statistics S11), in its last words."""
+"""How small a drop of the pass rate a run could show, in its last words."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collect.plan_size import PlanSize
 from schemas.thresholds import Thresholds
 
+if TYPE_CHECKING:
+    from analyze.metrics.planning import PowerPlan
 
-def detectable_text(size: PlanSize, limits: Thresholds) -> str:
-    """Return what a run of a size can and cannot show, with the assumptions.
+NAMED = 3
+"""Models, or groups of which the same is known, that each have a line."""
 
-    `collect plan` asks the last runs as well; this one is over, and waits for nothing.
+
+def detectable_lines(
+    sizes: Mapping[str, PlanSize], runs_dir: Path, suite_id: str, limits: Thresholds
+) -> list[str]:
+    """Return what a run of a size can and cannot show, by what `collect plan` learns from.
+
+    Args:
+        sizes: of each model's part of the plan.
+        runs_dir: folder with one folder a run, of which the run itself is one by now.
+        suite_id: suite of the run.
+        limits: alpha, power, and the margin.
     """
-    from analyze.metrics.planning import Planner  # noqa: PLC0415 - not before the first request
+    from analyze.report.power_text import headline, merged  # noqa: PLC0415 - not before
+    from collect.plan_power import powers_of  # noqa: PLC0415 - the first request
+    from collect.seen import MOST_BYTES, outcomes_seen  # noqa: PLC0415
 
-    planner = Planner(limits)
-    cases, repetitions = size.n_scorable_cases, size.repetitions
-    drop = planner.smallest(cases, repetitions) if repetitions else None
-    counted = f"{cases} scorable cases x {repetitions}"
-    if drop is None:
-        return f"{counted} repetitions are too few to show any drop of the pass rate"
-    margin, given = limits.pass_rate_margin, planner.given
-    needed = planner.cases(margin, repetitions)
-    enough = (
-        ""
-        if needed is None or needed <= cases
-        else f"; {100 * margin:g} points need {needed} cases"
-    )
-    return (
-        f"{counted} repetitions can show a drop of {100 * drop:.3g} points or more{enough} "
-        f"(power {100 * limits.power:g} %, assuming a pass rate of {given.pass_rate:g}, "
-        f"rho {given.rho:g}, kappa {given.kappa:g})"
-    )
+    runs = outcomes_seen(runs_dir, suite_id, sizes, at_most=MOST_BYTES)
+    plans = merged(powers_of(sizes, runs, limits))
+    lines = [f"{headline(plan)} ({_source(plan)})" for plan in plans[:NAMED]]
+    if len(plans) > NAMED:
+        lines.append(f"and {len(plans) - NAMED} more: `analyze power` has them all")
+    return lines
+
+
+def _source(plan: PowerPlan) -> str:
+    """Return what the figure rests on."""
+    given, power = plan.given, "seen four times in five"
+    if given.run_ids:
+        return f"{power}, by the last runs"
+    rate = f"a pass rate of {given.pass_rate:g}, rho {given.rho:g}, kappa {given.kappa:g}"
+    return f"{power}, assuming {rate}"

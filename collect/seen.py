@@ -17,6 +17,9 @@ from analyze.metrics.assumptions import LOOK_BACK, CaseSeen, RunSeen
 from collect.estimate import CaseKey, TokensSeen
 from schemas.trial import PlannedTrial
 
+MOST_BYTES = 64_000_000
+"""What is read in a few tenths of a second: a plan, or the last words of a run, wait for it."""
+
 
 class _Outcome(NamedTuple):
     """What counts of one record; trials that were taken over from an older run are no draw."""
@@ -58,30 +61,40 @@ def tokens_seen(run_dir: Path, plan: Iterable[PlannedTrial]) -> dict[CaseKey, To
 
 
 def outcomes_seen(
-    runs_dir: Path, suite_id: str, model_ids: Collection[str]
+    runs_dir: Path, suite_id: str, model_ids: Collection[str], *, at_most: int | None = None
 ) -> list[dict[str, RunSeen]]:
     """Return each model of the last runs of a suite with its verdicts, newest run first.
 
-    No more runs are read than it takes to have two that say enough of each model, and never more
-    than five; the shards of one plan are one run.
+    Of 20 runs at most, since they also tell how much nights vary; as soon as two say enough of each
+    model, no more than 64 MB are read. The shards of one plan are one run.
 
     Args:
         runs_dir: folder that holds one folder a run.
         suite_id: suite of the plan.
         model_ids: models of the plan.
+        at_most: bytes to read, even when that leaves a model without a run that says enough.
     """
     found = []
-    wanted = dict.fromkeys(model_ids, 2)
+    wanted, n_bytes = dict.fromkeys(model_ids, 2), 0
     for run_dirs in _runs_of(runs_dir, suite_id)[:LOOK_BACK]:
+        n_bytes += sum(_size(run_dir / "results.jsonl") for run_dir in run_dirs)
+        is_enough = n_bytes > MOST_BYTES and all(missing <= 0 for missing in wanted.values())
+        if is_enough or (at_most is not None and n_bytes > at_most):
+            break
         run_ids = tuple(run_dir.name for run_dir in run_dirs)
         run = {model_id: RunSeen(run_ids, cases) for model_id, cases in _cases(run_dirs).items()}
         found.append(run)
         for model_id, seen in run.items():
             if model_id in wanted:
                 wanted[model_id] -= seen.is_usable
-        if all(missing <= 0 for missing in wanted.values()):
-            break
     return found
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _runs_of(runs_dir: Path, suite_id: str) -> list[list[Path]]:

@@ -13,14 +13,13 @@ from pathlib import Path
 import orjson
 
 from collect.config import RunInputs, load_inputs, refuse_unbuilt
-from collect.detectable import detectable_text
+from collect.detectable import detectable_lines
 from collect.hosts import refuse_foreign_hosts
 from collect.job import stored_job
 from collect.keys import refuse_unusable_keys
 from collect.log import RunLog, is_begun, resume_command
 from collect.narrow import narrow, parse_shard
 from collect.plan import planned_size
-from collect.plan_size import PlanSize
 from collect.pricing import parse_assumed, refuse_unpriced, with_prices
 from collect.progress import RunReport
 from collect.reuse import newest_first
@@ -129,7 +128,15 @@ def start(inputs: RunInputs, wish: Wish) -> int:
             return RunLog.create(runs_dir / run_id)
         return RunLog.create_free(runs_dir, now, partial(in_lake, runs_dir))
 
-    words = _LastWords(lambda: planned_size(inputs), inputs.project.thresholds)
+    words = _LastWords(
+        lambda: detectable_lines(
+            dict.fromkeys((model.model_id for model in inputs.models), planned_size(inputs)),
+            runs_dir,
+            inputs.suite.suite_id,
+            inputs.project.thresholds,
+        ),
+        inputs.project.thresholds,
+    )
     report = run(inputs, open_log, open_screen(), wish.options, words.prepare)
     return _shown(report, wish, words)
 
@@ -172,7 +179,16 @@ def go_on(run: str, wish: Wish) -> int:
     except BaseException:
         log.close()
         raise
-    words = _LastWords(lambda: job.size, job.thresholds)
+    suite_id = orjson.loads((run_dir / "config.json").read_bytes())["suite_id"]
+    words = _LastWords(
+        lambda: detectable_lines(
+            dict.fromkeys((model.model_id for model in job.models), job.size),
+            wish.runs_dir,
+            suite_id,
+            job.thresholds,
+        ),
+        job.thresholds,
+    )
     report = resume(job, log, open_screen(), words.prepare)
     return _shown(report, wish, words)
 
@@ -207,13 +223,13 @@ def _assumed(wish: Wish) -> Price | None:
 class _LastWords:
     """What is said when a run is over, made ready while the mirror seals its last file."""
 
-    def __init__(self, size: Callable[[], PlanSize], limits: Thresholds) -> None:
-        self._size = size
+    def __init__(self, detectable: Callable[[], list[str]], limits: Thresholds) -> None:
+        self._detectable = detectable
         self.limits = limits
 
     @cached_property
-    def detectable(self) -> str:
-        return detectable_text(self._size(), self.limits)
+    def detectable(self) -> list[str]:
+        return self._detectable()
 
     def prepare(self) -> None:
         import collect.closing  # noqa: F401, PLC0415 - it loads what draws tables

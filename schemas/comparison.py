@@ -168,11 +168,14 @@ class RateDifference(Record):
     p: Rate
     q: Rate | None = Field(description="After Benjamini and Hochberg, over the models of the call.")
     detectable: Rate | None = Field(
-        description="Smallest difference that this data could have shown with power 0.8."
+        description="Smallest drop that this data would have shown four times in five; 1: none."
     )
     is_borderline: bool = Field(description="Test and interval disagree; the test decides.")
     cases_needed: Count | None = Field(
-        description="About so many cases put the margin within reach; null: it is within reach."
+        description=(
+            "About so many cases show four times in five that nothing changed by the margin; "
+            "null: there are as many, or the nights vary too much for any number."
+        )
     )
     margin: Rate | None = Field(
         default=None,

@@ -102,9 +102,7 @@ def compare_evidence(
             causes,
             least,
             differing[group.candidate_key.model_id],
-            nights_of(
-                group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
-            ),
+            nights_of(group, rows, past, limits.thresholds, any_content="case" in pairing.allowed),
         )
         for group in groups
     ]

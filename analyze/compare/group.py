@@ -26,10 +26,11 @@ from analyze.compare.verdict import (
     verdict_of,
     warnings_of,
 )
+from analyze.metrics.detectable import detectable_drop
+from analyze.metrics.intervals import Z90, Z95
 from analyze.metrics.rate_difference import (
     RateInterval,
     cases_needed,
-    detectable,
     rate_difference,
 )
 from analyze.stats.night_noise import NightDifference, rate_between_nights
@@ -212,7 +213,7 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
     margin = effective_margin(base_rate, thresholds)
     low, high = limits_for_margin(found, margin, thresholds)
     apart = _apart(found, figures.nights)
-    shows = detectable(found.low, found.high)
+    shows = detectable_drop(k_a, m_a, k_b, m_b, low=found.low, high=found.high, limits=thresholds)
     return RateDifference(
         test=test.test,
         n_cases=found.n_cases,
@@ -228,7 +229,9 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         q=q,
         detectable=min(max(shows, 0.0 if apart is None else apart.detectable), 1.0),
         is_borderline=q is not None and is_sure != (found.low > 0 or found.high < 0),
-        cases_needed=cases_needed(found.n_cases, low, high, margin),
+        cases_needed=cases_needed(
+            found.n_cases, low, high, margin, z=Z90 if low == found.low90 else Z95
+        ),
         margin=margin,
         missing_p=missing_p(figures.group.cases),
         night_p=None if apart is None else apart.p,

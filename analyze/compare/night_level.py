@@ -85,9 +85,7 @@ def _by_chance(passed: Counts, scored: Counts) -> float:
     nights = len(passed)
     within = math.fsum(
         sum(case) * (sum(of) - sum(case)) / max(sum(of) * (sum(of) - 1), 1)
-        for case, of in zip(
-            zip(*passed, strict=True), zip(*scored, strict=True), strict=True
-        )
+        for case, of in zip(zip(*passed, strict=True), zip(*scored, strict=True), strict=True)
     )
     return math.sqrt(within * nights / (n_trials * n_cases))
 

@@ -106,9 +106,7 @@ def asked_by(group: PairedGroup) -> str:
 def _asked(group: PairedGroup, rows: Sequence[CaseOutcome]) -> dict[CaseKey, str | None]:
     """Return the version of each case that the candidate's newest run asked."""
     place = {run_id: number for number, run_id in enumerate(group.candidate_runs)}
-    of_model = [
-        row for row in rows if row.run_id in place and row.key.model_id == asked_by(group)
-    ]
+    of_model = [row for row in rows if row.run_id in place and row.key.model_id == asked_by(group)]
     return {row.case: row.case_hash for row in sorted(of_model, key=lambda row: place[row.run_id])}
 
 

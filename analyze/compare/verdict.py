@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol, get_args
 
+from analyze.metrics.rate_difference import margin_at
 from analyze.report.numbers import chance, percent, points, whole
 from schemas.comparison import Axis, RateDifference, SideFacts, Verdict
 from schemas.thresholds import Thresholds
@@ -18,10 +19,6 @@ MOST_APART = 0.05
 
 ROUNDING = 1e-12
 """A share that a division blurred is not above its limit."""
-
-
-MIN_MARGIN = 0.01
-"""However near a rate is to 0 or 1: a margin of less than a point would take thousands of cases."""
 
 
 class Limits(Protocol):
@@ -38,13 +35,8 @@ class Limits(Protocol):
 
 
 def effective_margin(base_rate: float, thresholds: Thresholds) -> float:
-    """Return the margin at a rate of the base, which is smaller near 0 and 1.
-
-    Where two of a hundred trials fail, twice as many failures are no small thing.
-    """
-    room = max(MIN_MARGIN, min(base_rate, 1 - base_rate))
-    margin = thresholds.pass_rate_margin
-    return room if room < margin - ROUNDING else margin
+    """Return the margin at a rate of the base, which is smaller near 0 and 1."""
+    return margin_at(base_rate, thresholds.pass_rate_margin)
 
 
 class WidestLimits(NamedTuple):

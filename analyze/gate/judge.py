@@ -17,6 +17,7 @@ from analyze.metrics.rate_difference import Z_POWER
 from analyze.metrics.student import t_quantile
 from analyze.report.nights_words import nights_words
 from analyze.report.numbers import chance, percent, points, signed_points, times, whole
+from analyze.report.power_text import unseen_words
 from schemas.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
 from schemas.gate import GateLine, GateResult, GateRules, Outcome
@@ -167,7 +168,7 @@ def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) ->
         shown = (
             f"a drop of {points(drop, tolerated)} points is shown, and up to {limit} are tolerated"
         )
-    return Ruling("passed", f"{shown}; {_rate_unseen(unseen)}{_rests(found)}", unseen)
+    return Ruling("passed", f"{shown}; {unseen_words(unseen)}{_rests(found)}", unseen)
 
 
 def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:
@@ -250,12 +251,6 @@ def _lacking(n_cases: int, needed: int | None) -> str:
 
 def _is_shown(q: float | None, alpha: float) -> bool:
     return q is not None and q <= alpha
-
-
-def _rate_unseen(unseen: float | None) -> str:
-    if unseen is None:
-        return "which drops would not have been seen is unknown"
-    return f"drops under {points(unseen)} points would not have been seen"
 
 
 def _advice(rules: GateRules) -> str:

@@ -1,29 +1,44 @@
-"""What a plan may assume of a model: pass rate, rho and kappa, from its own last two runs.
+"""What a plan may assume of a model, from its own runs: pass rate, rho, kappa, and how nights vary.
 
-Each of the three that the runs do not tell is the default of statistics S11, and is named as
-assumed. Trials that were taken over from an older run are no new draw, so whoever reads the runs
-leaves them out. Standard library only: the collector plans with it.
+The newest run and the one before it tell the first three, up to 20 runs the last. What they do not
+tell has a default, and is named as assumed. Trials that were taken over from an older run are no
+new draw, so whoever reads the runs leaves them out. Standard library only: the collector plans
+with it.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, fmean, variance
 from typing import Literal, NamedTuple
 
 from analyze.metrics.identical import repetitions_identical
+from analyze.metrics.intervals import mean_rate
 from analyze.metrics.power import BETWEEN_CASES, PASS_RATE, SAME_HARD_CASES
+from analyze.metrics.rate_difference import RateInterval, rate_difference
+from analyze.metrics.two_nights import FEWEST_RUNS, Nights
 from analyze.metrics.variance_parts import FEWEST_CASES, kappa_of, parts_of_one
 
-LOOK_BACK = 5
-"""Runs of a suite that are looked into, the newest first: a tiny run or an outage tells nothing."""
+LOOK_BACK = 20
+"""Runs of a suite that are looked into, the newest first: nights vary, and a tiny run or an outage
+tells nothing."""
+
+LEAST_COMMON = 0.8
+"""Share of the newest run's cases that a night must have to be one of the same level."""
+
+MOST_RHO = 0.95
+"""What runs without repetitions can tell of rho at most: nothing says that repeating is no help."""
 
 Z2 = NormalDist().inv_cdf(0.975) ** 2
 
 DUST = 1e-9
 
-Part = Literal["pass_rate", "rho", "kappa"]
+NOTHING_OF_NIGHTS = Nights()
+
+Part = Literal["pass_rate", "rho", "kappa", "nights"]
 
 
 class CaseSeen(NamedTuple):
@@ -57,6 +72,18 @@ class RunSeen:
         return self.n_cases >= FEWEST_CASES
 
 
+class PairSeen(NamedTuple):
+    """The last two runs beside each other."""
+
+    n_cases: int
+    repetitions: float
+    """Trials of a case in each run; the harmonic mean where they differ."""
+    base_rate: float
+    """Of the older one."""
+    interval: RateInterval
+    """Of their difference."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assumptions:
     """What is planned with, and where it comes from; by default all of it is assumed."""
@@ -64,8 +91,8 @@ class Assumptions:
     pass_rate: float = PASS_RATE
     rho: float = BETWEEN_CASES
     kappa: float = SAME_HARD_CASES
-    assumed: tuple[Part, ...] = ("pass_rate", "rho", "kappa")
-    """Those of the three that no run told."""
+    assumed: tuple[Part, ...] = ("pass_rate", "rho", "kappa", "nights")
+    """Those that no run told."""
     pass_rate_seen: float | None = None
     """Of the newest run; of 1 or 0 `pass_rate` is the inner end of its interval."""
     n_cases: int = 0
@@ -75,7 +102,14 @@ class Assumptions:
     before_run_ids: tuple[str, ...] = ()
     """The run before it, that kappa is from."""
     repetitions_identical: bool = False
-    """Repetitions gave the same bytes and count as one (statistics S21)."""
+    """Repetitions gave the same bytes and count as one."""
+    share_within: float = 1 - BETWEEN_CASES
+    """Share of a trial's variance within its case, on which the assumed nights rest."""
+    nights: Nights = NOTHING_OF_NIGHTS
+    night_run_ids: tuple[str, ...] = ()
+    """Runs that tell how nights vary, the newest first."""
+    pair: PairSeen | None = None
+    """The newest run beside the one before it, over their common cases."""
 
     @property
     def none_passed(self) -> bool:
@@ -95,7 +129,7 @@ def assumptions_of(runs: Iterable[RunSeen]) -> Assumptions:
         runs: of one model and suite, the newest first; those with fewer than 5 cases that have a
             verdict are passed over.
     """
-    usable = [run for run in runs if run.is_usable][:2]
+    usable = [run for run in runs if run.is_usable]
     if not usable:
         return Assumptions()
     newest = usable[0]
@@ -104,19 +138,33 @@ def assumptions_of(runs: Iterable[RunSeen]) -> Assumptions:
     repeated = [case for case in newest.cases.values() if case.is_repeated]
     identical = repetitions_identical(len(repeated), sum(case.is_identical for case in repeated))
     rho = 1.0 if identical else _clean(parts.rho)
-    kappa = _kappa(newest, usable[1]) if len(usable) > 1 else None
-    found: dict[Part, float | None] = {"rho": rho, "kappa": kappa}
+    is_repeated = rho is not None and not identical
+    both = _common(newest, usable[1]) if len(usable) > 1 else []
+    kappa = None if len(both) < FEWEST_CASES else kappa_of(*_counts(both))
+    if rho is None and both:
+        rho = _rho_of_pair(both)
+    nights, night_run_ids = _nights(usable)
+    found: dict[Part, object] = {
+        "rho": rho,
+        "kappa": kappa,
+        "nights": None if nights.is_assumed else nights,
+    }
     seen = parts.p or 0.0
+    rho = BETWEEN_CASES if rho is None else rho
     return Assumptions(
         pass_rate=_inside(seen, cases),
-        rho=BETWEEN_CASES if rho is None else rho,
+        rho=rho,
         kappa=SAME_HARD_CASES if kappa is None else kappa,
         assumed=tuple(name for name, value in found.items() if value is None),
         pass_rate_seen=seen,
         n_cases=len(cases),
         run_ids=newest.run_ids,
-        before_run_ids=() if kappa is None else usable[1].run_ids,
+        before_run_ids=() if kappa is None and not both else usable[1].run_ids,
         repetitions_identical=identical is True,
+        share_within=1 - rho if is_repeated else 1 - BETWEEN_CASES,
+        nights=nights,
+        night_run_ids=night_run_ids,
+        pair=_pair(both),
     )
 
 
@@ -137,10 +185,18 @@ def _inside(rate: float, cases: Sequence[CaseSeen]) -> float:
     return abs(rate - Z2 / (n_eff + Z2))
 
 
-def _kappa(newest: RunSeen, before: RunSeen) -> float | None:
-    """Return how far two runs find the same cases hard, by cases that were asked the same."""
-    both = [
-        (case, old)
+class _Both(NamedTuple):
+    """A case that two runs were asked the same."""
+
+    case_id: str
+    newest: CaseSeen
+    before: CaseSeen
+
+
+def _common(newest: RunSeen, before: RunSeen) -> list[_Both]:
+    """Return the cases with a verdict in both runs that were asked the same."""
+    return [
+        _Both(case_id, case, old)
         for case_id, case in newest.cases.items()
         if (old := before.cases.get(case_id)) is not None
         and case.case_hash is not None
@@ -148,11 +204,80 @@ def _kappa(newest: RunSeen, before: RunSeen) -> float | None:
         and case.n_scored
         and old.n_scored
     ]
+
+
+def _counts(both: Sequence[_Both]) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Return passes and trials of the older run, then of the newer."""
+    return (
+        [one.before.n_passed for one in both],
+        [one.before.n_scored for one in both],
+        [one.newest.n_passed for one in both],
+        [one.newest.n_scored for one in both],
+    )
+
+
+def _rho_of_pair(both: Sequence[_Both]) -> float | None:
+    """Return rho where nothing is repeated: two runs correlate by rho times kappa.
+
+    Kappa cannot be told apart from it then, and is the assumed one; only the product counts as long
+    as nothing is repeated.
+    """
+    k_a, m_a, k_b, m_b = _counts(both)
+    if len(both) < FEWEST_CASES or max(*m_a, *m_b) > 1:
+        return None
+    n = len(both)
+    p_a, p_b = sum(k_a) / n, sum(k_b) / n
+    v_a, v_b = p_a * (1 - p_a), p_b * (1 - p_b)
+    if v_a == 0 or v_b == 0:
+        return None
+    shared = sum(a * b for a, b in zip(k_a, k_b, strict=True)) / n - p_a * p_b
+    return min(max(shared / math.sqrt(v_a * v_b) / SAME_HARD_CASES, 0.0), MOST_RHO)
+
+
+def _pair(both: Sequence[_Both]) -> PairSeen | None:
     if len(both) < FEWEST_CASES:
         return None
-    return kappa_of(
-        [old.n_passed for _, old in both],
-        [old.n_scored for _, old in both],
-        [case.n_passed for case, _ in both],
-        [case.n_scored for case, _ in both],
-    )
+    counts = _counts(both)
+    found = rate_difference(*counts)
+    if found is None:
+        return None
+    trials = [*counts[1], *counts[3]]
+    repetitions = len(trials) / math.fsum(1 / count for count in trials)
+    base_rate = mean_rate([k / m for k, m in zip(*counts[:2], strict=True)])
+    return PairSeen(len(both), repetitions, base_rate, found)
+
+
+def _nights(usable: Sequence[RunSeen]) -> tuple[Nights, tuple[str, ...]]:
+    """Return how much the level varies over runs beyond what chance within cases does, and which.
+
+    The level of a run is the mean over its cases of how far each is from its own rate over all
+    runs, so that cases which are missing now and then shift nothing. A run in which fewer than four
+    in five of the newest one's cases were asked the same is no night of this level.
+    """
+    newest = usable[0]
+    alike = [
+        (run.run_ids, {one.case_id: one.before for one in _common(newest, run)}) for run in usable
+    ]
+    alike = [one for one in alike if len(one[1]) >= LEAST_COMMON * newest.n_cases]
+    if len(alike) < FEWEST_RUNS:
+        return Nights(), ()
+    runs = [run for _, run in alike]
+    passed: Counter[str] = Counter()
+    scored: Counter[str] = Counter()
+    for run in runs:
+        for case_id, case in run.items():
+            passed[case_id] += case.n_passed
+            scored[case_id] += case.n_scored
+    rates = {case_id: passed[case_id] / n for case_id, n in scored.items()}
+    within = {
+        case_id: rate * (1 - rate) * scored[case_id] / max(scored[case_id] - 1, 1)
+        for case_id, rate in rates.items()
+    }
+    levels, by_chance = [], []
+    for run in runs:
+        off = (case.n_passed / case.n_scored - rates[case_id] for case_id, case in run.items())
+        levels.append(math.fsum(off) / len(run))
+        chance = (within[case_id] / case.n_scored for case_id, case in run.items())
+        by_chance.append(math.fsum(chance) / len(run) ** 2)
+    run_ids = tuple(run_id for ids, _ in alike for run_id in ids)
+    return Nights(max(variance(levels) - fmean(by_chance), 0.0), len(runs)), run_ids

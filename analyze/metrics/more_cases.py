@@ -2,15 +2,20 @@
 
 Wilson's interval is the inversion of the score test: a bound b lies outside the interval of a
 rate p exactly when n (p - b)^2 >= z^2 b (1 - b), with n the effective number of trials (Wilson
-1927; Brown, Cai, DasGupta 2001, section 3). Further cases are taken to be like those there are,
-so that each brings as much as one of them did.
+1927; Brown, Cai, DasGupta 2001, section 3). That many cases would do it in half of the runs, since
+the next rate scatters around p; so n is such that it comes about with a power of 80 %,
+sqrt(n) |p - b| >= z sqrt(b (1 - b)) + z_power sqrt(p (1 - p)) (Fleiss, Levin & Paik 2003, chapter
+4), for both bounds of a tier that has two. Further cases are taken to be like those there are, so
+that each brings as much as one of them did.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from statistics import NormalDist
 
+from analyze.metrics.exact_power import POWER
 from analyze.metrics.intervals import MIN_CASES, Z95
 from analyze.metrics.tiers import DEFAULT, tier_of
 from schemas.interval import Interval
@@ -60,14 +65,15 @@ def more_cases_above(
 def _more(
     rate: float, n_cases: int, interval: Interval | None, beyond: Iterable[float]
 ) -> int | None:
-    """Return the further cases until every bound lies outside the interval."""
+    """Return the further cases until every bound lies outside the interval, with power 0.8."""
+    edges = [bound for bound in beyond if 0 < bound < 1]  # no interval passes 0 or 1
+    reached = NormalDist().inv_cdf(1 - (1 - POWER) / max(len(edges), 1))
     per_case = 1.0 if interval is None or n_cases == 0 else interval.n_eff / n_cases
     wanted = float(MIN_CASES)
-    for bound in beyond:
-        if not 0 < bound < 1:
-            continue  # no interval passes 0 or 1
+    for bound in edges:
         if rate == bound:
             return None
-        wanted = max(wanted, Z95**2 * bound * (1 - bound) / (rate - bound) ** 2 / per_case)
+        root = Z95 * math.sqrt(bound * (1 - bound)) + reached * math.sqrt(rate * (1 - rate))
+        wanted = max(wanted, (root / (rate - bound)) ** 2 / per_case)
     total = math.ceil(wanted)
     return None if total > MOST_CASES else max(total - n_cases, 1)

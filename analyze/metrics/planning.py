@@ -1,10 +1,8 @@
-"""How small a difference a size of run can show, and which size a difference needs (S11).
+"""How small a difference a size of run can show, and which size a difference needs.
 
-The variance of `metrics.power` is a model: where cases hardly vary between two runs it comes near
-zero, and would promise differences that no whole number of trials can make. The mean of a case
-moves in steps of 1/m, so a mean difference of D has a variance of at least D/m - D^2: that bound
-always holds. (At the assumptions that are made without history it decides below 17 cases x 1 only.)
-Standard library only: the collector plans with it.
+Two runs of a suite are made on two nights, as a rule, and then the nights count as well: each
+answer is for two nights, and for two models (or runs) of one night beside it. Standard library
+only: the collector plans with it.
 """
 
 from __future__ import annotations
@@ -14,8 +12,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from analyze.metrics.assumptions import Assumptions
-from analyze.metrics.power import cases_for_margin, planning_mde
-from analyze.metrics.student import t_quantile
+from analyze.metrics.exact_power import FEWEST_CASES, FORMULA_FROM, PairModel, exact_mde
+from analyze.metrics.intervals import Z90, Z95
+from analyze.metrics.rate_difference import margin_at
+from analyze.metrics.two_nights import (
+    MOST_CASES,
+    cases_for_unchanged,
+    fewest,
+    interval_se,
+    night_mde,
+)
 from schemas.thresholds import Thresholds
 
 REPETITIONS = (1, 3, 5, 10)
@@ -43,60 +49,109 @@ class Planner:
         return "rise" if self.given.none_passed else "drop"
 
     @property
-    def least_cases(self) -> int:
-        """Cases that must differ before any can show a thing: n of n have a mid-p of 2^-n (S6)."""
-        return max(math.ceil(-math.log2(self.limits.alpha)), 2)
+    def night_sd(self) -> float:
+        """Standard deviation of one night that is planned with, as a share."""
+        return math.sqrt(self._night_variance(0.0) / 2)
 
-    def smallest(self, n_cases: int, repetitions: int) -> float | None:
-        """Return the smallest difference that two runs of a size show, None when they show none."""
+    @property
+    def least_cases(self) -> int:
+        """Cases below which no drop can be promised: n of n have a mid-p of 2^-n."""
+        return max(math.ceil(-math.log2(self.limits.alpha)) + 1, FEWEST_CASES)
+
+    def smallest(
+        self, n_cases: int, repetitions: float, *, same_night: bool = False
+    ) -> float | None:
+        """Return the smallest difference that two runs of a size show, None when they show none.
+
+        Between two nights it is the larger one of what the test finds and of what the nights allow.
+        """
         if n_cases < self.least_cases:
             return None
         repetitions = self._draws(repetitions)
-        modelled = planning_mde(
+        alpha, power = self.limits.alpha, self.limits.power
+        if n_cases < FORMULA_FROM:
+            found = exact_mde(n_cases, repetitions, self._model, alpha=alpha, power=power)
+        else:
+            found = self._model.formula(n_cases, repetitions, alpha, power)
+        if same_night or found is None:
+            return found
+        of_nights = night_mde(
             n_cases,
             repetitions,
-            p=self._start,
-            rho=self.given.rho,
-            kappa=self.given.kappa,
-            alpha=self.limits.alpha,
+            self._model,
+            self._night_variance,
+            self.given.nights.df,
+            alpha=alpha,
+            power=power,
+        )
+        return None if of_nights is None else max(found, of_nights)
+
+    def cases(
+        self, difference: float, repetitions: float, *, same_night: bool = False
+    ) -> int | None:
+        """Return the fewest cases that show a difference.
+
+        None when the rate has no such room, or nights vary too much for any number of cases.
+        """
+        if difference > self._model.p:
+            return None
+
+        def is_enough(n_cases: int) -> bool:
+            found = self.smallest(n_cases, repetitions, same_night=same_night)
+            return found is not None and found <= difference
+
+        if not is_enough(MOST_CASES):
+            return None
+        return fewest(is_enough, self.least_cases)
+
+    def cases_unchanged(
+        self, margin: float, repetitions: float, *, same_night: bool = False
+    ) -> int | None:
+        """Return the fewest cases that show that nothing changed by a margin, when nothing did.
+
+        Where the last two runs were compared, it is their interval that is carried on.
+        """
+        repetitions, model, pair = self._draws(repetitions), self._model, self.given.pair
+        inside = margin_at(model.p if pair is None else pair.base_rate, margin)
+        z = Z90 if inside == margin else Z95
+
+        def se(n_cases: int) -> float:
+            if pair is None:
+                return interval_se(n_cases, repetitions, model, 0.0)
+            found = pair.interval
+            low, high = (found.low90, found.high90) if z == Z90 else (found.low, found.high)
+            return (
+                (high - low)
+                / 2
+                / z
+                * math.sqrt(pair.n_cases / n_cases * self._of_pair(repetitions))
+            )
+
+        return cases_for_unchanged(
+            se,
+            inside,
+            z=z,
+            night_variance=0.0 if same_night else self._night_variance(0.0),
+            night_df=self.given.nights.df,
             power=self.limits.power,
         )
-        if modelled is None:
-            return None
-        found = max(modelled, self._countable(n_cases, repetitions))
-        return found if found <= self._start else None
 
-    def cases(self, difference: float, repetitions: int) -> int | None:
-        """Return the fewest cases that show a difference, None when the rate has no such room."""
-        repetitions = self._draws(repetitions)
-        modelled = cases_for_margin(
-            difference,
-            repetitions,
-            p=self._start,
-            rho=self.given.rho,
-            kappa=self.given.kappa,
-            alpha=self.limits.alpha,
-            power=self.limits.power,
-        )
-        if modelled is None:
-            return None
-        few = max(modelled, self.least_cases)
-        if self._countable(few, repetitions) <= difference:
-            return few
-        many = few * 2
-        while self._countable(many, repetitions) > difference:
-            few, many = many, many * 2
-        while many - few > 1:
-            middle = (few + many) // 2
-            is_enough = self._countable(middle, repetitions) <= difference
-            few, many = (few, middle) if is_enough else (middle, many)
-        return many
+    def _of_pair(self, repetitions: float) -> float:
+        """Return what other repetitions make of the variance that the last two runs showed."""
+        pair = self.given.pair
+        shown = repetitions if pair is None else self._draws(pair.repetitions)
+        there = self._model.variance(0.0, shown)
+        if shown == repetitions or there == 0:
+            return 1.0
+        return self._model.variance(0.0, repetitions) / there
 
-    def repetitions(self, difference: float, n_cases: int) -> int | None:
+    def repetitions(
+        self, difference: float, n_cases: int, *, same_night: bool = False
+    ) -> int | None:
         """Return the fewest repetitions that show a difference; None when no number does."""
 
         def is_enough(repetitions: int) -> bool:
-            found = self.smallest(n_cases, repetitions)
+            found = self.smallest(n_cases, repetitions, same_night=same_night)
             return found is not None and found <= difference
 
         if is_enough(1):
@@ -110,18 +165,21 @@ class Planner:
         return many
 
     @property
-    def _start(self) -> float:
+    def _model(self) -> PairModel:
         """A rise from p is shown where a drop from 1 - p is."""
-        return 1 - self.given.pass_rate if self.given.none_passed else self.given.pass_rate
+        given = self.given
+        start = 1 - given.pass_rate if given.none_passed else given.pass_rate
+        return PairModel(start, given.rho, given.kappa)
 
-    def _draws(self, repetitions: int) -> int:
+    def _draws(self, repetitions: float) -> float:
         return repetitions if self.given.repeating_helps else 1
 
-    def _countable(self, n_cases: int, repetitions: int) -> float:
-        """Return the D that solves D = t * sqrt((D/m - D^2) / n): whole trials make no smaller."""
-        df = n_cases - 1
-        t2 = (t_quantile(1 - self.limits.alpha / 2, df) + t_quantile(self.limits.power, df)) ** 2
-        return t2 / (repetitions * (n_cases + t2))
+    def _night_variance(self, drop: float) -> float:
+        """Return what two nights add to the variance of the difference."""
+        p = self._model.p
+        worse = max(p - drop, 0.0)
+        within = self.given.share_within * (p * (1 - p) + worse * (1 - worse)) / 2
+        return 2 * self.given.nights.variance(within)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +204,23 @@ class PowerPlan:
     difference: float
     """That sizes are wanted for."""
     smallest: float | None
-    """Difference that `n_cases` x `repetitions` shows."""
+    """Difference that `n_cases` x `repetitions` shows between two nights."""
+    smallest_same_night: float | None
+    """The same within one night."""
+    night_sd: float
+    """Standard deviation of one night, as a share; whether it was measured, `given.nights` says."""
     columns: tuple[int, ...]
-    """Repetitions of `cases_needed` and of the table."""
+    """Repetitions of all that is needed and of the table."""
     cases_needed: tuple[int | None, ...]
-    """For `difference`, at each of the columns."""
+    """For `difference` between two nights, at each of the columns."""
+    cases_needed_same_night: tuple[int | None, ...]
+    cases_unchanged: tuple[int | None, ...]
+    """To show between two nights that nothing changed by `difference`."""
+    cases_unchanged_same_night: tuple[int | None, ...]
     repetitions_needed: int | None
-    """For `difference`, at `n_cases`; None when no number of them is enough."""
+    """For `difference` between two nights, at `n_cases`; None when no number of them is enough."""
     table: tuple[SizeRow, ...]
+    """Between two nights."""
 
 
 def power_plan(
@@ -187,8 +254,13 @@ def power_plan(
         repetitions,
         wanted,
         None if n_cases is None else planner.smallest(n_cases, repetitions),
+        None if n_cases is None else planner.smallest(n_cases, repetitions, same_night=True),
+        planner.night_sd,
         columns,
         tuple(planner.cases(wanted, count) for count in columns),
+        tuple(planner.cases(wanted, count, same_night=True) for count in columns),
+        tuple(planner.cases_unchanged(wanted, count) for count in columns),
+        tuple(planner.cases_unchanged(wanted, count, same_night=True) for count in columns),
         None if n_cases is None else planner.repetitions(wanted, n_cases),
         tuple(
             SizeRow(count, tuple(planner.smallest(count, column) for column in columns))

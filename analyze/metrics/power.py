@@ -4,12 +4,14 @@ Two runs of the same cases are compared by their case means, with Student's t on
 freedom. A share `rho` of a trial's variance lies between cases, and two runs have it in common as
 far as `kappa` says; the rest is averaged away by repetitions. Miller 2024 (arXiv 2411.00640),
 section 5. The defaults are assumptions, to be printed as such where no history gives better ones.
-Standard library only: the collector plans with it.
+The formula holds what it promises from 50 cases on; below, `exact_power` answers. Standard
+library only: the collector plans with it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 from analyze.metrics.student import t_quantile
@@ -23,16 +25,16 @@ BETWEEN_CASES = 0.5
 SAME_HARD_CASES = 0.9
 """kappa: correlation of the true case rates of the two runs."""
 
-GRID = 200
+GRID = 40
 """Steps in which the first drop that is shown is looked for."""
 
-HALVINGS = 50
-"""Of one step of the grid: past the precision of a float."""
+HALVINGS = 40
+"""Of one step of the grid: past any digit that is printed."""
 
 
 def planning_mde(
     n_cases: int,
-    repetitions: int,
+    repetitions: float,
     *,
     p: float = PASS_RATE,
     rho: float = BETWEEN_CASES,
@@ -65,11 +67,17 @@ def planning_mde(
     if n_cases < 2:
         return None
     quantiles = t_quantile(1 - alpha / 2, n_cases - 1) + t_quantile(power, n_cases - 1)
-    variance = partial(_variance, p=p, rho=rho, kappa=kappa, repetitions=repetitions)
+    variance = partial(variance_of, p=p, rho=rho, kappa=kappa, repetitions=repetitions)
+    return smallest_shown(p, lambda drop: quantiles * math.sqrt(variance(drop) / n_cases) <= drop)
 
-    def is_shown(drop: float) -> bool:
-        return quantiles * math.sqrt(variance(drop) / n_cases) <= drop
 
+def smallest_shown(p: float, is_shown: Callable[[float], bool]) -> float | None:
+    """Return the smallest drop from `p` of which `is_shown` is true, None when of none it is.
+
+    Args:
+        p: pass rate of the better run: no drop is larger.
+        is_shown: of a drop above 0; looked at in steps of p / 40, and then halved.
+    """
     first = next((step for step in range(1, GRID + 1) if is_shown(p * step / GRID)), None)
     if first is None or p == 0:
         return None
@@ -82,7 +90,7 @@ def planning_mde(
 
 def cases_for_margin(
     margin: float,
-    repetitions: int,
+    repetitions: float,
     *,
     p: float = PASS_RATE,
     rho: float = BETWEEN_CASES,
@@ -114,7 +122,7 @@ def cases_for_margin(
         raise ValueError(message)
     if margin > p:
         return None
-    variance = _variance(margin, p=p, rho=rho, kappa=kappa, repetitions=repetitions)
+    variance = variance_of(margin, p=p, rho=rho, kappa=kappa, repetitions=repetitions)
 
     def is_enough(n_cases: int) -> bool:
         quantiles = t_quantile(1 - alpha / 2, n_cases - 1) + t_quantile(power, n_cases - 1)
@@ -129,16 +137,27 @@ def cases_for_margin(
     return many
 
 
-def _variance(drop: float, *, p: float, rho: float, kappa: float, repetitions: int) -> float:
-    """Return n times the variance of the mean difference between rates p and p - drop."""
+def variance_of(drop: float, *, p: float, rho: float, kappa: float, repetitions: float) -> float:
+    """Return n times the variance of the mean difference between rates p and p - drop.
+
+    The mean of a case moves in steps of 1/m, so that a mean difference D has a variance of at least
+    D/m - D^2, however alike two runs are said to be.
+
+    Args:
+        drop: as a share, at least 0.
+        p: pass rate of the better run.
+        rho: share of a trial's variance that lies between cases.
+        kappa: correlation of the true case rates of the two runs.
+        repetitions: trials of each case in each run.
+    """
     worse = max(p - drop, 0.0)
     v_a, v_b = p * (1 - p), worse * (1 - worse)
     between = v_a + v_b - 2 * kappa * math.sqrt(v_a * v_b)
     within = (v_a + v_b) / repetitions
-    return max(rho * between + (1 - rho) * within, 0.0)
+    return max(rho * between + (1 - rho) * within, drop / repetitions - drop**2, 0.0)
 
 
-def _check(repetitions: int, p: float, rho: float, kappa: float) -> None:
+def _check(repetitions: float, p: float, rho: float, kappa: float) -> None:
     for name, share in (("p", p), ("rho", rho), ("kappa", kappa)):
         if not 0 <= share <= 1:
             message = f"`{name}` lies between 0 and 1, got {share}"

@@ -23,10 +23,17 @@ from analyze.metrics.intervals import (
     wilson,
 )
 from analyze.metrics.paired_counts import Counts, PairedCounts, paired_counts
+from analyze.metrics.two_nights import PRIOR_DF, cases_for_unchanged
 
 Z_POWER = NormalDist().inv_cdf(0.8)
 """Normal quantile of a power of 80 %: 0.8416."""
 
+
+MIN_MARGIN = 0.01
+"""However near a rate is to 0 or 1: a margin of less than a point would take thousands of cases."""
+
+ROUNDING = 1e-12
+"""A share that a division blurred is not below its limit."""
 
 MAX_Z = 37.0
 """Beyond it a level is below the range of floats."""
@@ -119,11 +126,25 @@ def p_excluding_zero(
     return math.erfc(z / math.sqrt(2))
 
 
+def margin_at(base_rate: float, margin: float) -> float:
+    """Return the margin at a rate of the base, which is smaller near 0 and 1.
+
+    Where two of a hundred trials fail, twice as many failures are no small thing.
+
+    Args:
+        base_rate: between 0 and 1.
+        margin: away from the ends.
+    """
+    room = max(MIN_MARGIN, min(base_rate, 1 - base_rate))
+    return room if room < margin - ROUNDING else margin
+
+
 def detectable(low: float, high: float) -> float:
     """Return the smallest difference that the data behind a 95 % interval could have shown.
 
     With power 0.8: (z + 0.8416) / z, about 1.43, times half the width. It follows from the width
-    alone, never from the observed effect (Hoenig & Heisey 2001).
+    alone, never from the observed effect (Hoenig & Heisey 2001), and holds from 50 repeated cases
+    on; `detectable_drop` asks it where it does.
 
     Args:
         low: lower end of the 95 % interval.
@@ -135,17 +156,33 @@ def detectable(low: float, high: float) -> float:
     return min((Z95 + Z_POWER) / Z95 * (high - low) / 2, 1.0)
 
 
-def cases_needed(n_cases: int, low90: float, high90: float, margin: float) -> int | None:
-    """Return about how many cases put a margin within reach, or None when it is already.
+def cases_needed(
+    n_cases: int,
+    low: float,
+    high: float,
+    margin: float,
+    *,
+    z: float = Z90,
+    night_variance: float = 0.0,
+    night_df: int = PRIOR_DF,
+) -> int | None:
+    """Return about how many cases show that nothing changed, or None when there are as many.
 
-    Half the width of a 90 % interval shrinks with the root of the number of cases, when further
-    cases are like those there are.
+    With power 0.8 for both limits, of the 90 % interval ((z + 1.2816) / z)^2, 3.17 times the cases
+    at which the interval that is there would just fit. Its width shrinks with the root of the
+    number of cases, when further cases are like those there are; what nights add does not shrink.
 
     Args:
         n_cases: cases behind the interval.
-        low90: lower end of the 90 % interval.
-        high90: upper end of it.
+        low: lower limit that must lie inside the margin.
+        high: upper limit.
         margin: difference that does not matter, as a share above 0.
+        z: normal quantile of these limits, which are those of 90 % as a rule.
+        night_variance: what two nights add to the variance of the difference; 0 within one.
+        night_df: degrees of freedom behind it.
+
+    Returns:
+        None also where no number of cases is enough, since the nights vary too much.
 
     Raises:
         ValueError: the margin is not above 0.
@@ -153,8 +190,15 @@ def cases_needed(n_cases: int, low90: float, high90: float, margin: float) -> in
     if margin <= 0:
         message = f"a margin is above 0, got {margin}"
         raise ValueError(message)
-    half = (high90 - low90) / 2
-    return None if half <= margin else math.ceil(n_cases * (half / margin) ** 2)
+    se = (high - low) / 2 / z
+    needed = cases_for_unchanged(
+        lambda count: se * math.sqrt(n_cases / count),
+        margin,
+        z=z,
+        night_variance=night_variance,
+        night_df=night_df,
+    )
+    return None if needed is None or needed <= n_cases else needed
 
 
 def _both(pairs: PairedCounts) -> _Both | None:

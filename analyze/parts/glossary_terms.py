@@ -321,7 +321,11 @@ ENTRIES: tuple[Entry, ...] = (
         "detectable",
         ("comparison",),
         RateDifference,
-        formula="1.43 x half the width of the 95 % interval",
+        formula=(
+            "below 50 cases the drop that the test finds four times in five, with the pass rate, "
+            "rho and kappa of these runs; from 50 repeated cases on 1.43 x half the width of the "
+            "95 % interval"
+        ),
         source="Hoenig and Heisey 2001",
     ),
     Entry("cases needed", "cases_needed", ("comparison",), RateDifference),

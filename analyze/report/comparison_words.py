@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from analyze.report.limits_source import limits_source
 from analyze.report.nights_words import nights_words
 from analyze.report.numbers import chance, pair, percent, points, signed_points, times, whole
+from analyze.report.power_text import unseen_words
 from schemas.comparison import (
     Axis,
     AxisReport,
@@ -125,7 +126,7 @@ def notes_of(group: GroupComparison) -> Iterator[str]:
     if found is not None and found.night is not None and group.verdict != "not_comparable":
         yield f"between nights: {nights_words(found.night, is_rate=True)}"
     if found is not None and group.verdict == "inconclusive" and found.detectable is not None:
-        yield f"differences under {points(found.detectable)} points would not have shown"
+        yield unseen_words(found.detectable)
     if found is not None and found.is_borderline and group.verdict != "not_comparable":
         yield "borderline: the test and the interval disagree, and the test decides"
     if found is not None and group.verdict != "not_comparable":

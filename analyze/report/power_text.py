@@ -12,6 +12,7 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from analyze.metrics.exact_power import FEWEST_CASES
 from analyze.metrics.planning import PowerPlan, SizeRow
 from analyze.report.limits_source import limits_source
 from analyze.report.numbers import DASH, percent, points, times, whole
@@ -21,6 +22,9 @@ from schemas.thresholds import Thresholds
 if TYPE_CHECKING:
     from analyze.power_plan import PowerAnswer
     from schemas.comparison import ThresholdsUsed
+
+POWER_SCHEMA_VERSION = 2
+"""Of the JSON of `analyze power`; version 1 had no number of its own, and spoke of one night."""
 
 WIDTH = 80
 ROUGH = 30
@@ -60,6 +64,7 @@ def answer_lines(answer: PowerAnswer, used: ThresholdsUsed, *, with_table: bool)
 def answer_json(answer: PowerAnswer, used: ThresholdsUsed) -> str:
     """Return the same as one JSON object."""
     facts = {
+        "schema_version": POWER_SCHEMA_VERSION,
         "suite_id": answer.suite_id,
         "run_ids": list(answer.run_ids),
         "alpha": answer.limits.alpha,
@@ -86,22 +91,34 @@ def power_lines(plan: PowerPlan, limits: Thresholds, *, with_table: bool = False
         limits: alpha and power.
         with_table: add a table of sizes around the plan's own.
     """
-    lines = _wrapped(_headline(plan), first="")
-    for sentence in (_source(plan), *_caveats(plan), _rates(plan, limits), _needs(plan)):
+    lines = _wrapped(headline(plan), first="")
+    sentences = (
+        _source(plan), *_caveats(plan), _rates(plan, limits), _night_words(plan), *_needs(plan)
+    )  # fmt: skip
+    for sentence in sentences:
         lines += _wrapped(sentence, first="  ") if sentence else []
     if with_table:
-        lines += ["", f"  smallest {plan.direction} that is shown, in points", *_table(plan)]
+        title = f"  smallest {plan.direction} that is shown between two nights, in points"
+        lines += ["", title, *_table(plan)]
     return lines
 
 
-def _headline(plan: PowerPlan) -> str:
+def headline(plan: PowerPlan) -> str:
+    """Return what one size can show between two nights, and within one where that is less."""
     whose = "" if not plan.model_ids else f"{_names(plan.model_ids)}: "
     if plan.n_cases is None:
         return f"{whose}no size is known; --cases names one"
     size = f"{whole(plan.n_cases)} scorable cases x {whole(plan.repetitions)} repetitions"
     if plan.smallest is None:
+        if plan.n_cases < FEWEST_CASES:
+            return f"{whose}{size} are too few: no {plan.direction} can be promised"
         return f"{whose}{size} can show no {plan.direction} of the pass rate at all"
-    return f"{whose}{size} can show a {plan.direction} of {points(plan.smallest)} points or more"
+    text = f"{whose}{size} can show a {plan.direction} of {points(plan.smallest)} points or more"
+    text += " between two nights"
+    within = plan.smallest_same_night
+    if within is not None and points(within) != points(plan.smallest):
+        text += f" ({points(within)} within one)"
+    return text
 
 
 def _source(plan: PowerPlan) -> str:
@@ -111,7 +128,8 @@ def _source(plan: PowerPlan) -> str:
     text = f"known from run {_names(given.run_ids)} ({whole(given.n_cases)} cases with a verdict)"
     if given.before_run_ids:
         text += f" and {_names(given.before_run_ids)} before it"
-    return text + (f"; assumed: {' and '.join(given.assumed)}" if given.assumed else "")
+    assumed = [name for name in given.assumed if name != "nights"]
+    return text + (f"; assumed: {' and '.join(assumed)}" if assumed else "")
 
 
 def _caveats(plan: PowerPlan) -> Iterable[str]:
@@ -130,7 +148,7 @@ def _caveats(plan: PowerPlan) -> Iterable[str]:
         yield "repetitions gave the same answers byte for byte: they count as one, cases alone help"
     elif not given.repeating_helps:
         yield "repetitions always agreed on the verdict: they count as one, cases alone help"
-    if 0 < given.n_cases < ROUGH and len(given.assumed) < 2:
+    if 0 < given.n_cases < ROUGH and not {"rho", "kappa"} <= {*given.assumed}:
         yield f"fewer than {ROUGH} cases tell rho and kappa only roughly"
 
 
@@ -146,21 +164,58 @@ def _chances(limits: Thresholds) -> str:
     return f"power {100 * limits.power:g} %, alpha {100 * limits.alpha:g} %"
 
 
-def _needs(plan: PowerPlan) -> str:
+def _night_words(plan: PowerPlan) -> str:
+    """Return how much nights vary, and who says so."""
+    nights = plan.given.nights
+    source = "assumed" if nights.is_assumed else f"from {whole(nights.n_runs)} runs"
+    return f"{source}: the rate of a night varies by {points(plan.night_sd)} points (sd)"
+
+
+def _needs(plan: PowerPlan) -> Iterable[str]:
+    """Yield which sizes show the wanted difference, and which that there is none."""
     wanted = f"{100 * plan.difference:g} points"
-    if all(count is None for count in plan.cases_needed):
-        return f"a rate of {percent(plan.given.pass_rate)} % has no room for a drop of {wanted}"
-    pairs = zip(plan.cases_needed, plan.columns, strict=True)
-    sizes = [f"{whole(count)} cases x {column}" for count, column in pairs]
-    text = f"{wanted} need {_or(sizes)}"
-    if plan.n_cases is None:
-        return text
-    if plan.repetitions_needed is None:
-        return f"{text}; with {whole(plan.n_cases)} cases no number of repetitions is enough"
-    enough = f"{whole(plan.repetitions_needed)} repetitions are enough"
-    if plan.repetitions_needed == 1:
-        enough = "one repetition is enough"
-    return f"{text}; with {whole(plan.n_cases)} cases {enough}"
+    if all(count is None for count in plan.cases_needed_same_night):
+        yield f"a rate of {percent(plan.given.pass_rate)} % has no room for a drop of {wanted}"
+    else:
+        text = _sizes(plan, f"{wanted} need", plan.cases_needed, plan.cases_needed_same_night)
+        if plan.n_cases is None:
+            yield text
+        elif plan.repetitions_needed is None:
+            count = whole(plan.n_cases)
+            yield f"{text}; with {count} cases no number of repetitions is enough"
+        else:
+            enough = f"{whole(plan.repetitions_needed)} repetitions are enough"
+            if plan.repetitions_needed == 1:
+                enough = "one repetition is enough"
+            yield f"{text}; with {whole(plan.n_cases)} cases {enough}"
+    what = f"to show that nothing changed by {wanted}:"
+    yield _sizes(plan, what, plan.cases_unchanged, plan.cases_unchanged_same_night)
+
+
+def _sizes(plan: PowerPlan, what: str, two: Sequence[int | None], one: Sequence[int | None]) -> str:
+    """Return the sizes for two nights, and those for one where they are others."""
+    if all(count is None for count in two):
+        return (
+            f"{what} no number of cases between two nights, and within one {_or(_pairs(plan, one))}"
+        )
+    text = f"{what} {_or(_pairs(plan, two))} between two nights"
+    return text if one == two else f"{text}, and within one {_or(_pairs(plan, one))}"
+
+
+def _pairs(plan: PowerPlan, counts: Sequence[int | None]) -> list[str]:
+    pairs = zip(counts, plan.columns, strict=True)
+    return [f"{whole(count)} cases x {column}" for count, column in pairs if count is not None]
+
+
+def unseen_words(share: float | None) -> str:
+    """Return which drops two runs would likely have missed: below the difference they could show.
+
+    Args:
+        share: smallest drop that would be seen four times in five; None or 1 when none would.
+    """
+    if share is None or share >= 1:
+        return "no drop can be promised to be seen"
+    return f"drops under {points(share)} points would be seen less than four times in five"
 
 
 def _table(plan: PowerPlan) -> list[str]:
@@ -200,6 +255,7 @@ def power_facts(plan: PowerPlan) -> list[dict[str, object]]:
         "n_cases": plan.n_cases,
         "repetitions": plan.repetitions,
         "smallest_difference": plan.smallest,
+        "smallest_difference_same_night": plan.smallest_same_night,
         "pass_rate": given.pass_rate,
         "rho": given.rho,
         "kappa": given.kappa,
@@ -209,8 +265,14 @@ def power_facts(plan: PowerPlan) -> list[dict[str, object]]:
         "run_ids": list(given.run_ids),
         "before_run_ids": list(given.before_run_ids),
         "repetitions_identical": given.repetitions_identical,
+        "nights": "assumed" if given.nights.is_assumed else "measured",
+        "night_sd": plan.night_sd,
+        "night_run_ids": list(given.night_run_ids),
         "difference": plan.difference,
         "cases_needed": _by_column(plan, plan.cases_needed),
+        "cases_needed_same_night": _by_column(plan, plan.cases_needed_same_night),
+        "cases_unchanged": _by_column(plan, plan.cases_unchanged),
+        "cases_unchanged_same_night": _by_column(plan, plan.cases_unchanged_same_night),
         "repetitions_needed": plan.repetitions_needed,
         "table": [_row_facts(plan, row) for row in plan.table],
     }

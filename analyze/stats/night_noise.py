@@ -310,9 +310,7 @@ def _additive(runs: Sequence[Sequence[float | None]]) -> tuple[list[float], floa
 
 def _mean_less(values: Sequence[float | None], others: Sequence[float]) -> float:
     """Return the mean of what is left of the known values without their others."""
-    left = [
-        value - other for value, other in zip(values, others, strict=True) if value is not None
-    ]
+    left = [value - other for value, other in zip(values, others, strict=True) if value is not None]
     return math.fsum(left) / len(left)
 
 
