@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from analyze.metrics.exact_power import PairModel
 from analyze.metrics.intervals import PRIOR_SHARE, PRIOR_WEIGHT, Z90, Z95, wilson
-from analyze.metrics.power import smallest_shown
+from analyze.metrics.power import most_alike, smallest_shown
 from analyze.metrics.student import t_quantile
 
 LOGIT_SD = 0.15
@@ -81,7 +81,8 @@ def interval_se(n_cases: int, repetitions: float, model: PairModel, drop: float)
 
     down = p - wilson(p, n_eff(p))[0]
     up = wilson(worse, n_eff(worse))[1] - worse
-    shared = model.rho * model.kappa * repetitions / spread if worse > 0 and p < 1 else 0.0
+    kappa = min(model.kappa, most_alike(p, worse, model.rho))
+    shared = model.rho * kappa * repetitions / spread
     r = shared * (1 - 1 / n_cases)
     return math.sqrt(max(down**2 + up**2 - 2 * r * down * up, 0.0)) / Z95
 
