@@ -74,15 +74,16 @@ class OpenShift(Record):
     seen_in: str = Field(description="run_id of the run in which it could first be told.")
     n_runs: Positive = Field(description="Runs since, the newest one included.")
     before: float = Field(description="Level before: a rate, ms, or USD per trial.")
-    now: float = Field(description="Newest level, over the cases that both have.")
-    size: float = Field(description="Of a rate: now - before; of a time or cost: now / before.")
+    after: float = Field(description="Level it fell to, over the cases that both have.")
+    now: float = Field(description="Newest level: `after`, unless it shifted again since.")
+    size: float = Field(description="Of a rate: after - before; of a time or cost: after / before.")
     command: str = Field(
         default="", description="That shows it, and prints the lines which acknowledge it."
     )
     is_tolerated: bool | None = Field(
         default=None,
-        description="No larger than the drop that the gate tolerates; null: nothing was asked, or "
-        "it is of a time or cost, which is named and fails nothing.",
+        description="The newest level is no further below than the gate tolerates; null: nothing "
+        "was asked, or it is of a time or cost, which is named and fails nothing.",
     )
 
 

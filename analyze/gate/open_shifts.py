@@ -53,7 +53,7 @@ def _of(model_id: str, opened: Sequence[OpenShift]) -> list[OpenShift]:
 def _failed(line: GateLine | None, opened: Sequence[OpenShift]) -> GateLine:
     """Return a line as it stands beside shifts of its passed rate; None: there was none."""
     stands = "; ".join(f"open shift: {open_words(one)}" for one in opened)
-    why = f"{stands}: nobody has acknowledged it, and the level before is not back"
+    why = f"{stands}: nobody has acknowledged it, and it has not recovered"
     if line is None:
         return GateLine(
             model_id=opened[0].series.model_id,

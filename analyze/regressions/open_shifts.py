@@ -168,7 +168,8 @@ def _of_series(
                 continue
             is_tolerated = None
             if metric == "passed_rate" and asked.max_drop is not None:
-                is_tolerated = -stands.size <= asked.max_drop + ROUNDING
+                drop = stands.before - stands.now
+                is_tolerated = asked.max_drop > 0 and drop <= asked.max_drop + ROUNDING
             yield Open(
                 OpenShift(
                     series=SeriesNames(
@@ -185,6 +186,7 @@ def _of_series(
                     seen_in=series.points[shift.seen_at].run_id,
                     n_runs=stands.n_runs,
                     before=stands.before,
+                    after=stands.after,
                     now=stands.now,
                     size=stands.size,
                     command=_command(series, told.first.run_id, asked.options),
@@ -208,14 +210,16 @@ class Standing:
         old: points of the level before.
         n_runs: since, the newest one included.
         before: level before, over the cases that both have.
+        after: the level since, until it shifted again.
         now: the newest level.
-        size: of a rate now - before, of a time or cost now / before.
+        size: of a rate after - before, of a time or cost after / before.
     """
 
     shift: LevelShift
     old: Ints
     n_runs: int
     before: float
+    after: float
     now: float
     size: float
 
@@ -256,17 +260,19 @@ def _standing(
         return None
     values = _Values.of(series, metric, same)
     rows = alike[values.known[alike].any(axis=1)]
-    segment = [one for one in scanned.segments if one.last < shift.at][-1]
-    old = rows[(rows >= segment.first) & (rows <= segment.last)]
+    level_before = [one for one in scanned.segments if one.last < shift.at][-1]
+    level_after = next(one for one in scanned.segments if one.last >= shift.at)
+    old = rows[(rows >= level_before.first) & (rows <= level_before.last)]
     new = rows[rows >= shift.at]
     if not old.size or not new.size:
         return None
     is_back = values.is_back(old, new, limits)
     if is_back[-1] or is_back[new >= _returned(scanned, shift)].any():
         return None
+    before, after, size = values.levels(old, new[new <= level_after.last])
     newest = new[new >= scanned.segments[-1].first]
-    before, now, size = values.levels(old, newest if newest.size else new)
-    return Standing(shift, old, len(new), before, now, size)
+    _, now, _ = values.levels(old, newest if newest.size else new)
+    return Standing(shift, old, len(new), before, after, now, size)
 
 
 def _returned(scanned: Scan, shift: LevelShift) -> float:

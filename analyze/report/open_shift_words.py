@@ -15,7 +15,9 @@ from schemas.regressions import OpenShift
 def open_words(shift: OpenShift) -> str:
     """Return from which level to which, since which run, and for how many."""
     runs = counted(shift.n_runs, "run")
-    return f"{_levels(shift)} since {shift.first_run} ({runs}; first seen in {shift.seen_in})"
+    since = f"since {shift.first_run} ({runs}; first seen in {shift.seen_in})"
+    is_other = shift.now != shift.after
+    return f"{_levels(shift)} {since}" + (f", now {_level(shift)}" if is_other else "")
 
 
 def open_title(shift: OpenShift) -> str:
@@ -33,15 +35,21 @@ def open_sentences(opened: Iterable[OpenShift]) -> Iterator[tuple[str, str]]:
 def _role(shift: OpenShift) -> str:
     if shift.series.metric != "passed_rate":
         return "; named only: shifts of times and costs fail nothing"
-    return "; named only: no larger than --max-drop" if shift.is_tolerated else ""
+    return "; named only: --max-drop tolerates it" if shift.is_tolerated else ""
 
 
 def _levels(shift: OpenShift) -> str:
-    """Return the level before and the newest one, with what lies between them."""
+    """Return the level before and the one after, with what lies between them."""
     if shift.series.metric == "passed_rate":
         size = f"{signed_points(shift.size)} points"
-        return f"{percent(shift.before)} -> {percent(shift.now)} % passed ({size})"
+        return f"{percent(shift.before)} -> {percent(shift.after)} % passed ({size})"
     size = f"x {times(shift.size)}"
     if shift.series.metric == "e2e_ms":
-        return f"{millis(shift.before)} -> {millis(shift.now)} ms ({size})"
-    return f"{usd(shift.before)} -> {usd(shift.now)} USD a trial ({size})"
+        return f"{millis(shift.before)} -> {millis(shift.after)} ms ({size})"
+    return f"{usd(shift.before)} -> {usd(shift.after)} USD a trial ({size})"
+
+
+def _level(shift: OpenShift) -> str:
+    if shift.series.metric == "passed_rate":
+        return f"{percent(shift.now)} %"
+    return f"{millis(shift.now)} ms" if shift.series.metric == "e2e_ms" else f"{usd(shift.now)} USD"

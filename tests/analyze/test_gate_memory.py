@@ -1,0 +1,206 @@
+"""A gate does not forget: a drop stays red until its level is back or somebody acknowledges it."""
+
+from functools import lru_cache
+
+import pytest
+from junitparser import JUnitXml
+
+from analyze.gate.judge import judge
+from analyze.gate.open_shifts import with_open_shifts
+from analyze.report.gate_text import gate_lines
+from schemas.gate import GateResult
+from schemas.regressions import OpenShift
+from tests.analyze_cli import call
+from tests.gates import RULES, comparison, difference, group, night, ratio
+
+DROPPED, MENDED, LAST = 9, 16, 24
+"""First night of the lower level, first of the old one again, and the last of all."""
+
+OUTAGE = 13
+
+ENTRY = """schema_version = 1
+[[acknowledged]]
+suite_id = "smoke"
+model_id = "good"
+metric = "passed_rate"
+first_run = "night-09"
+direction = "down"
+reason = "the provider moved to a smaller model; we stay"
+author = "ann"
+"""
+
+
+@pytest.fixture(scope="module")
+def nights(shared_run):
+    """Nights of which some dropped by 20 points, with an outage among them; only looked at."""
+    for number in range(1, LAST + 1):
+        is_low = DROPPED <= number < MENDED
+        failing = 10 if number == OUTAGE else 0
+        night(
+            shared_run, number, n_cases=20, reps=1, bad=6 if is_low else 2, failing=failing,
+            e2e_ms=800 if is_low else 400,
+        )  # fmt: skip
+    return shared_run("any").runs_dir
+
+
+@pytest.fixture
+def gate(nights):
+    """Return the command of one night over these."""
+    return lambda number, *args: call("gate", f"night-{number:02d}", *args, "--runs", nights)
+
+
+@pytest.fixture(scope="module")
+def answer(nights):
+    """Return what it says as a record; the same question is asked once."""
+
+    @lru_cache
+    def asked(number, *args):
+        done = call("gate", f"night-{number:02d}", *args, "--json", "--runs", nights)
+        return GateResult.model_validate_json(done.out)
+
+    return asked
+
+
+@pytest.mark.parametrize("baseline", ["history", "previous"])
+def test_wrong_7_an_unmended_drop_stays_red_on_every_later_night(answer, baseline):
+    said = [answer(n, "--baseline", baseline).exit_code for n in (11, 12, 14, 15)]
+
+    assert said == [1, 1, 1, 1]
+
+
+def test_wrong_7_a_mended_drop_is_green_within_a_week_and_for_good(answer):
+    said = {n: answer(n, "--baseline", "history") for n in (16, 18, 21, 22, LAST)}
+
+    assert [n for n in said if said[n].exit_code] == [16, 18, 21]
+    assert all(line.by_open_shift for n in (16, 18, 21) for line in said[n].lines)
+    assert "since night-09 (9 runs; first seen in night-11), now 90.0 %" in said[18].lines[0].why
+    assert said[22].open_shifts == ()
+
+
+@pytest.mark.parametrize("option", ["--known", "--quarantine"])
+def test_wrong_7_an_acknowledged_drop_is_green(answer, tmp_path, option):
+    path = tmp_path / "known.toml"
+    path.write_text(ENTRY)
+
+    for baseline in ("history", "previous"):
+        result = answer(15, "--baseline", baseline, option, path)
+        assert (result.exit_code, result.open_shifts) == (0, ())
+    other = tmp_path / "other.toml"
+    other.write_text(ENTRY.replace('"good"', '"other"'))
+    assert answer(15, option, other).exit_code == 1
+
+
+def test_the_level_before_is_the_baseline_while_a_shift_stands(answer, tmp_path):
+    before = tuple(f"night-{n:02d}" for n in range(2, DROPPED))
+    assert answer(15, "--baseline", "history").comparison.base.run_ids == before
+    assert answer(15, "--baseline", "last:3").comparison.base.run_ids == before[-3:]
+
+    path = tmp_path / "known.toml"
+    path.write_text(ENTRY)
+    since = answer(15, "--baseline", "history", "--known", path).comparison.base.run_ids
+    assert since == tuple(f"night-{n:02d}" for n in (9, 10, 11, 12, 14))
+
+
+def test_a_shift_is_told_with_its_first_run_its_size_and_what_to_do(answer, gate):
+    (shift,) = answer(15).open_shifts
+    line = answer(15).lines[0]
+    done = gate(15)
+    told = " ".join(done.out.split())
+
+    assert (shift.first_run, shift.last_run_before, shift.n_runs) == ("night-09", "night-08", 6)
+    assert (shift.before, shift.size, shift.is_tolerated) == pytest.approx((0.9, -0.2, False))
+    assert (line.outcome, line.by_open_shift) == ("failed", True)
+    assert done.code == 1
+    assert "open shift: 90.0 -> 70.0 % passed (-20.0 points) since night-09 (6 runs;" in told
+    assert "smoke / good, pass rate: 90.0 -> 70.0 % passed (-20.0 points) since night-09" in told
+    assert "analyze regressions --suite smoke --model good --since night-09 --runs " in told
+    assert "--confirm" not in told  # a fresh run would not change it
+
+
+def test_the_command_that_is_told_prints_the_entry(answer):
+    command = answer(15).open_shifts[0].command.split()
+    shown = call(*command[1:])
+
+    assert shown.code == 1
+    assert 'first_run = "night-09"' in shown.out
+
+
+def test_a_tolerated_shift_is_named_and_passes(answer, gate):
+    result = answer(15, "--max-drop", "0.2")
+
+    assert (result.exit_code, [one.is_tolerated for one in result.open_shifts]) == (0, [True])
+    assert "named only: --max-drop tolerates it" in " ".join(
+        gate(15, "--max-drop", "0.2").out.split()
+    )
+    assert answer(15, "--max-drop", "0.19").exit_code == 1
+
+
+def open_shift(metric="passed_rate", **fields):
+    """A shift of the model of `tests.gates`."""
+    base = {
+        "series": {
+            "suite_id": "s", "model_id": "m", "metric": metric, "provider": "p", "model": "real",
+            "thinking_level": None,
+        },
+        "first_run": "night-09", "first_started_at_ms": None, "last_run_before": "night-08",
+        "seen_in": "night-11", "n_runs": 6, "before": 400.0, "after": 800.0,
+        "now": 800.0, "size": 2.0,
+        "command": "analyze regressions --suite s --model m --since night-09",
+    }  # fmt: skip
+    return OpenShift.model_validate(base | fields)
+
+
+def test_a_time_that_shifted_is_named_and_fails_nothing():
+    rules = RULES.model_copy(update={"metrics": ("e2e_ms",)})
+    judged = judge(comparison(group(difference(), ratios=(ratio(),))), rules)
+    result = with_open_shifts(judged, [open_shift("e2e_ms")])
+    told = "\n".join(gate_lines(result))
+
+    assert (result.exit_code, result.schema_version) == (0, 2)
+    assert "s / m, time: 400 -> 800 ms (x 2.00) since night-09 (6 runs;" in told
+    assert "named only: shifts of times and costs fail nothing" in told
+
+
+def test_a_model_that_nothing_is_compared_of_fails_by_its_shift():
+    rate = {"before": 0.9, "after": 0.7, "now": 0.7, "size": -0.2, "is_tolerated": False}
+    result = with_open_shifts(judge(comparison(), RULES), [open_shift(**rate)])
+
+    assert result.exit_code == 1
+    assert [(line.model_id, line.by_open_shift) for line in result.lines] == [("m", True)]
+
+
+def test_a_fresh_run_that_passes_does_not_clear_a_shift():
+    rate = {"before": 0.9, "after": 0.7, "now": 0.7, "size": -0.2, "is_tolerated": False}
+    failed = comparison(group(difference(-0.1, 0.05, q=0.01)))
+    judged = judge(failed, RULES, comparison(group(difference()), candidate="fresh"))
+    result = with_open_shifts(judged, [open_shift(**rate)])
+
+    assert (judged.exit_code, result.exit_code) == (0, 1)
+    assert "fresh does not confirm this" in result.lines[0].why
+
+
+def test_an_outage_does_not_hide_a_shift(answer):
+    result = answer(OUTAGE)
+
+    assert result.exit_code == 1
+    assert result.lines[0].by_open_shift
+    assert "only 50.0 % of the trials have a verdict" in result.lines[0].why
+
+
+def test_markdown_and_junit_name_it(gate, tmp_path):
+    told = gate(15, "--format", "md", "--junit", tmp_path / "gate.xml").out
+    suite = next(iter(JUnitXml.fromfile(tmp_path / "gate.xml")))
+    (case,) = list(suite)
+
+    assert "### Open shifts, until the level is back or a file for --known acknowledges" in told
+    assert "since night-09" in told
+    assert case.result[0].type == "open_shift"
+    assert "analyze regressions --suite smoke --model good --since night-09" in case.system_out
+
+
+def test_nothing_that_follows_changes_what_a_night_said(answer):
+    assert (
+        answer(11).open_shifts[0].first_run
+        == answer(18, "--baseline", "history").open_shifts[0].first_run
+    )
+    assert answer(10).open_shifts == ()
