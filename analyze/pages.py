@@ -14,6 +14,7 @@ from schemas.summary import RunSummary
 
 if TYPE_CHECKING:
     from schemas.comparison import ThresholdsUsed
+    from schemas.known import KnownFile
     from schemas.report_parts import RunReport
 
 PAGE_WIDTH = 100
@@ -69,6 +70,7 @@ class Pages:
         *,
         baseline: str | None = None,
         transcript_bytes: int | None = None,
+        known: Path | KnownFile | None = None,
         limits: ThresholdsUsed | None = None,
     ) -> RunReport:
         """Return everything that a report of a run shows, as typed parts.
@@ -78,6 +80,7 @@ class Pages:
             baseline: what `compare` takes as its base, or `none`; by default the run of the suite
                 before.
             transcript_bytes: of text of transcripts, as UTF-8; by default 100 KB.
+            known: shifts that are acknowledged.
             limits: thresholds, and where they are from.
 
         Raises:
@@ -86,6 +89,7 @@ class Pages:
         """
         from analyze.limits import limits_in_force  # noqa: PLC0415 - loads pydantic
         from analyze.parts.build import TRANSCRIPT_BYTES, build_report  # noqa: PLC0415 - loads all
+        from analyze.verdicts import known_of  # noqa: PLC0415 - as above
 
         return build_report(
             self._session,
@@ -93,4 +97,5 @@ class Pages:
             baseline=baseline,
             limits=limits or limits_in_force(Path.cwd()),
             transcript_bytes=TRANSCRIPT_BYTES if transcript_bytes is None else transcript_bytes,
+            known=known_of(known),
         )

@@ -12,7 +12,6 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.base import (
-    SCHEMA_VERSION,
     Count,
     EpochMillis,
     Millis,
@@ -24,11 +23,14 @@ from schemas.base import (
 from schemas.comparison import Comparison, ThresholdsUsed
 from schemas.failures import Cause
 from schemas.inventory import Host
-from schemas.regressions import Regressions
+from schemas.regressions import OpenShift, Regressions
 from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
 from schemas.report_trials import Flip, Transcripts
 from schemas.summary import RunSummary
 from schemas.thresholds import Thresholds
+
+REPORT_VERSION = 2
+"""Of the document: 2 has the shifts that stand."""
 
 TrialMark = Literal["passed", "failed", "no_verdict", "missing"]
 
@@ -159,13 +161,20 @@ class Term(Record):
 class RunReport(Record):
     """One run beside its baseline and its history."""
 
-    schema_version: Positive = SCHEMA_VERSION
+    schema_version: Positive = Field(
+        default=REPORT_VERSION, description="2 since `open_shifts` names what stands."
+    )
     generated_at: str | None = Field(description="The run's last ended_at_ms, as UTC ISO 8601.")
     benchlake_version: str = Field(description="That made this report.")
     run: ReportedRun
     baseline: tuple[ReportedRun, ...] = Field(description="Empty: no run to compare with.")
     answer: tuple[ModelAnswer, ...]
     doubts: tuple[Doubt, ...] = Field(description="Serious ones first.")
+    open_shifts: tuple[OpenShift, ...] = Field(
+        default=(),
+        description="Shifts for the worse up to this run, in its models, that nobody has "
+        "acknowledged and that have not recovered.",
+    )
     summary: RunSummary
     thresholds: Thresholds = Field(
         description="In force when the run was made: its tiers go by them."

@@ -52,6 +52,10 @@ def report(
             "Default: the run before of its suite.",
         ),
     ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
+    ] = None,
     form: Annotated[
         Form | None,
         typer.Option("--format", help="Default: by the name of FILE, else html."),
@@ -86,6 +90,9 @@ def report(
             message = f"{runs} is a run, and --run names another; one of them is enough"
             raise typer.BadParameter(message)
         named = str(runs.absolute())
+    from analyze.gate.known_files import read_known
+
+    entries = None if known is None else read_known(known)
     modules = PAINTERS if wanted == "html" else BUILDERS
     with _bundle_for(wanted) as bundle:
         with (
@@ -106,6 +113,7 @@ def report(
                 baseline=baseline,
                 limits=limits_in_force(Path.cwd()),
                 transcript_bytes=transcripts * KB,
+                known=entries,
                 tell=progress,
             )
         text = _text_of(found, wanted) if bundle is None else _page_of(found, bundle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyze.gate.judge import EXIT_CODES, worst_of
-from analyze.report.open_shift_words import open_words
+from analyze.report.open_shift_words import open_size
 from schemas.gate import GateLine, GateResult
 from schemas.regressions import OpenShift
 
@@ -52,8 +52,8 @@ def _of(model_id: str, opened: Sequence[OpenShift]) -> list[OpenShift]:
 
 def _failed(line: GateLine | None, opened: Sequence[OpenShift]) -> GateLine:
     """Return a line as it stands beside shifts of its passed rate; None: there was none."""
-    stands = "; ".join(f"open shift: {open_words(one)}" for one in opened)
-    why = f"{stands}: nobody has acknowledged it, and it has not recovered"
+    stands = " and ".join(map(open_size, opened))
+    why = f"open shift, neither recovered nor acknowledged: {stands}"
     if line is None:
         return GateLine(
             model_id=opened[0].series.model_id,

@@ -23,6 +23,7 @@ from analyze.parts.matrix import matrix_of
 from analyze.parts.provenance import provenance_of
 from analyze.parts.reported_run import reported_run
 from analyze.parts.transcripts import transcripts_of
+from analyze.regressions.open_shifts import find_open_shifts
 from analyze.run_rows import ListedRun, read_run
 from analyze.shifts.alerts import find_regressions
 from analyze.summarize import summary_of, thresholds_of
@@ -34,6 +35,7 @@ from schemas.report_parts import RunReport
 if TYPE_CHECKING:
     from analyze.session import Session
     from analyze.shifts.found import Tell
+    from schemas.known import KnownFile
 
 WITHOUT = "none"
 """Said instead of a baseline: compare with nothing."""
@@ -56,6 +58,7 @@ def build_report(
     baseline: str | None,
     limits: ThresholdsUsed,
     transcript_bytes: int = TRANSCRIPT_BYTES,
+    known: KnownFile | None = None,
     tell: Tell | None = None,
 ) -> RunReport:
     """Return a report of one run.
@@ -66,6 +69,7 @@ def build_report(
         baseline: what `compare` takes as its base, or `none`; None: the run of the suite before.
         limits: thresholds in force, and where they are from.
         transcript_bytes: of text of transcripts, as UTF-8.
+        known: shifts that are acknowledged are not told as news.
         tell: is told how far the search for level shifts is.
 
     Raises:
@@ -74,7 +78,8 @@ def build_report(
         ViewError: the lake cannot be read.
     """
     asked = _asked(session, run_id, baseline, limits)
-    shifts = _shifts(asked, tell)
+    shifts = _shifts(asked, known, tell)
+    opened = find_open_shifts(session, [run_id], limits=limits.thresholds, known=known)
     flips = flips_of(asked)
     report = RunReport(
         generated_at=asked.summary.generated_at,
@@ -83,6 +88,7 @@ def build_report(
         baseline=tuple(reported_run(session, read_run(session, one)) for one in asked.baseline),
         answer=answers_of(asked),
         doubts=doubts_of(asked, shifts),
+        open_shifts=tuple(one.shift for one in opened),
         summary=asked.summary,
         thresholds=thresholds_of(asked.folder),
         matrix=matrix_of(asked),
@@ -148,10 +154,12 @@ def _run_before(session: Session, run: ListedRun) -> str | None:
     return rows[0][0] if rows else None
 
 
-def _shifts(asked: Asked, tell: Tell | None) -> Regressions | None:
+def _shifts(asked: Asked, known: KnownFile | None, tell: Tell | None) -> Regressions | None:
     """Return the level shifts of the suite; None while it has one run."""
     suite_id = asked.run.asked.suite_id
     query = "select count(*) from stg_runs where suite_id = ?"
     if asked.session.rows(query, [suite_id])[0][0] < 2:
         return None
-    return find_regressions(asked.session, limits=asked.limits, suite=suite_id, tell=tell)
+    return find_regressions(
+        asked.session, limits=asked.limits, suite=suite_id, known=known, tell=tell
+    )

@@ -28,6 +28,8 @@ def headline_of(report: RunReport) -> str:
     parts = [_standing(report.answer)]
     if report.baseline and report.answer:
         parts.append(f"against {runs_named(report.baseline)}: {_changes(report.answer)}")
+    if report.open_shifts:
+        parts.append(f"with {counted(len(report.open_shifts), 'open shift')}")
     if n_serious := sum(doubt.is_serious for doubt in report.doubts):
         parts.append(f"with {counted(n_serious, 'serious doubt')}")
     return "; ".join(parts) + "."

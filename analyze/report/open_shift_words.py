@@ -20,6 +20,13 @@ def open_words(shift: OpenShift) -> str:
     return f"{_levels(shift)} {since}" + (f", now {_level(shift)}" if is_other else "")
 
 
+def open_size(shift: OpenShift) -> str:
+    """Return by how much a pass rate fell, since which run, and where it is now."""
+    runs = counted(shift.n_runs, "run")
+    now = f", now {_level(shift)}" if shift.now != shift.after else ""
+    return f"{signed_points(shift.size)} points since {shift.first_run} ({runs}{now})"
+
+
 def open_title(shift: OpenShift) -> str:
     """Return which series it is of."""
     series = shift.series

@@ -16,6 +16,7 @@ from analyze.report.answer_words import (
     runs_named,
 )
 from analyze.report.numbers import DASH, case_mean, duration, millis, moment, percent, usd, whole
+from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import safe
 from analyze.report.regressions_words import counted, everything, headline, is_alert, names
 from analyze.report.summary_table import as_text
@@ -48,6 +49,7 @@ def report_markdown(report: RunReport) -> str:
         [f"**{_text(headline_of(report), 4 * LONGEST_TEXT)}**"],
         [_text(line) for line in _about(report)],
         _table(TITLES, [_model_row(answer, report) for answer in report.answer]),
+        list(_section("Open shifts", _open_shifts(report))),
         list(_section("To distrust", _doubts(report))),
         _flips(report),
         list(_section("Level shifts", _shifts(report))),
@@ -211,6 +213,14 @@ def _flips(report: RunReport) -> list[str]:
     n_unseen = sum(case.flip is not None for case in cases) - len(rows)
     more = ["", f"and {whole(n_unseen)} more"] if n_unseen > 0 else []
     return ["## Flipped cases", "", *_table(FLIP_TITLES, rows), *more]
+
+
+def _open_shifts(report: RunReport) -> list[str]:
+    """Return what stands: neither mended nor acknowledged."""
+    return [
+        "; ".join(filter(None, (_text(sentence, 2 * LONGEST_TEXT), _command(command))))
+        for sentence, command in open_sentences(report.open_shifts)
+    ]
 
 
 def _shifts(report: RunReport) -> list[str]:

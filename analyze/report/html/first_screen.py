@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from analyze.report.answer_words import change_sentence, changes_beside
 from analyze.report.html.tables_models import asked_as
 from analyze.report.numbers import case_mean, duration, moment, percent, whole
+from analyze.report.open_shift_words import open_sentences
 from schemas.comparison import Verdict
 from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
@@ -22,6 +23,9 @@ SIGNS: dict[Verdict, str] = {
 
 MOST_MODELS = 12
 """On the first screen; the leaderboard has all."""
+
+MOST_OPEN = 3
+"""Shifts that are not folded away."""
 
 MOST_DOUBTS = 3
 """That are not folded away."""
@@ -90,6 +94,21 @@ def _standing(
         change=change_sentence(answer) if has_baseline else "",
         beside=beside,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenShifts:
+    """Shifts for the worse that are neither mended nor acknowledged, each with its command."""
+
+    first: tuple[tuple[str, str], ...]
+    folded: tuple[tuple[str, str], ...]
+
+
+def open_shifts(report: RunReport) -> OpenShifts:
+    """Return what stands: pass rates before times and costs."""
+    ordered = sorted(report.open_shifts, key=lambda one: one.series.metric != "passed_rate")
+    lines = tuple(open_sentences(ordered))
+    return OpenShifts(lines[:MOST_OPEN], lines[MOST_OPEN:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from analyze.report.comparison_words import (
 )
 from analyze.report.html.anchors import Place, anchors_of, place_of
 from analyze.report.html.cells import Table, explained
-from analyze.report.html.first_screen import doubts, run_facts, standings
+from analyze.report.html.first_screen import doubts, open_shifts, run_facts, standings
 from analyze.report.html.tables_comparison import (
     changed_cases,
     compared_models,
@@ -112,6 +112,7 @@ class _Sections:
         parts: dict[str, object] = {
             "standings": standings(report),
             "n_more": max(len(report.answer) - len(standings(report)), 0),
+            "open": open_shifts(report),
             "doubts": doubts(report),
         }
         return Section("answer", "The answer", parts)
