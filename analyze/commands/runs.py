@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from analyze.options import RUNS, JsonOption, NoSyncOption, RunsOption
+
+if TYPE_CHECKING:
+    from analyze.run_rows import Listed
+    from analyze.session import Session
+    from schemas.known import KnownFile
+    from schemas.regressions import OpenShift
 
 LIMIT = 30
 """Runs that are listed unless told otherwise."""
@@ -21,17 +28,27 @@ def runs(
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="List the newest N; 0: all.")
     ] = LIMIT,
+    known: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
+    ] = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List runs, newest first: what they asked, how much of it is there, and how it went."""
+    """List runs, newest first: what they asked, how much of it is there, and how it went.
+
+    Below them: levels that fell, or times and costs that rose, and have not recovered since.
+    """
+    from analyze.gate.known_files import read_known
+    from analyze.report.open_shift_words import open_lines
     from analyze.report.plain import screen_width
     from analyze.report.run_table import run_lines, runs_json
     from analyze.run_rows import read_runs
     from analyze.session import open_session
     from analyze.which import require_label, require_model, require_suite
 
+    entries = None if known is None else read_known(known)
     with open_session(runs, sync=not no_sync) as session:
         if suite is not None:
             require_suite(session, suite)
@@ -40,8 +57,27 @@ def runs(
         if label is not None:
             require_label(session, label)
         listed = read_runs(session, suite=suite, model=model, label=label, limit=limit)
+        opened = [] if json else _open_shifts(session, listed, model, entries)
     if json:
         typer.echo(runs_json(listed.runs))
         return
-    for line in run_lines(listed, screen_width()):
+    for line in [*run_lines(listed, screen_width()), *open_lines(opened, screen_width())]:
         typer.echo(line)
+
+
+def _open_shifts(
+    session: Session, listed: Listed, model: str | None, known: KnownFile | None
+) -> list[OpenShift]:
+    """Return what stands at the newest listed run of each suite."""
+    from analyze.limits import limits_in_force
+    from analyze.regressions.open_shifts import find_open_shifts
+
+    newest: dict[str, str] = {}
+    for run in listed.runs:
+        newest.setdefault(run.asked.suite_id, run.run_id)
+    limits = limits_in_force(Path.cwd()).thresholds
+    return [
+        one.shift
+        for run_id in newest.values()
+        for one in find_open_shifts(session, [run_id], limits=limits, model=model, known=known)
+    ]

@@ -20,11 +20,9 @@ from analyze.report.gate_words import (
     worse_cases,
 )
 from analyze.report.numbers import whole
-from analyze.report.open_shift_words import open_sentences
+from analyze.report.open_shift_words import INDENT, open_lines, wrapped
 from analyze.report.plain import UNLIMITED, Column, facts, line_of, table
 from schemas.gate import GateResult
-
-INDENT = "  "
 
 CASE_COLUMNS = tuple(
     Column(title, "left" if least else "right", least)
@@ -48,8 +46,8 @@ def gate_lines(
     for line in by_need(result.lines):
         yield ""
         yield line_of(f"{OUTCOMES[line.outcome]}: {line_title(line)}")
-        yield from _wrapped(line.why, width)
-    yield from _open_shifts(result, width)
+        yield from wrapped(line.why, width)
+    yield from open_lines(result.open_shifts, width)
     yield from _listed("not in the test", not_tested(result), width)
     yield from _listed("to know", notes(result), width)
     yield from _worse(result, width)
@@ -57,20 +55,11 @@ def gate_lines(
 
 
 def _listed(title: str, sentences: Iterator[str], width: int) -> Iterator[str]:
-    lines = [line for sentence in sentences for line in _wrapped(sentence, width)]
+    lines = [line for sentence in sentences for line in wrapped(sentence, width)]
     if lines:
         yield ""
         yield f"{title}:"
         yield from lines
-
-
-def _open_shifts(result: GateResult, width: int) -> Iterator[str]:
-    if result.open_shifts:
-        yield ""
-        yield "open shifts, until the level is back or a file for --known acknowledges them:"
-    for sentence, command in open_sentences(result.open_shifts):
-        yield from _wrapped(sentence, width)
-        yield INDENT + line_of(command)
 
 
 def _worse(result: GateResult, width: int) -> Iterator[str]:
@@ -89,11 +78,3 @@ def _worse(result: GateResult, width: int) -> Iterator[str]:
     yield "their answers, the worst first:"
     for change in listed:
         yield INDENT + line_of(change.commands[-1])
-
-
-def _wrapped(sentence: str, width: int) -> Iterator[str]:
-    room = max(width - len(INDENT), 20)
-    for line in textwrap.wrap(
-        line_of(sentence), room, break_long_words=False, break_on_hyphens=False
-    ):
-        yield INDENT + line

@@ -5,11 +5,15 @@ Plain text that holds names from outside as they are: who prints it makes them s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.report.numbers import millis, percent, signed_points, times, usd
+from analyze.report.plain import UNLIMITED, line_of
 from analyze.report.regressions_words import WHAT, counted
 from schemas.regressions import OpenShift
+
+INDENT = "  "
 
 
 def open_words(shift: OpenShift) -> str:
@@ -37,6 +41,30 @@ def open_sentences(opened: Iterable[OpenShift]) -> Iterator[tuple[str, str]]:
     """Yield each shift as a sentence, with the command that shows it and how to acknowledge it."""
     for shift in opened:
         yield f"{open_title(shift)}: {open_words(shift)}{_role(shift)}", shift.command
+
+
+def open_lines(opened: Sequence[OpenShift], width: int = UNLIMITED) -> Iterator[str]:
+    """Yield what stands as lines of a terminal, with a title; nothing at all where nothing does.
+
+    Args:
+        opened: the shifts.
+        width: columns; sentences are wrapped, and commands never cut.
+    """
+    if opened:
+        yield ""
+        yield "open shifts, until the level is back or a file for --known acknowledges them:"
+    for sentence, command in open_sentences(opened):
+        yield from wrapped(sentence, width)
+        yield INDENT + line_of(command)
+
+
+def wrapped(sentence: str, width: int) -> Iterator[str]:
+    """Yield a sentence as indented lines; names are never cut."""
+    room = max(width - len(INDENT), 20)
+    for line in textwrap.wrap(
+        line_of(sentence), room, break_long_words=False, break_on_hyphens=False
+    ):
+        yield INDENT + line
 
 
 def _role(shift: OpenShift) -> str:
