@@ -21,6 +21,8 @@ from measures import (
     ShiftFigures,
     coverage_of_rates,
     figures_of_pairs,
+    nights_to_heal,
+    open_drops,
     rate_shifts,
     shifted_cells,
     value_shifts,
@@ -284,6 +286,42 @@ def bad_nights(draws: Draws) -> None:
     table(("false alerts per 100 series", *(f"bad night {night}" for night in nights)), rows())
 
 
+def memory(draws: Draws) -> None:
+    """What stands in a gate: for no reason, while a drop is not mended, and after it was."""
+    sizes = (Size(30, 1), Size(30, 3), Size(100, 1))
+    worlds = [(size, noise) for size in sizes for noise in (0.0, 0.2, 0.4)]
+
+    def red(series: Sequence[tuple[Any, Any]], night: int) -> str:
+        return percent(float(np.mean([n > 0 for n in open_drops(series, night)])))
+
+    def rows() -> Iterator[Sequence[object]]:
+        for place, (size, noise) in enumerate(worlds):
+            kept, dropped, mended = (
+                _series(draws.series, Nights(size, nights=90, noise=noise, **more), (13, place, n))
+                for n, more in enumerate(_HISTORIES)
+            )
+            healing = nights_to_heal(mended[: draws.series // 2], MENDED_AT, 30)
+            heals = " / ".join(f"{np.quantile(healing, q) - 1:.0f}" for q in (0.5, 0.9))
+            after = " / ".join(red(mended, night) for night in (70, 80, 90))
+            yield size, noise, red(kept, 90), red(dropped, 60), red(dropped, 90), heals, after
+
+    head = (
+        "cases x repetitions", "logit sd of nights", "unchanged: red on night 90 %",
+        "-10: red on night 60 %", "night 90 %", "mended: red nights after, median / 90th percentile",
+        "mended: red on night 70 / 80 / 90 %",
+    )  # fmt: skip
+    table(head, rows())
+
+
+MENDED_AT = 60
+
+_HISTORIES: tuple[dict[str, Any], ...] = (
+    {},
+    {"shift_at": SHIFT_AT, "change": DROP},
+    {"shift_at": SHIFT_AT, "change": DROP, "heals_at": MENDED_AT},
+)
+
+
 def latency(draws: Draws) -> None:
     """Scan of ranks: 60 nights of latencies, at the margin of 10 %."""
 
@@ -383,6 +421,7 @@ PARTS: dict[str, Callable[[Draws], None]] = {
     "where the break is put": places,
     "the same within twelve nights": short_shifts,
     "one bad night": bad_nights,
+    "memory of a gate": memory,
     "level shifts of a latency": latency,
     "single cells": cells,
     "flip rate": flips,

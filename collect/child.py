@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collect.environment import without_secrets
+from schemas.errors import printable
 
 END_TIMEOUT_S = 180.0
 """Sealing and summing up 100,000 trials takes seconds; past this something is broken."""
@@ -83,6 +84,14 @@ class MirrorChild:
             return None
         return f"the mirror {_ended(code)}; see {self._run_dir / 'run.log'}"
 
+    async def last_words(self) -> list[str]:
+        """Return the lines that the child left when it went well; nothing of any other."""
+        process = self._process
+        if process is None or process.stdout is None or process.returncode != 0:
+            return []
+        left = await process.stdout.read()
+        return [printable(line) for line in left.decode("utf-8", "replace").splitlines()]
+
     async def _keep_alive(self) -> None:
         """Start the child again whenever it dies, until the end, or until that is hopeless."""
         deaths = 0
@@ -143,7 +152,7 @@ class MirrorChild:
                     "collect.mirror",
                     str(self._run_dir),
                     stdin=asyncio.subprocess.PIPE,
-                    stdout=log,
+                    stdout=asyncio.subprocess.PIPE,
                     stderr=log,
                     env=ENVIRONMENT | without_secrets(),
                     start_new_session=True,

@@ -34,7 +34,8 @@ def show(report: RunReport, again: str, detectable: Sequence[str], limits: Thres
     groups = _groups(run_dir / "summary.json") if report.is_summed_up else []
     if groups:
         console.print(_table(groups))
-    for line in (*distrust(groups, limits), *_advice(report, again), *detectable):
+    said = (*report.open_shifts, *distrust(groups, limits), *_advice(report, again), *detectable)
+    for line in said:
         console.print(Text(line))
     for name in WRITTEN if report.is_summed_up else WRITTEN[:1]:
         if (run_dir / name).exists():

@@ -11,6 +11,7 @@ import contextlib
 import os
 import select
 import sys
+import threading
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -29,6 +30,9 @@ LONGEST_PAUSE_S = 60.0
 
 TROUBLES = (BenchError, OSError, ValidationError)
 """A full disk, a strange file in the lake, another process at it: somebody may put it right."""
+
+LONGEST_LOOK_S = 2.0
+"""For the shifts that stand, at the end of a run whose results are safe already."""
 
 LOCK_WAIT_S = 120.0
 """For the child of a collector that was killed: it seals and sums up before it goes."""
@@ -87,6 +91,8 @@ class Follower:
         """Sum up once while there is time: the engine and its libraries are loaded at the end."""
         if not self._warm:
             self._warm = True
+            import analyze.regressions.after_run  # noqa: F401, PLC0415 - needed at the end
+
             with contextlib.suppress(BenchError, OSError):
                 summarize_run(self._run_dir, self._lake, threads=1)
 
@@ -109,6 +115,28 @@ def _say(what: str) -> None:
         sys.stderr.flush()
 
 
+def _tell_open_shifts(run_dir: Path) -> None:
+    """Print what stands at the run, for the collector's last words.
+
+    Nobody waits for it: what takes longer, or goes wrong, is left to `analyze runs`.
+    """
+    lines: list[str] = []
+
+    def look() -> None:
+        from analyze.regressions.after_run import open_after_run  # noqa: PLC0415 - as above
+
+        with contextlib.suppress(Exception):
+            lines.extend(open_after_run(run_dir))
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    looking.join(LONGEST_LOOK_S)
+    if not looking.is_alive():
+        with contextlib.suppress(OSError):
+            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            sys.stdout.flush()
+
+
 def main() -> int:
     """Follow the run named on the command line, then summarise it; return the exit code."""
     os.nice(NICENESS)
@@ -119,6 +147,7 @@ def main() -> int:
         problem = _sentence(exc, lake_of(run_dir.parent))
         _say(f"{problem}; `analyze summarize {run_dir}` tries again")
         return 1
+    _tell_open_shifts(run_dir)
     return 0
 
 

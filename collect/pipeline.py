@@ -120,6 +120,7 @@ class Run:
             self._screen.note(note)
         self._mirror_failed = trouble is not None
         self.report.is_summed_up = trouble is None
+        self.report.open_shifts = await child.last_words()
         if trouble is not None:
             self._screen.note(f"{trouble}; `analyze summarize {self._log.run_dir}` tries again")
         self._failed_outside |= bool(self._finished.count_into(self.report, final=False))

@@ -47,6 +47,8 @@ class RunReport:
     """Failed trials that are asked again when the run goes on."""
     is_summed_up: bool = True
     """summary.json is of this run as it is now."""
+    open_shifts: list[str] = field(default_factory=list)
+    """Levels that fell, up to this run, and have not recovered: a sentence each."""
     report_path: str | None = None
     """Its report as a page; None: nobody asked for one, or there is none."""
     exit_code: int = EXIT_OK
