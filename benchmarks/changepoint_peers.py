@@ -1,9 +1,7 @@
-"""What Apache Otava and ruptures make of series, asked after every night; runs in their own venv.
+"""What Apache Otava and ruptures make of series, asked after every night.
 
-    .tools/changepoints/bin/python benchmarks/changepoint_peers.py < series.json > alerts.json
-
-Reads {name: [[value, ...], ...]}, writes {detector: {name: [[[first run, told in run], ...], ...]}}
-and seconds by detector. `make changepoints` makes the environment.
+Runs in an environment of their own, as `changepoints.py` starts it: reads {name: [[value, ...],
+...]}, writes {detector: {name: [[[first run, told in run], ...], ...]}} and seconds by detector.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Level shifts beside Apache Otava and ruptures: the same nights, looked at after every one.
 
-    make changepoints && python benchmarks/changepoints.py
+    python benchmarks/changepoints.py            as docs/statistics.md prints it
     python benchmarks/changepoints.py --quick    a tenth of the series
 
 Otava at 1e-4, and PELT (l2, 3 ln(T) s^2), get the value of each run; the scans get the cases behind
-it. Two tables in Markdown: pass rates, and times. The draws come from `scenarios`.
+it. Two tables in Markdown: pass rates, and times. The draws come from `scenarios`. Both tools are
+installed into an environment of their own (`environments`).
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from environments import CannotInstall, default_folder, environment_with
 from measures import scan_of_rates, scan_of_values
 from scenarios import Nights, Size, Times, passes_of_nights, times_of_nights
 from simulation import generator, percent, table
 
 from analyze.metrics.series_scan import Scan
 
-PEERS = Path(".tools/changepoints/bin/python")
-SERIES = 300
+PACKAGES = ["apache-otava>=0.8", "ruptures>=1.1.10"]
+UNCHANGED, CHANGED = 200, 100
+"""Series in a row of each kind."""
 MARGIN, RATIO_MARGIN = 0.05, 0.10
 
 RATES = {
@@ -65,16 +67,20 @@ def main() -> None:
     """Draw, ask everybody, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the series")
+    parser.add_argument("--environments", type=Path, default=default_folder(), help="of the tools")
     options = parser.parse_args()
-    if not PEERS.exists():
-        sys.exit(f"{PEERS} is not there; next: make changepoints")
-    n_series = SERIES // 10 if options.quick else SERIES
+    try:
+        python = environment_with(options.environments, "changepoints", PACKAGES)
+    except CannotInstall as exc:
+        sys.exit(f"{' and '.join(PACKAGES)} cannot be installed: {exc}")
+    share = 10 if options.quick else 1
+    n_series = UNCHANGED // share, CHANGED // share
     began = time.perf_counter()
-    tables = {"Pass rates": list(_rates(n_series)), "Times": list(_times(n_series))}
+    tables = {"Pass rates": list(_rates(*n_series)), "Times": list(_times(*n_series))}
     ours = time.perf_counter() - began
     every = {f"{row.noise}|{row.change}": row.values for rows in tables.values() for row in rows}
     answer = subprocess.run(
-        [PEERS, Path(__file__).with_name("changepoint_peers.py")],
+        [python, Path(__file__).with_name("changepoint_peers.py")],
         input=json.dumps(every), capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = json.loads(answer.stdout)
@@ -84,13 +90,14 @@ def main() -> None:
         table(head, (_row(row, found["alerts"]) for row in rows))
     seconds = {"scans, with drawing": ours} | found["seconds"]
     spent = ", ".join(f"{name} {value:.0f} s" for name, value in seconds.items())
-    print(f"{n_series} series of 60 nights in each row; {spent}")
+    print(f"{n_series[0]} series of 60 nights in a row, {n_series[1]} where they change; {spent}")
 
 
-def _rates(n_series: int) -> Iterator[Asked]:
+def _rates(n_unchanged: int, n_changed: int) -> Iterator[Asked]:
     for place, (noise, nights) in enumerate(RATES.items()):
         for number, (at, change) in enumerate(DROPS):
-            made = Nights(**{**_fields(nights), "shift_at": at, "change": change})
+            made = replace(nights, shift_at=at, change=change)
+            n_series = n_unchanged if at is None else n_changed
             counts = [
                 passes_of_nights(made, generator(13, place, number, one)) for one in range(n_series)
             ]
@@ -106,10 +113,11 @@ def _rates(n_series: int) -> Iterator[Asked]:
             )
 
 
-def _times(n_series: int) -> Iterator[Asked]:
+def _times(n_unchanged: int, n_changed: int) -> Iterator[Asked]:
     for place, (noise, times) in enumerate(TIMES.items()):
         for number, (at, ratio) in enumerate(SLOWER):
-            made = Times(**{**_fields(times), "shift_at": at, "ratio": ratio})
+            made = replace(times, shift_at=at, ratio=ratio)
+            n_series = n_unchanged if at is None else n_changed
             logs = [
                 times_of_nights(made, generator(14, place, number, one)) for one in range(n_series)
             ]
@@ -123,10 +131,6 @@ def _times(n_series: int) -> Iterator[Asked]:
                     "t scan": [_alerts(scan_of_values(x, ratio_margin=RATIO_MARGIN)) for x in logs],
                 },
             )
-
-
-def _fields(of: Any) -> dict[str, Any]:
-    return {name: getattr(of, name) for name in type(of).__dataclass_fields__}
 
 
 def _alerts(scan: Scan) -> Alerts:

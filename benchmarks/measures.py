@@ -124,11 +124,21 @@ class ShiftFigures:
     """Of each shift that was told: runs from the break to the run that the alert names."""
     delays: tuple[int, ...]
     """Of each shift that was told: runs of the new level until it was."""
+    limits: tuple[tuple[float, float], ...]
+    """Of each shift that was told: the interval of its size, at the end of the history."""
 
     @property
     def found(self) -> float:
         """Return the share of series whose shift was told within `WITHIN` runs of it."""
-        return sum(delay <= WITHIN for delay in self.delays) / self.n_series
+        return self.found_in(WITHIN)
+
+    def found_in(self, runs: int) -> float:
+        """Return the share of series whose shift was told within so many runs of it."""
+        return sum(delay <= runs for delay in self.delays) / self.n_series
+
+    def covered(self, size: float) -> float:
+        """Return the share of the told shifts whose interval holds the true size."""
+        return sum(low <= size <= high for low, high in self.limits) / max(len(self.limits), 1)
 
     @property
     def median_delay(self) -> float:
@@ -172,7 +182,7 @@ def scan_of_values(logs: Array, *, ratio_margin: float) -> Scan:
 
 def _figures(scans: Sequence[Scan], shift_at: int | None) -> ShiftFigures:
     early, repeated = 0, 0
-    offsets, delays = [], []
+    offsets, delays, limits = [], [], []
     for scan in scans:
         if shift_at is None:
             early += len(scan.shifts)
@@ -183,7 +193,8 @@ def _figures(scans: Sequence[Scan], shift_at: int | None) -> ShiftFigures:
             repeated += len(late) - 1
             offsets.append(late[0].at - shift_at)
             delays.append(late[0].seen_at - shift_at + 1)
-    return ShiftFigures(len(scans), early, repeated, tuple(offsets), tuple(delays))
+            limits.append((late[0].low, late[0].high))
+    return ShiftFigures(len(scans), early, repeated, tuple(offsets), tuple(delays), tuple(limits))
 
 
 def open_drops(series: Sequence[tuple[Array, Array]], night: int) -> list[int]:

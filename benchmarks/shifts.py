@@ -122,8 +122,8 @@ def _cells(batch: Batch) -> int:
 
 WORKS: dict[str, Callable[[Batch], int]] = {
     "scan of the rate": _rates,
-    "rank scan of a time": lambda batch: _values(batch, batch.log_time),
-    "rank scan of a cost": lambda batch: _values(batch, batch.log_cost),
+    "scan of a time": lambda batch: _values(batch, batch.log_time),
+    "scan of a cost": lambda batch: _values(batch, batch.log_cost),
     "splits of cells": _cells,
 }
 

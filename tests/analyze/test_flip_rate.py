@@ -95,7 +95,7 @@ def test_impossible_counts_are_our_own_mistake(k, n):
 
 def test_whoever_asks_for_no_limits_never_loads_scipy():
     code = (
-        "import sys; from analyze.metrics import cell_shift, flip_rate, level_shift, rank_shift;"
+        "import sys; from analyze.metrics import cell_shift, flip_rate, level_shift, value_shift;"
         "flip_rate.flip_rate(1, 2); flip_rate.steadiness(1, 2); sys.exit('scipy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

@@ -298,12 +298,67 @@ def test_cases_that_come_or_go_change_the_suite_below_four_fifths(planned, segme
     assert len(scan.segments) == segments
 
 
-def test_a_case_that_is_missing_once_does_not_count_before_or_after():
-    k = np.array([[1, 1, 1, 1, 0]] * 8 + [[1, 1, 1, 1, 1]] * 8)
+def test_a_case_that_is_missing_once_counts_where_it_is_there():
+    k = np.array([[1, 1, 1, 1, 0]] * 20 + [[1, 1, 1, 1, 1]] * 20)
     hashes = np.zeros(k.shape, dtype=int)
     hashes[0, 4] = -1
 
-    assert rates(k, np.ones_like(k), hashes=hashes).shifts == ()
+    shift = rates(k, np.ones_like(k), hashes=hashes).shifts[0]
+
+    assert (shift.at, shift.n_cases) == (20, 5)
+    assert (shift.before, shift.after) == pytest.approx((0.8, 1.0), abs=0.01)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_block_of_cases_of_another_rate_that_enters_or_leaves_is_no_shift(order):
+    """A fifth of the cases, which hardly ever pass, is there in one half of the nights."""
+    rng = np.random.default_rng(8)
+    alerts = 0
+    for _ in range(100):
+        k = rng.binomial(3, np.where(np.arange(30) < 24, 0.9, 0.1), (60, 30))
+        hashes = np.zeros(k.shape, dtype=int)
+        hashes[:30, 24:] = -1
+        m = np.where(hashes < 0, 0, 3)[::order]
+        alerts += len(rates(np.minimum(k, m), m, hashes=hashes[::order]).shifts)
+
+    assert alerts <= 3
+
+
+def test_a_drop_on_the_night_on_which_cases_enter_is_measured_on_those_of_both_levels():
+    k = np.array([[1] * 10 + [0, 0]] * 20)
+    k[10:, :5] = 0
+    hashes = np.zeros(k.shape, dtype=int)
+    hashes[:10, 10:] = -1
+
+    shift = rates(k, np.where(hashes < 0, 0, 1), hashes=hashes).shifts[0]
+
+    assert (shift.at, shift.before, shift.after, shift.n_cases) == (10, 1.0, 0.5, 10)
+
+
+@pytest.mark.parametrize("few", [range(57, 60), range(50, 60), range(5, 60)])
+def test_nights_with_few_trials_of_their_own_are_no_level(few):
+    """On some nights a tenth of the cases was asked anew: these scatter three times as much."""
+    rng = np.random.default_rng(12)
+    alerts = 0
+    for _ in range(100):
+        k, m = counted(rng, [0.8] * 60)
+        asked = rng.random(m.shape) < 0.1
+        for night in few:
+            m[night] = np.where(asked[night], m[night], 0)
+        alerts += len(rates(np.minimum(k, m), m).shifts)
+
+    assert alerts <= 4
+
+
+def test_nights_without_trials_of_their_own_are_no_points():
+    k = np.array([[1] * 10] * 10 + [[0] * 10] * 10)
+    m = np.ones_like(k)
+    m[5:13] = 0
+
+    scan = rates(np.minimum(k, m), m)
+
+    assert [(one.first, one.last) for one in scan.segments] == [(0, 4), (13, 19)]
+    assert [(one.last_before, one.at) for one in scan.shifts] == [(4, 13)]
 
 
 def test_lost_trials_change_no_case_and_no_level():

@@ -1,4 +1,4 @@
-"""`analyze regressions` on histories in which it is known what happened: told soon, or not at all."""
+"""`analyze regressions` on histories of which it is known what happened: told soon, or never."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Level shifts of times and costs: an independent implementation, and what moves no rank."""
+"""Level shifts of times and costs: an independent implementation, and what is no level."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_a_slower_host_is_found_and_measured():
 
 
 @pytest.mark.parametrize("at", range(6, 60, 3))
-def test_a_clean_step_is_seen_in_the_night_in_which_its_ranks_are_rare(at):
+def test_a_clean_step_is_seen_in_the_night_in_which_an_independent_t_is_rare(at):
     logs = [[7.0 + 1e-3 * (t * 7 % 10) + (t >= at)] for t in range(at + 20)]
     nights = [1.0] * len(logs)
     expected = naive_values([[0]] * len(logs), logs, nights, RATIO_MARGIN)
@@ -74,7 +74,7 @@ def test_single_spikes_move_nothing():
 
 
 def test_a_slow_drift_does_not_turn_a_spike_into_a_level():
-    """Ranks see a drift of a percent; only the spike would carry it past the margin."""
+    """A drift of a percent is no chance; only the spike would carry it past the margin."""
     logs = 7 + 1e-3 * np.arange(40)
     logs[25] += 2
 
@@ -86,6 +86,58 @@ def test_ratios_inside_the_margin_are_no_alert(ratio, alerts):
     logs = np.where(np.arange(60) < 30, 0, math.log(ratio)) + 1e-4 * (np.arange(60) * 7 % 10)
 
     assert len(times(logs).shifts) == alerts
+
+
+@pytest.mark.parametrize("before", [3, 4, 6, 30])
+@pytest.mark.parametrize("ratio", [2, 100])
+def test_many_times_as_long_is_told_after_few_nights_and_as_large_as_it_is(before, ratio):
+    """A split of three nights beside three has four degrees of freedom: a fourth night shows it."""
+    rng = np.random.default_rng(before)
+    logs = 7 + rng.normal(0, 0.08, before + 8) + np.where(
+        np.arange(before + 8) < before, 0, math.log(ratio)
+    )  # fmt: skip
+
+    (shift,) = times(logs).shifts
+
+    assert (shift.at, shift.direction) == (before, "up")
+    assert shift.seen_at <= before + 5
+    assert shift.low <= ratio <= shift.high
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_block_of_slow_cases_that_enters_or_leaves_is_no_shift(order):
+    rng = np.random.default_rng(3)
+    alerts = 0
+    for _ in range(100):
+        case = np.where(np.arange(30) < 24, 6, 9)
+        logs = case + rng.normal(0, 0.08, (60, 1)) + rng.normal(0, 0.1, (60, 30))
+        logs[:30, 24:] = np.nan
+        logs[rng.random(logs.shape) < 0.05] = np.nan
+        alerts += len(times(logs[::order]).shifts)
+
+    assert alerts <= 3
+
+
+def test_a_hundredfold_time_of_which_most_cases_run_out_of_time_has_its_own_size():
+    """After four nights the slow half of the cases times out, and has no time any more."""
+    rng = np.random.default_rng(9)
+    logs = np.linspace(5, 9, 10) + rng.normal(0, 0.08, (10, 1)) + rng.normal(0, 0.05, (10, 10))
+    logs[4:] += math.log(100)
+    logs[4:, 5:] = np.nan
+
+    shift = times(logs).shifts[0]
+
+    assert (shift.at, shift.n_cases) == (4, 10)
+    assert shift.size == pytest.approx(100, rel=0.15)
+
+
+def test_values_of_disjoint_cases_are_never_two_levels():
+    """No case has a value of both halves, so nothing can be said of the step."""
+    logs = np.full((20, 2), np.nan)
+    logs[:10, 0] = 5 + 1e-3 * (np.arange(10) * 7 % 10)
+    logs[10:, 1] = 9 + 1e-3 * (np.arange(10) * 7 % 10)
+
+    assert times(logs).shifts == ()
 
 
 def test_constant_times_have_no_shift():
