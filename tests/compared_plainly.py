@@ -172,10 +172,9 @@ def mover(pairs, z):
 
 
 def sign_flip(pairs):
-    """S6 by adding up every pattern of signs."""
+    """S6 at equal numbers of trials, by adding up every pattern of signs."""
     d = [Fraction(*b) - Fraction(*a) for a, b in pairs]
     d = [one for one in d if one]
-    m = {count for pair in pairs for _, count in pair}
     lcm = math.lcm(*{x[1] for a, b in pairs if Fraction(*a) != Fraction(*b) for x in (a, b)})
     if len(d) > (16 if lcm > 840 else 2000):
         z = float(abs(sum(d))) / math.sqrt(float(sum(one * one for one in d)))
@@ -192,11 +191,62 @@ def sign_flip(pairs):
     s = abs(sum(d))
     above = sum(count for total, count in ways.items() if abs(total) > s)
     at = sum(count for total, count in ways.items() if abs(total) == s)
-    if not d:
-        return ("sign_flip_mid_p" if len(m) == 1 else "sign_flip"), 1.0, 0
-    if len(m) == 1:
-        return "sign_flip_mid_p", float(Fraction(2 * above + at, 2 ** (len(d) + 1))), len(d)
-    return "sign_flip", float(Fraction(above + at, 2 ** len(d))), len(d)
+    p = float(Fraction(2 * above + at, 2 ** (len(d) + 1))) if d else 1.0
+    return "sign_flip_mid_p", p, len(d)
+
+
+def within_cases(pairs):
+    """S6 at unequal numbers: twice the smaller tail as mid-p, by the characteristic function."""
+    s = sum(Fraction(*b) - Fraction(*a) for a, b in pairs)
+    if s == 0:
+        return 1.0
+    whole = math.lcm(*{m for pair in pairs for _, m in pair})
+    cases = []
+    for (k_a, m_a), (k_b, m_b) in pairs:
+        if 0 < (passed := k_a + k_b) < m_a + m_b:
+            least, most = max(0, passed - m_a), min(passed, m_b)
+            chance = stats.hypergeom(m_a + m_b, passed, m_b)
+            cases.append((whole // m_a + whole // m_b, least, k_b, most, chance))
+    grid = math.gcd(*(step for step, *_ in cases))
+    behind = sum((most - k if s > 0 else k - least) * step // grid
+                 for step, least, k, most, _ in cases)  # fmt: skip
+    if (behind + 1) * sum(most - least + 1 for _, least, _, most, _ in cases) > 50_000_000:
+        scale = sum((step / whole) ** 2 * chance.var() for step, *_, chance in cases)
+        return 2 * stats.norm.sf(float(abs(s)) / math.sqrt(scale))
+    size = 1 + sum((most - least) * step // grid for step, least, _, most, _ in cases)
+    spectrum = np.ones(size, dtype=complex)
+    for step, least, _, most, chance in cases:
+        kernel = np.zeros(size)
+        kernel[: (most - least) * step // grid + 1 : step // grid] = chance.pmf(
+            range(least, most + 1)
+        )
+        spectrum *= np.fft.fft(kernel)
+    spread = np.fft.ifft(spectrum).real
+    if s > 0:
+        spread = spread[::-1]
+    return min(1.0, 2 * spread[:behind].sum() + spread[behind])
+
+
+def rate_test(pairs):
+    """S6: sign flip where each case has as many trials on both sides, else three p's."""
+    if all(m_a == m_b for (_, m_a), (_, m_b) in pairs):
+        return sign_flip(pairs)
+    d = [Fraction(*b) - Fraction(*a) for a, b in pairs]
+    n_nonzero = sum(one != 0 for one in d)
+    floor = 2.0**-n_nonzero
+    of_interval, of_t = 1.0, 1.0
+    if sum(d) and len(d) > 1:
+        low, high = 0.0, 37.0
+        for _ in range(60):
+            z = (low + high) / 2
+            _, down, up = mover(pairs, z)
+            low, high = (low, z) if down <= 0 <= up else (z, high)
+        of_interval = math.erfc(high / math.sqrt(2))
+    if len(d) >= 5:
+        flat = len(set(d)) == 1
+        of_t = float(d[0] == 0) if flat else stats.ttest_1samp([float(x) for x in d], 0).pvalue
+    p = max(within_cases(pairs), min(of_interval, of_t), floor)
+    return "intersection_union", p, n_nonzero
 
 
 def adjusted(ps):
@@ -207,6 +257,21 @@ def adjusted(ps):
 
 
 # ---------- one side
+
+
+def own_of(row):
+    """Passes and trials that a run brings to a test: its own, those of the same bytes once."""
+    own = [line for _, line in row.trials if line and line["reused_from_run_id"] is None]
+    verdicts = [line["passed"] for line in own if line["passed"] is not None]
+    answers = [
+        line["raw_output"] if line["success"] and line["availability_status"] == "ok" else None
+        for line in own
+        if line["passed"] is not None or line["success"]
+    ]
+    is_same = len(answers) > 1 and None not in answers and len(set(answers)) == 1
+    if is_same and len(set(verdicts)) == 1:
+        verdicts = verdicts[:1]
+    return sum(verdicts), len(verdicts)
 
 
 class Side:
@@ -221,6 +286,8 @@ class Side:
         self.total, self.reused = len(lines), len(lines) - len(own)
         verdicts = [line["passed"] for line in lines if line["passed"] is not None]
         self.m, self.k = len(verdicts), sum(verdicts)
+        self.missing = max(self.scorable - self.m, 0)
+        self.tested = tuple(map(sum, zip(*map(own_of, rows), strict=True)))
         self.timeouts = sum(
             plan["is_scorable"] and line is not None and line["failure_type"] == "timeout"
             for plan, line in self.trials
@@ -298,14 +365,27 @@ def mean_rates(pairs):
     return {"base_rate": float(sums[0] / len(pairs)), "candidate_rate": float(sums[1] / len(pairs))}
 
 
-def rate_figures(pairs, margin=0.05):
+def rate_figures(sides, margin):
+    """Of the sides of every case: test, interval, and what missing verdicts could do."""
+    pairs = [(a.tested, b.tested) for a, b in sides if a.tested[1] and b.tested[1]]
     if len(pairs) < 2:
         return None
+    failed = [tuple((c.tested[0], c.tested[1] + c.missing) for c in both) for both in sides]
+    failed = [(a, b) for a, b in failed if a[1] and b[1]]
+    missing_p = None
+    if any(c.missing for both in sides for c in both):
+        turned = [sum(Fraction(*b) - Fraction(*a) for a, b in some) for some in (pairs, failed)]
+        missing_p = rate_test(failed)[1] if turned[0] * turned[1] > 0 else 1.0
     difference, low, high = mover(pairs, Z95)
     _, low90, high90 = mover(pairs, Z90)
-    test, p, n_nonzero = sign_flip(pairs)
-    half = (high90 - low90) / 2
+    test, p, n_nonzero = rate_test(pairs)
+    rate = mean_rates(pairs)["base_rate"]
+    room = max(0.01, min(rate, 1 - rate))
+    limits = (low90, high90) if room >= margin - 1e-12 else (low, high)
+    margin = min(margin, room) if room < margin - 1e-12 else margin
+    half = (limits[1] - limits[0]) / 2
     return {
+        "margin": margin, "missing_p": missing_p,
         "test": test, "n_cases": len(pairs), "n_nonzero": n_nonzero, "p": p,
         **mean_rates(pairs),
         "difference": difference, "low": low, "high": high, "low90": low90, "high90": high90,
@@ -371,12 +451,18 @@ def verdict(difference, is_barred, limits):
         return "not_comparable"
     if difference is None:
         return "inconclusive"
-    margin = limits["pass_rate_margin"]
-    if -margin < difference["low90"] and difference["high90"] < margin:
+    margin = difference["margin"]
+    level = "90" if margin == limits["pass_rate_margin"] else ""
+    is_inside = -margin < difference["low" + level] and difference["high" + level] < margin
+    if is_inside and difference["p"] > limits["alpha"]:
         return "unchanged"
-    if difference["q"] <= limits["alpha"]:
+    if is_shown(difference, limits["alpha"]):
         return "improved" if difference["difference"] > 0 else "regressed"
     return "inconclusive"
+
+
+def is_shown(difference, alpha):
+    return difference["q"] <= alpha and (difference.get("missing_p") or 0) <= alpha
 
 
 def models_of(rows):
@@ -515,14 +601,16 @@ def compare_plainly(
             facts(name, ids, some, [sides[place] for _, _, sides in cases])
             for place, (name, ids, some) in enumerate(zip((one, other), used, kept, strict=True))
         ]
-        common = [((a.k, a.m), (b.k, b.m)) for _, _, (a, b) in cases if a.m and b.m]
+        n_common = sum(bool(a.m and b.m) for _, _, (a, b) in cases)
         groups.append(
             {
                 "keys": (its_first[one], its_second[other], other),
                 "model_id": one, "candidate_model_id": other,
                 "base": figures[0], "candidate": figures[1], "cases": cases,
-                "common": common, "difference": rate_figures(common, limits["pass_rate_margin"]),
-                "is_barred": obstacle(*figures, len(common), limits["min_coverage"]),
+                "difference": rate_figures(
+                    [sides for *_, sides in cases], limits["pass_rate_margin"]
+                ),
+                "is_barred": obstacle(*figures, n_common, limits["min_coverage"]),
                 "ratios": [ratio_figures(name, [sides for *_, sides in cases]) for name in METRICS],
             }
         )  # fmt: skip
@@ -580,8 +668,8 @@ def _overall(groups):
     sums = defaultdict(lambda: np.zeros((2, 2), dtype=int))
     for group in groups:
         for case, _, (a, b) in group["cases"]:
-            if a.m and b.m:
-                sums[case] += np.array([[a.k, a.m], [b.k, b.m]])
+            if a.tested[1] and b.tested[1]:
+                sums[case] += np.array([a.tested, b.tested])
     pairs = [tuple(map(tuple, some.tolist())) for some in sums.values()]
     return _plain("overall", None, pairs) if len(groups) > 1 else None
 
@@ -591,9 +679,9 @@ def _tags(groups):
     for group in groups:
         for tag in {tag for _, tags, _ in group["cases"] for tag in tags}:
             pairs = [
-                ((a.k, a.m), (b.k, b.m))
+                (a.tested, b.tested)
                 for _, tags, (a, b) in group["cases"]
-                if tag in tags and a.m and b.m
+                if tag in tags and a.tested[1] and b.tested[1]
             ]
             found.append(_plain(tag, group["candidate_model_id"], pairs))
     return sorted(filter(None, found), key=lambda plain: (plain["name"], plain["model_id"]))
@@ -644,6 +732,9 @@ def _ruled(figures, metric, max_drop, alpha, prove):
         worse, least = -figures["difference"], -figures["low90"]
     else:
         worse, least = figures["ratio"] - 1, figures["high90"] - 1
-    if figures["q"] <= alpha and worse > max_drop + 1e-12:
+    if is_shown(figures, alpha) and worse > max_drop + 1e-12:
         return "failed"
-    return "cannot_judge" if prove and not least < max_drop else "passed"
+    is_proven = least < max_drop
+    if metric == "passed_rate":
+        is_proven &= max_drop > 0 and (1 - max_drop) ** figures["n_cases"] <= 0.05
+    return "cannot_judge" if prove and not is_proven else "passed"

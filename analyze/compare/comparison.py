@@ -172,7 +172,7 @@ def _overall(groups: Sequence[PairedGroup]) -> PlainDifference | None:
     together: defaultdict[CaseKey, list[PairedCase]] = defaultdict(list)
     for group in groups:
         for case in group.cases:
-            if case.base.counts.n_scored and case.candidate.counts.n_scored:
+            if case.base.own.n_scored and case.candidate.own.n_scored:
                 together[case.case].append(case)
     sums = [
         [sum(column) for column in zip(*_columns(cases), strict=True)]

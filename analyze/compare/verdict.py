@@ -176,7 +176,7 @@ def limits_of(
         return
     yield from _unshown(difference, thresholds)
     if difference.cases_needed is not None:
-        near = f" near {percent(round(difference.base_rate))} %" if is_smaller else ""
+        near = f" near {100 if difference.base_rate > 0.5 else 0} %" if is_smaller else ""
         yield (
             f"margin of {points(margin)} points{near} out of reach: needs about "
             f"{whole(difference.cases_needed)} cases, there are {whole(difference.n_cases)}"

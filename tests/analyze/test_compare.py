@@ -10,12 +10,14 @@ from scipy import stats
 
 from analyze.compare.comparison import compare
 from analyze.compare.sides import resolve_sides
+from analyze.compare.verdict import limits_of, verdict_of
 from analyze.limits import limits_in_force
 from analyze.session import open_session
 from schemas.comparison import ThresholdsUsed
 from schemas.errors import ConfigError
 from schemas.known import Quarantined
 from schemas.thresholds import Thresholds
+from tests.gates import difference
 from tests.two_nights import case_name, edited, night
 
 STEADY = [3, 3, 2, 3, 0, 3, 1, 3, 3, 3] * 4
@@ -68,7 +70,7 @@ def test_two_runs_with_the_same_results_are_unchanged_once_there_are_enough_case
     assert "inside the margin of 5.0 points" in group.reasons[0]
 
 
-def test_a_drop_that_is_certain_and_smaller_than_the_margin_is_unchanged(new_run):
+def test_a_drop_that_is_certain_is_not_unchanged_however_wide_the_margin(new_run):
     wide = ThresholdsUsed(
         thresholds=Thresholds(pass_rate_margin=0.6), path="x.yaml", sha256="a" * 64
     )
@@ -76,8 +78,106 @@ def test_a_drop_that_is_certain_and_smaller_than_the_margin_is_unchanged(new_run
     run = night(new_run, 1, DROPPED)
     group = only(compared(run, limits=wide))
 
-    assert group.difference.q <= 0.05
-    assert group.verdict == "unchanged"
+    assert group.difference.low90 > -0.6
+    assert group.difference.p <= 0.05
+    assert group.verdict == "regressed"
+
+
+@pytest.mark.parametrize(
+    ("rate", "low", "low90", "p", "verdict"),
+    [
+        (0.9, -0.06, -0.045, 0.2, "unchanged"),
+        (0.9, -0.06, -0.045, 0.05, "regressed"),
+        (0.98, -0.019, -0.015, 0.2, "unchanged"),
+        (0.98, -0.021, -0.019, 0.2, "inconclusive"),
+        (0.02, -0.021, -0.019, 0.2, "inconclusive"),
+        (1.0, -0.0099, -0.009, 0.2, "unchanged"),
+        (1.0, -0.011, -0.009, 0.2, "inconclusive"),
+    ],
+)
+def test_near_the_ends_the_margin_is_smaller_and_the_wider_interval_has_to_fit(
+    rate, low, low90, p, verdict
+):
+    found = difference(
+        -0.004, low=low, high=0.005, low90=low90, high90=0.004, p=p, q=p, base_rate=rate
+    )
+
+    assert verdict_of(found, (), Thresholds()) == verdict
+    told = " ".join(limits_of(found, verdict, Thresholds()))
+    assert ("95 % interval lies inside" in told) == (verdict == "unchanged" and rate != 0.9)
+
+
+def test_a_margin_out_of_reach_near_the_end_says_which_it_is():
+    found = difference(0.0, base_rate=1.0, cases_needed=4_000)
+
+    told = " ".join(limits_of(found, "inconclusive", Thresholds()))
+    assert "margin of 1.0 points near 100 % out of reach: needs about 4,000 cases" in told
+
+
+def test_a_p_that_is_small_alone_and_not_among_many_models_is_said():
+    found = difference(-0.03, low90=-0.045, high90=-0.01, p=0.02, q=0.2)
+
+    assert verdict_of(found, (), Thresholds()) == "inconclusive"
+    assert "p 0.020 is too small for unchanged" in " ".join(
+        limits_of(found, "inconclusive", Thresholds())
+    )
+
+
+def test_a_drop_that_missing_verdicts_could_explain_is_inconclusive(new_run):
+    """Four of the cases that broke lost their verdict on the night that was better."""
+    before = [1] * 160
+    after = [1] * 154 + [0] * 6
+
+    def lost(case, rep, model):
+        return None if case < 8 else {}
+
+    night(new_run, 0, before, reps=1)
+    night(new_run, 1, after, reps=1)
+    run = night(new_run, 2, before, reps=1, result=lost)
+    seen = only(compared(run, "night_00", "night_01"))
+    held = only(compared(run, "night_02", "night_01"))
+
+    assert (seen.verdict, seen.difference.missing_p) == ("regressed", None)
+    assert held.difference.q <= 0.05
+    assert held.difference.missing_p == 1.0
+    assert held.verdict == "inconclusive"
+    assert "missing verdicts could explain it" in held.reasons[0]
+
+
+def test_answers_that_were_taken_over_are_in_the_rates_and_in_no_test(new_run):
+    def reused(case, rep, model):
+        return {"reused_from_run_id": "night_00"} if case < 12 else {}
+
+    def all_reused(case, rep, model):
+        return {"reused_from_run_id": "night_00"}
+
+    night(new_run, 0, STEADY)
+    night(new_run, 1, STEADY, result=reused)
+    run = night(new_run, 2, STEADY, result=all_reused)
+    some, every = only(compared(run)), only(compared(run, candidate="night_02"))
+
+    assert (some.candidate.n_scored, some.difference.n_cases) == (120, 28)
+    assert "every answer to 12 of 40 cases was taken over" in some.warnings[-1]
+    assert (every.verdict, every.difference) == ("inconclusive", None)
+    assert every.candidate.passed_rate == 0.8
+    assert "every answer was taken over from an older run, so nothing" in every.reasons[0]
+
+
+def test_repetitions_of_the_same_bytes_are_one_trial_a_run(new_run):
+    """Of a case whose answers are all the same; where one differs all of them count."""
+
+    def same(case, rep, model):
+        return {"raw_output": "same" if case < 20 or rep > 1 else "other"}
+
+    night(new_run, 0, [3] * 40, result=same)
+    night(new_run, 1, [3] * 40, result=same)
+    run = night(new_run, 2, [3] * 18 + [0] * 4 + [3] * 18, result=same)
+    one, two = only(compared(run)), only(compared(run, "night_00,night_01", "night_02"))
+
+    assert (one.difference.difference, one.difference.test) == (0, "sign_flip_mid_p")
+    assert two.difference.test == "intersection_union"
+    assert two.difference.difference == pytest.approx(-0.1)
+    assert two.base.n_scored == 240
 
 
 def test_few_cases_are_inconclusive_and_say_what_it_takes(new_run):
@@ -231,7 +331,7 @@ def test_several_runs_as_base_are_pooled_case_by_case(new_run):
     assert group.base.run_ids == ("night_00", "night_01")
     assert group.base.n_scored == 240
     assert group.base.passed_rate == pytest.approx((sum(STEADY) + sum(DROPPED)) / 240)
-    assert group.difference.test == "sign_flip"
+    assert group.difference.test == "intersection_union"
 
 
 def test_times_are_a_paired_ratio_as_scipy_has_it(new_run):

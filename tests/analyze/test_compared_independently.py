@@ -473,5 +473,5 @@ def test_four_cases_never_fail_a_gate_however_many_trials_its_baseline_lost(new_
         found = history.gate(baseline="history")
 
     (group,) = found.comparison.groups
-    assert (group.difference.n_nonzero, group.difference.p) == (4, 0.125)
+    assert (group.difference.n_nonzero, group.difference.p) == (4, 0.0625)
     assert found.outcome == "passed"

@@ -124,9 +124,36 @@ def test_failed_goes_before_cannot_judge_and_that_before_passed():
 def test_a_proof_needs_the_lower_limit_above_the_tolerated_drop():
     asked = rules(prove=True, max_drop=0.05)
 
-    assert line(difference(0.0, 0.05), asked).outcome == "passed"
-    assert line(difference(0.0, 0.07), asked).outcome == "cannot_judge"
+    assert line(difference(0.0, 0.05, n_cases=59), asked).outcome == "passed"
+    assert line(difference(0.0, 0.07, n_cases=59), asked).outcome == "cannot_judge"
     assert line(difference(-0.2, 0.05, q=0.001), asked).outcome == "failed"
+
+
+@pytest.mark.parametrize(("drop", "needed"), [(0.05, 59), (0.1, 29), (0.02, 149), (0.5, 5)])
+def test_a_proof_needs_enough_cases_to_meet_a_kind_that_broke(drop, needed):
+    asked = rules(prove=True, max_drop=drop)
+    few = line(difference(0.0, 0.01, n_cases=max(needed - 1, 5)), asked)
+
+    assert line(difference(0.0, 0.01, n_cases=needed), asked).outcome == "passed"
+    if needed > 5:
+        assert few.outcome == "cannot_judge"
+        assert f"cases may break: {needed} are needed" in few.why
+    assert (1 - drop) ** needed <= 0.05 < (1 - drop) ** (needed - 1)
+
+
+def test_with_nothing_tolerated_no_number_of_cases_is_a_proof():
+    found = line(difference(0.2, 0.01, n_cases=10_000), rules(prove=True))
+
+    assert found.outcome == "cannot_judge"
+    assert "no number of cases is a proof" in found.why
+
+
+def test_a_drop_that_missing_verdicts_could_explain_passes_and_says_so():
+    found = line(difference(-0.1, 0.05, q=0.01, missing_p=0.3))
+
+    assert found.outcome == "passed"
+    assert "a drop of 10.0 points is seen and not shown: missing verdicts could" in found.why
+    assert line(difference(-0.1, 0.05, q=0.01, missing_p=0.04)).outcome == "failed"
 
 
 def test_a_limit_on_the_tolerated_drop_itself_proves_nothing():
@@ -184,7 +211,7 @@ def test_every_metric_asked_for_has_its_line_and_no_other():
     assert result.outcome == "passed"
 
 
-WORSE, FINE = difference(-0.1, 0.05, q=0.01), difference(0.0, 0.04)
+WORSE, FINE = difference(-0.1, 0.05, q=0.01), difference(0.0, 0.04, n_cases=59)
 UNCLEAR = None
 
 
