@@ -37,7 +37,7 @@ def test_what_happened_is_the_first_line_and_the_exit_code(compare, dropped):
     first, *_ = done.out.splitlines()
 
     assert done.code == 1
-    assert first == "regressed: main 80.0 -> 40.0 (-40.0 points, 95 % -50.0 to -27.5, q <0.001)"
+    assert first == "regressed: main 80.0 -> 40.0 (-40.0 points, 95 % -50.1 to -27.4, q <0.001)"
     assert "nothing that is known to change an answer differs" in done.out
     assert "packaged defaults" in done.out
 

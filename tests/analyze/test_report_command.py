@@ -127,7 +127,7 @@ def test_an_answer_that_came_slower_is_told_beside_the_passed_rate(samples, tmp_
     call("report", samples, "--run", "night_09_reused", "-o", page)
     careful, playful = (line for line in out.splitlines() if line.startswith(("| ca", "| pl")))
 
-    assert "inconclusive: 0.0 points (95 % -26.1 to +26.1); slower: answer time x 1.47" in careful
+    assert "inconclusive: 0.0 points (95 % -22.3 to +23.0); slower: answer time x 1.47" in careful
     assert "slower" not in playful
     assert "slower: answer time x 1.47</p>" in page.read_text(encoding="utf-8")
     assert "may be chance" not in careful
@@ -181,7 +181,7 @@ def test_markdown_answers_first_and_ends_with_what_goes_deeper(dropped, here):
     assert "Baseline: night_00." in out
     (row,) = [line for line in out.splitlines() if line.startswith("| main |")]
     assert row.startswith("| main | 40.0 | ")
-    assert "regressed by 40.0 points (95 % -50.0 to -27.5)" in row
+    assert "regressed by 40.0 points (95 % -50.1 to -27.4)" in row
     assert "## Flipped cases" in out
     assert "| broke | " in out
     assert out.index("## Flipped cases") < out.index("## Go deeper")
