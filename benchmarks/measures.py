@@ -16,6 +16,7 @@ from analyze.metrics.cell_shift import cell_splits
 from analyze.metrics.families import benjamini_hochberg
 from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.level_shift import scan_rate
+from analyze.metrics.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from analyze.metrics.rate_difference import rate_difference
 from analyze.metrics.series_scan import Scan
 from analyze.metrics.sign_flip import sign_flip
@@ -50,6 +51,29 @@ def coverage_of_rates(k: Array, m: Array, truth: float) -> Coverage:
         width += times * (interval.high - interval.low)
         total += times
     return Coverage(holds / total, width / total)
+
+
+def coverage_of_costs(costs: Array, truth: float) -> Coverage:
+    """Return how often the interval of a mean cost holds `truth`, over draws [draws, cases].
+
+    The width is that of the logarithms of the limits.
+    """
+    nano = np.rint(costs * 1e9).astype(np.int64)
+    logs = np.rint(np.log(np.maximum(nano, 1)) * LOG_UNIT).astype(np.int64)
+    holds, widths = 0, []
+    for of_case, log in zip(nano.tolist(), logs.tolist(), strict=True):
+        n_zero = of_case.count(0)
+        limits = mean_interval(
+            CaseSums(
+                len(of_case), sum(of_case), len(of_case), sum(t * t for t in of_case),
+                sum(of_case), len(of_case), n_zero, len(of_case) - n_zero,
+                sum(log), sum(one * one for one in log),
+            )
+        )  # fmt: skip
+        if limits is not None and limits[1]:
+            holds += limits[0] <= truth * 1e9 <= limits[1]
+            widths.append(float(np.log(limits[1] / limits[0])))
+    return Coverage(holds / len(nano), float(np.median(widths)))
 
 
 @dataclass(frozen=True)

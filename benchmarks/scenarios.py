@@ -8,12 +8,14 @@ that is handed in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.optimize import brentq
+from scipy.special import betaincinv, expit, stdtrit
 
 Array = np.ndarray[Any, Any]
 
@@ -82,6 +84,93 @@ def one_run(
     """Return passes and trials [draws, cases] of single runs."""
     rates = spread.quantiles()[random.integers(STEPS, size=(draws, size.cases))]
     return _asked(rates, size.repetitions, random)
+
+
+@dataclass(frozen=True)
+class HardRates:
+    """Case rates that no formula was made for, beside the beta-distributed ones."""
+
+    kind: Literal["beta", "logit t3", "two points", "half in one case", "families of five"]
+    rate: float
+    icc: float = 0.3
+
+    def __str__(self) -> str:
+        return f"{self.kind}{f' {self.icc:g}' if self.kind == 'beta' else ''}, rate {self.rate:g}"
+
+    def quantiles(self) -> Array:
+        """Return the rates of cases in the middle of `STEPS` parts that are equally likely."""
+        middles = (np.arange(STEPS) + 0.5) / STEPS
+        if self.kind == "two points":
+            return np.where(middles < (self.rate - 0.2) / (0.98 - 0.2), 0.98, 0.2)
+        if self.kind == "logit t3":  # a t with 3 degrees of freedom has a variance of 3
+            return _logit_spread(self.rate, 1.5 / 3**0.5)
+        return _quantiles(self.rate, self.icc)
+
+    def true_rate(self) -> float:
+        """Return the mean of the rates that are drawn."""
+        return float(self.quantiles().mean())
+
+
+@lru_cache(maxsize=8)
+def _logit_spread(rate: float, scale: float) -> Array:
+    spread = scale * stdtrit(3, (np.arange(STEPS) + 0.5) / STEPS)
+    middle = brentq(lambda logit: expit(logit + spread).mean() - rate, -20, 20)
+    found: Array = expit(middle + spread)
+    return found
+
+
+HARD_RATES = tuple(
+    one
+    for rate in RATES
+    for one in (
+        *(HardRates("beta", rate, icc) for icc in ICCS),
+        HardRates("logit t3", rate),
+        HardRates("two points", rate),
+        HardRates("half in one case", rate),
+        HardRates("families of five", rate),
+    )
+)
+
+
+def hard_run(
+    hard: HardRates, size: Size, draws: int, random: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return passes and trials [draws, units] of single runs.
+
+    Units are cases; families of five cases, whose rates are spread around the family's with the
+    ICC of the families, are one unit with the sums of its cases.
+    """
+    rates = hard.quantiles()[random.integers(STEPS, size=(draws, size.cases))]
+    if hard.kind == "families of five":
+        around = 1 / hard.icc - 1
+        of_family = np.clip(rates, 1e-9, 1 - 1e-9)[..., None] * np.ones(5)
+        rates = random.beta(of_family * around, (1 - of_family) * around)
+        passed, trials = _asked(rates, size.repetitions, random)
+        return passed.sum(axis=2), trials.sum(axis=2)
+    trials = np.full(rates.shape, size.repetitions)
+    if hard.kind == "half in one case":
+        trials[:, 0] = (size.cases - 1) * size.repetitions
+    return random.binomial(trials, rates), trials
+
+
+COSTS: dict[str, tuple[float, Callable[[np.random.Generator, tuple[int, int]], Array]]] = {
+    "normal, sd 20 %": (1.0, lambda random, shape: random.normal(1, 0.2, shape).clip(0)),
+    "exponential": (1.0, lambda random, shape: random.exponential(1, shape)),
+    "lognormal, sd 0.5": (1.0, lambda random, shape: random.lognormal(-0.125, 0.5, shape)),
+    "lognormal, sd 1": (1.0, lambda random, shape: random.lognormal(-0.5, 1, shape)),
+    "lognormal, sd 1.5": (1.0, lambda random, shape: random.lognormal(-1.125, 1.5, shape)),
+    "one in five ten times dearer": (
+        2.8,
+        lambda random, shape: (
+            np.where(random.random(shape) < 0.2, 10, 1) * random.lognormal(-0.045, 0.3, shape)
+        ),
+    ),
+    "one in ten free, lognormal, sd 1": (
+        0.9,
+        lambda random, shape: (random.random(shape) >= 0.1) * random.lognormal(-0.5, 1, shape),
+    ),
+}
+"""Mean costs of cases: the true mean, and draws of them."""
 
 
 @dataclass(frozen=True)

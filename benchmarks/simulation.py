@@ -10,6 +10,8 @@ Every draw comes from `scenarios`, whose truth is known; every figure from the f
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ import numpy as np
 from measures import (
     CellFigures,
     ShiftFigures,
+    coverage_of_costs,
     coverage_of_rates,
     figures_of_pairs,
     nights_to_heal,
@@ -28,6 +31,8 @@ from measures import (
     value_shifts,
 )
 from scenarios import (
+    COSTS,
+    HARD_RATES,
     SIZES,
     SPREADS,
     Nights,
@@ -36,6 +41,7 @@ from scenarios import (
     Spread,
     Times,
     changed_cells,
+    hard_run,
     one_run,
     paired_rates,
     pairs,
@@ -45,6 +51,7 @@ from scenarios import (
 )
 
 from analyze.metrics.flip_rate import steadiness
+from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.power import planning_mde
 
 SEED = 20261122
@@ -109,6 +116,69 @@ def rates(draws: Draws) -> None:
             yield size, mean(covered), percent(min(covered)), percent(width)
 
     table(("cases x repetitions", "coverage %", "worst %", "width, points"), rows())
+
+
+def hard_rates(draws: Draws) -> None:
+    """Interval of a rate where the cases are spread as no formula supposes."""
+    repetitions = (1, 2, 5, 20, 100)
+    worst: dict[str, float] = {}
+    every: dict[bool, list[float]] = {True: [], False: []}
+
+    def rows() -> Iterator[Sequence[object]]:
+        for cases in (3, 5, 10, 20, 30):
+            cells = []
+            for place, times in enumerate(repetitions):
+                found = []
+                for number, hard in enumerate(HARD_RATES):
+                    random = generator(13, cases, place, number)
+                    runs = hard_run(hard, Size(cases, times), draws.runs // 2, random)
+                    one = coverage_of_rates(*runs, hard.true_rate()).covered
+                    worst[str(hard)] = min(one, worst.get(str(hard), 1.0))
+                    found.append(one)
+                every[times == 1 and cases < 10] += found
+                cells.append(f"{mean(found)} / {percent(min(found))}")
+            yield f"{cases} cases", *cells
+
+    table(("mean / worst %", *(f"x {times}" for times in repetitions)), rows())
+    for few, told in ((True, "below ten cases asked once"), (False, "all others")):
+        print(f"- {told}: mean {mean(every[few])} %, worst {percent(min(every[few]))} %")
+    least = min(worst, key=worst.__getitem__)
+    print(f"- hardest: {least}\n")
+
+
+def more_passes(_: Draws) -> None:
+    """Whether a trial more that passes ever lowers a limit: every outcome, every next one."""
+    counts = (1, 2, 3, 5, 10)
+    fallen = total = 0
+    for cases in (2, 3, 4):
+        for m in itertools.combinations_with_replacement(counts[: 7 - cases], cases):
+            found = {
+                k: wilson_shrunk(k, m)
+                for k in itertools.product(*[range(count + 1) for count in m])
+            }
+            for k, here in found.items():
+                for place in range(cases):
+                    there = found.get((*k[:place], k[place] + 1, *k[place + 1 :]))
+                    if here and there:
+                        total += 1
+                        fallen += there.low < here.low - 1e-12 or there.high < here.high - 1e-12
+    print(f"- {fallen} of {total:,} steps lower a limit: 2 to 4 cases, 1 to 10 trials each\n")
+
+
+def mean_costs(draws: Draws) -> None:
+    """Interval of a mean cost: coverage, and how far its limits lie from the mean, as a factor."""
+    sizes = (5, 10, 20, 30, 100)
+
+    def rows() -> Iterator[Sequence[object]]:
+        for number, (name, (truth, drawn)) in enumerate(COSTS.items()):
+            cells = []
+            for cases in sizes:
+                costs = drawn(generator(14, number, cases), (draws.runs, cases))
+                found = coverage_of_costs(costs, truth)
+                cells.append(f"{percent(found.covered)} / {math.exp(found.width / 2):.2f}")
+            yield name, *cells
+
+    table(("coverage % / factor", *(f"{cases} cases" for cases in sizes)), rows())
 
 
 def differences(draws: Draws) -> None:
@@ -417,6 +487,9 @@ def _told(found: ShiftFigures) -> str:
 
 PARTS: dict[str, Callable[[Draws], None]] = {
     "one rate": rates,
+    "hard spreads": hard_rates,
+    "one pass more": more_passes,
+    "mean cost": mean_costs,
     "paired difference": differences,
     "missing verdicts": missing,
     "verdicts of a gate": verdicts,

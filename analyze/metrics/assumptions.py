@@ -16,7 +16,7 @@ from statistics import NormalDist, fmean, variance
 from typing import Literal, NamedTuple
 
 from analyze.metrics.identical import repetitions_identical
-from analyze.metrics.intervals import mean_rate
+from analyze.metrics.intervals import effective_trials, mean_rate
 from analyze.metrics.power import BETWEEN_CASES, PASS_RATE, SAME_HARD_CASES
 from analyze.metrics.rate_difference import RateInterval, rate_difference
 from analyze.metrics.two_nights import FEWEST_RUNS, Nights
@@ -174,14 +174,13 @@ def _clean(rho: float | None) -> float | None:
 
 
 def _inside(rate: float, cases: Sequence[CaseSeen]) -> float:
-    """Return a rate, of 0 and 1 the inner end of Wilson's interval (statistics S3).
+    """Return a rate, of 0 and 1 the inner end of its interval.
 
     A rate of exactly 1 would mean that nothing can ever vary, which no number of passes shows.
     """
     if 0 < rate < 1:
         return rate
-    trials = [case.n_scored for case in cases]
-    n_eff = sum(trials) ** 2 / sum(count**2 for count in trials)
+    n_eff = effective_trials([rate] * len(cases), [case.n_scored for case in cases])
     return abs(rate - Z2 / (n_eff + Z2))
 
 

@@ -87,7 +87,7 @@ def effective_trials(rates: Sequence[float], draws: Sequence[float]) -> float:
     r = n min(p, 1 - p) how much the spread can show.
 
     Args:
-        rates: of at least two units, between 0 and 1.
+        rates: of at least two units, between 0 and 1; of one where it is 0 or 1.
         draws: independent draws behind each of them, at least one a unit.
     """
     n, mean = len(rates), mean_rate(rates)
@@ -95,8 +95,10 @@ def effective_trials(rates: Sequence[float], draws: Sequence[float]) -> float:
     most = max(n / inverse, 1.0)
     prior = 1 + PRIOR_SHARE * (most - 1)
     binomial = mean * (1 - mean) * inverse / n**2
-    spread = math.fsum((rate - mean) ** 2 for rate in rates) / (n - 1) / n
-    shown = min(max(spread / binomial, 1.0), most) if binomial > 0 else 1.0
+    shown = 1.0
+    if binomial > 0:
+        spread = math.fsum((rate - mean) ** 2 for rate in rates) / (n - 1) / n
+        shown = min(max(spread / binomial, 1.0), most)
     weight = n * min(mean, 1 - mean)
     effect = (PRIOR_WEIGHT * prior + weight * shown) / (PRIOR_WEIGHT + weight)
     return n * most / effect

@@ -19,12 +19,14 @@ from benchmarks.measures import (
     value_shifts,
 )
 from benchmarks.scenarios import (
+    HARD_RATES,
     SIZES,
     SPREADS,
     Nights,
     Size,
     Times,
     changed_cells,
+    hard_run,
     one_run,
     pairs,
     passes_of_nights,
@@ -91,6 +93,31 @@ def test_the_interval_of_a_rate_holds_the_truth_as_often_as_it_says(size):
 
     assert 0.93 <= np.mean(covered) <= 0.99
     assert min(covered) >= 0.87
+
+
+@pytest.mark.parametrize(
+    ("size", "least_mean", "least"),
+    [
+        (Size(3, 1), 0.92, 0.83),  # what plain Wilson has of three trials
+        (Size(3, 5), 0.94, 0.86),
+        (Size(5, 20), 0.94, 0.86),
+        (Size(10, 2), 0.94, 0.86),
+        (Size(10, 100), 0.94, 0.86),
+        (Size(30, 3), 0.94, 0.86),
+    ],
+    ids=str,
+)
+def test_so_it_does_where_cases_are_spread_as_no_formula_supposes(size, least_mean, least):
+    covered = [
+        coverage_of_rates(
+            *hard_run(hard, size, 800, generator(6, size.cases, size.repetitions, number)),
+            hard.true_rate(),
+        ).covered
+        for number, hard in enumerate(HARD_RATES)
+    ]
+
+    assert np.mean(covered) >= least_mean
+    assert min(covered) >= least
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
