@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analyze.charts.names import chosen, height_of
-from analyze.charts.rates import rated
+from analyze.charts.rates import rated, ticks_said, with_estimate
 from analyze.charts.theme import finished
 from analyze.charts.words import counted, listed, share
 
@@ -18,17 +18,20 @@ def leaderboard(models: pl.DataFrame) -> Any:
 
     Args:
         models: `frame(summary, "models")` of a run's summary: model_id, passed_rate,
-            passed_ci95_low and _high, passed_ci95_n_trials.
+            passed_ci95_low, _high and _estimate, passed_ci95_n_trials.
     """
-    known = models.drop_nulls("passed_rate").sort(
-        ["passed_rate", "model_id"], descending=[True, False]
+    known = (
+        with_estimate(models, "passed_ci95")
+        .drop_nulls("passed_rate")
+        .sort(["passed_rate", "model_id"], descending=[True, False])
     )
     rows = chosen(known, "model_id", "passed_rate", "passed_ci95_low", "passed_ci95_high",
-                  "passed_ci95_n_trials")  # fmt: skip
+                  "passed_ci95_estimate", "passed_ci95_n_trials")  # fmt: skip
     return finished(
         rated(rows, "passed_rate", "passed_ci95", "passed", "passed_ci95_n_trials"),
         "Passed",
-        "of the trials with a verdict; lines are 95 % intervals by cases",
+        "of the trials with a verdict; lines are 95 % intervals by cases"
+        + ticks_said(rows, "passed_rate", "passed_ci95"),
         f"Passed rate of {counted(len(rows), 'model')} with 95 % intervals, best first: "
         + listed([_said(*row) for row in rows.select(rows.columns[:4]).iter_rows()])
         + ".",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from analyze.charts.names import chosen, height_of
-from analyze.charts.rates import rated
+from analyze.charts.rates import rated, ticks_said, with_estimate
 from analyze.charts.theme import QUIET, SHARE, finished
 from analyze.charts.words import counted, listed, share
 from analyze.metrics.tiers import DEFAULT
@@ -21,15 +21,17 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
     """Return rates of tool use with 95 % intervals beside the bounds of the tiers, best first.
 
     Args:
-        models: `frame(summary, "models")`: model_id, tool_use_rate, tool_use_ci95_low and _high,
-            tool_use_n.
+        models: `frame(summary, "models")`: model_id, tool_use_rate, tool_use_ci95_low, _high and
+            _estimate, tool_use_n.
         bounds: of the tiers, those in force when the run was made.
     """
-    known = models.drop_nulls("tool_use_rate").sort(
-        ["tool_use_rate", "model_id"], descending=[True, False]
+    known = (
+        with_estimate(models, "tool_use_ci95")
+        .drop_nulls("tool_use_rate")
+        .sort(["tool_use_rate", "model_id"], descending=[True, False])
     )
     rows = chosen(known, "model_id", "tool_use_rate", "tool_use_ci95_low", "tool_use_ci95_high",
-                  "tool_use_n")  # fmt: skip
+                  "tool_use_ci95_estimate", "tool_use_n")  # fmt: skip
     rules = [
         layer
         for number, bound in ((1, bounds.tier_1_from), (2, bounds.tier_2_from))
@@ -44,7 +46,8 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
     return finished(
         alt.layer(*rules, rates),
         "Tool use",
-        f"tier 1 from {first}, tier 2 from {second}; lines are 95 % intervals",
+        f"tier 1 from {first}, tier 2 from {second}; lines are 95 % intervals"
+        + ticks_said(rows, "tool_use_rate", "tool_use_ci95"),
         f"How often {counted(len(rows), 'model')} used an expected tool, best first: "
         f"{listed(said)}. Tier 1 begins at {first}, tier 2 at {second}.",
         height_of(rows["model_id"].to_list()),

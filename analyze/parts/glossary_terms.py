@@ -57,6 +57,10 @@ class Entry:
 
 WILSON = "Wilson 1927 on an effective number of trials (Kish 1965; Korn and Graubard 1998)"
 MOVER = "Newcombe 1998, method 10; Zou and Donner 2008"
+COX = "Student's t over cases (Cochran 1977; Zhou and Gao 1997)"
+OF_MEAN = (
+    "mean times and over exp(t x the larger relative error, of the values or of their logarithms)"
+)
 BY_CASES = "95 % interval, by cases"
 OF_RUN = ("answer", "leaderboard")
 TIMES = ("leaderboard", "latency")
@@ -118,10 +122,14 @@ ENTRIES: tuple[Entry, ...] = (
         (*OF_RUN, "history", "frontier"),
         GroupSummary,
         said=(
-            "95 % interval of the passed rate for cases like these: cases are a sample of the"
-            " work, and repetitions of one are not independent. None below two cases."
+            "95 % interval of the mean over cases, for cases like these: cases are a sample of the"
+            " work, and repetitions of one are not independent. Where that mean is another than"
+            " the rate, it is named. None below two cases."
         ),
-        formula="Wilson's interval with n = p(1 - p) / SE^2, SE that of a ratio over cases",
+        formula=(
+            "Wilson's interval with n = cases x mean trials / how much less repetitions tell, which"
+            " is measured and shrunk to what is expected"
+        ),
         source=WILSON,
     ),
     Entry(
@@ -419,6 +427,8 @@ ENTRIES: tuple[Entry, ...] = (
         ("frontier",),
         FrontierPoint,
         said=f"{BY_CASES} of the cost of a trial with a verdict.",
+        formula=OF_MEAN,
+        source=COX,
     ),
     Entry("best for its cost", "is_on_frontier", ("frontier",), FrontierPoint),
     Entry(
@@ -434,6 +444,8 @@ ENTRIES: tuple[Entry, ...] = (
         ("frontier",),
         FrontierPoint,
         said=f"{BY_CASES} of the mean answer time.",
+        formula=OF_MEAN,
+        source=COX,
     ),
     Entry(
         "best for its time",

@@ -2,8 +2,11 @@
 
 import json
 
+import polars as pl
 import pytest
 
+from analyze.charts.leaderboard import leaderboard
+from analyze.charts.tiers import tiers
 from schemas.interval import Interval
 from tests.analyze_cli import call
 from tests.two_nights import night
@@ -90,6 +93,23 @@ def test_a_report_says_of_what_its_intervals_are(uneven, tmp_path, form, least):
 
     assert done.code == 0, done.err
     assert target.read_text(encoding="utf-8").count("case mean 62.5") >= least
+
+
+@pytest.mark.parametrize("chart", [leaderboard, tiers])
+def test_a_chart_has_ticks_where_a_mean_is_another_than_the_rate(chart):
+    interval = {"low": [0.2], "high": [0.9], "estimate": [0.6], "n_trials": [40]}
+    models = pl.DataFrame(
+        {"model_id": ["m"], "passed_rate": [0.95], "tool_use_rate": [0.95], "tool_use_n": [40]}
+        | {f"{of}_ci95_{key}": value for of in ("passed", "tool_use")
+           for key, value in interval.items()}
+    )  # fmt: skip
+    same = models.with_columns(passed_ci95_estimate=0.9505, tool_use_ci95_estimate=None)
+
+    other, plain = (json.dumps(chart(frame).to_dict()) for frame in (models, same))
+
+    for said in ("ticks their case means", '"tick"'):
+        assert said in other
+        assert said not in plain
 
 
 def test_a_comparison_says_which_rate_its_interval_is_of(new_run, tmp_path):
