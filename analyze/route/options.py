@@ -227,8 +227,11 @@ def _measured(session: Session, scope: Scope) -> dict[OptionKey, _Measured]:
         values,
     )
     return {
-        (provider, model, level): _Measured(
-            *counts, p95 if p95 is not None and p95 < LATEST_KNOWN_MS else None
-        )
+        (provider, model, level): _Measured(*[*counts, _known(p95)])
         for provider, model, level, *counts, p95 in rows
     }
+
+
+def _known(p95: float | None) -> float | None:
+    """Return a percentile; None where it lies among the time-outs."""
+    return p95 if p95 is not None and p95 < LATEST_KNOWN_MS else None

@@ -50,8 +50,8 @@ def reason(found, aspect, place=0):
         (rate(16, 16), "met", None),
         (rate(15, 15), "unknown", 1),
         (rate(1, 1), "unknown", 15),
-        (rate(9, 10), "unknown", 52),
-        (rate(6, 10), "missed", 87),
+        (rate(9, 10), "unknown", 98),
+        (rate(6, 10), "missed", 249),
         (rate(0, 30), "missed", None),
         (NO_SCOPE_RATE, "unknown", 16),
         (rate(4, 5), "unknown", None),
@@ -80,7 +80,7 @@ def test_quality_is_judged_by_the_lower_end_of_its_interval():
 
     assert [one.option.model for one in found.judged] == ["a", "b", "c"]
     assert [reason(found, "quality", n).state for n in range(3)] == ["met", "unknown", "missed"]
-    assert reason(found, "quality", 1).more_cases == 52
+    assert reason(found, "quality", 1).more_cases == 98
 
 
 def test_rate_above_the_floor_by_one_of_many_trials_is_not_met():

@@ -35,12 +35,17 @@ def state(model, need):
     return next(reason.state for reason in model.reasons if reason.need == need)
 
 
-def test_wrong_3_route_recommends_hundred_of_hundred_before_ninety_nine(run):
+@pytest.mark.parametrize("needs", [(), ("--min-quality", "0.66")])
+def test_wrong_3_route_recommends_hundred_of_hundred_before_ninety_nine(run, needs):
     add(run, "a_all", dict.fromkeys("vwxyz", 20), reps=20)
     add(run, "b_all_but_one", dict.fromkeys("wxyz", 20) | {"v": 19}, reps=20)
     run.write()
 
-    assert routed(run)[0] == "a_all"
+    chosen, models = routed(run, *needs)
+
+    assert chosen == "a_all"
+    lows = [models[name].quality.ci95.low for name in ("a_all", "b_all_but_one")]
+    assert lows == pytest.approx([0.6774, 0.6688], abs=5e-5)
 
 
 @pytest.mark.parametrize("needs", [(), ("--min-quality", "0.55")])
