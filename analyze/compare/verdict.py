@@ -7,9 +7,9 @@ the test. Pure: figures in, words out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple, Protocol, get_args
+from typing import NamedTuple, get_args
 
-from analyze.metrics.rate_difference import margin_at
+from analyze.metrics.rate_difference import RateInterval, margin_at
 from analyze.report.numbers import chance, percent, points, whole
 from schemas.comparison import Axis, RateDifference, SideFacts, Verdict
 from schemas.thresholds import Thresholds
@@ -19,19 +19,6 @@ MOST_APART = 0.05
 
 ROUNDING = 1e-12
 """A share that a division blurred is not above its limit."""
-
-
-class Limits(Protocol):
-    """Limits of a difference at both levels, of a record or of a formula."""
-
-    @property
-    def low(self) -> float: ...  # noqa: D102
-    @property
-    def high(self) -> float: ...  # noqa: D102
-    @property
-    def low90(self) -> float: ...  # noqa: D102
-    @property
-    def high90(self) -> float: ...  # noqa: D102
 
 
 def effective_margin(base_rate: float, thresholds: Thresholds) -> float:
@@ -59,7 +46,9 @@ def widest(difference: RateDifference) -> WidestLimits:
     return WidestLimits(min(pairs[0]), max(pairs[1]), min(pairs[2]), max(pairs[3]))
 
 
-def limits_for_margin(found: Limits, margin: float, thresholds: Thresholds) -> tuple[float, float]:
+def limits_for_margin(
+    found: RateInterval | WidestLimits, margin: float, thresholds: Thresholds
+) -> tuple[float, float]:
     """Return the limits that must lie inside a margin: the wider ones inside a smaller margin."""
     if margin < thresholds.pass_rate_margin:
         return found.low, found.high

@@ -311,10 +311,11 @@ ENTRIES: tuple[Entry, ...] = (
         RateDifference,
         said="Chance of a change this large if nothing had changed.",
         formula=(
-            "exact distribution of the sum of differences over all patterns of signs; mid-p "
-            "when every case has as many trials"
+            "mid-p of the exact distribution of the sum of differences over all patterns of signs; "
+            "with unequal trials of a case on the two sides, that of its passes dealt to all its "
+            "trials, and at least that of the interval or of Student's t over cases"
         ),
-        source="Fisher 1935; Pagano and Tritchler 1983",
+        source="Fisher 1935; Pagano and Tritchler 1983; Berger 1982",
     ),
     Entry(
         "q",

@@ -96,6 +96,29 @@ def test_a_model_without_a_verdict_is_not_among_those_that_one_is_best_of():
     )
 
 
+def test_models_that_cannot_be_ranked_are_counted_and_not_named_best():
+    good, fair = answer("a", 0.9, is_leading=True), answer("b", 0.85)
+    few = answer("few", 1.0, around=0, is_ranked=False)
+    fewer = answer("fewer", 0.5, is_ranked=False)
+
+    assert headline(good, fair, few) == (
+        "a is best of 2 models with 90.0 % passed (95 % interval 80.0 to 100.0); "
+        "1 other model has too few cases or verdicts to be ranked."
+    )
+    assert headline(good, few, answer("z", None)) == (
+        "a passed 90.0 % of 120 trials in 40 cases (95 % interval 80.0 to 100.0); "
+        "1 other model has too few cases or verdicts to be ranked; 1 other model has no verdict."
+    )
+    assert headline(few, fewer) == (
+        "few passed 100.0 % (95 % interval 100.0 to 100.0), the most of 2 models: "
+        "too few cases or verdicts to name one best."
+    )
+    assert headline(few, answer("same", 1.0, around=0, is_ranked=False)) == (
+        "few and same passed 100.0 % each (95 % interval 100.0 to 100.0): "
+        "too few cases or verdicts to name one best."
+    )
+
+
 def test_without_a_verdict_nothing_is_claimed():
     assert headline(answer("a", None), answer("b", None)) == "No trial of a and b has a verdict."
     assert headline() == "No model was asked anything."

@@ -68,7 +68,7 @@ def test_the_best_model_comes_first_and_one_without_a_rate_last(runs):
     assert {one.change for one in (first, second, last)} == {None}
 
 
-def test_models_lead_as_long_as_no_interval_lies_wholly_above_their_rate(runs):
+def test_models_lead_as_long_as_no_common_case_shows_them_to_be_worse(runs):
     runs.add("now", 1, ("best", "near", "far"), CASES, result=passing(best=28, near=26, far=5))
 
     leading = {one.model_id: one.is_leading for one in answers(runs.runs_dir, "now")}
