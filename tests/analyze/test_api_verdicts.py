@@ -43,9 +43,9 @@ def test_a_comparison_is_the_record_that_the_command_prints(history, tmp_path, m
 
 
 def test_models_limits_and_axes_are_taken_as_by_the_command(history):
-    wide = ThresholdsUsed(thresholds=Thresholds(pass_rate_margin=0.6), path=None, sha256=None)
+    strict = ThresholdsUsed(thresholds=Thresholds(alpha=1e-9), path=None, sha256=None)
 
-    assert history.compare("previous", limits=wide).groups[0].verdict == "unchanged"
+    assert history.compare("previous", limits=strict).groups[0].verdict == "inconclusive"
     (group,) = history.compare("latest", model="a", against="b").groups
     assert (group.model_id, group.candidate_model_id) == ("a", "b")
     assert "settings" in history.compare("previous", allow=["settings"]).allowed

@@ -203,14 +203,14 @@ def test_mistakes_are_usage_errors_that_name_a_way(compare, dropped, words, said
     assert said in done.err
 
 
-def test_the_projects_own_margin_is_used_and_named(new_run, dropped, tmp_path):
+def test_the_projects_own_thresholds_are_used_and_named(new_run, dropped, tmp_path):
     (tmp_path / "benchlake.yaml").write_text(
-        "schema_version: 1\nthresholds:\n  pass_rate_margin: 0.6\n"
+        "schema_version: 1\nthresholds:\n  pass_rate_margin: 0.6\n  alpha: 0.000000001\n"
     )
     done = forked("compare", "previous", "latest", cwd=tmp_path, COLUMNS="1000")
 
     assert done.code == 0
-    assert done.out.startswith("unchanged: main 80.0 -> 40.0")
+    assert done.out.startswith("inconclusive: main 80.0 -> 40.0")
     assert "margin 60.0 points" in done.out
     assert "benchlake.yaml" in done.out
     assert f"analyze show night_00 {case_name(2)} main\n" in done.out.replace(" && ", "\n")

@@ -17,8 +17,6 @@ def test_wrong_4_ten_cases_prove_nothing_however_often_they_are_asked(new_run):
     done = call("gate", "--prove", "--max-drop", "0.05", "--json", "--runs", run.runs_dir)
 
     (line,) = json.loads(done.out)["lines"]
-    (group,) = json.loads(done.out)["comparison"]["groups"]
-    assert group["difference"]["low90"] > -0.05
     assert (done.code, line["outcome"]) == (3, "cannot_judge")
     assert "10 cases are too few for a proof" in line["why"]
     assert "59 are needed" in line["why"]
