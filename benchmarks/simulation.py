@@ -377,7 +377,7 @@ def memory(draws: Draws) -> None:
 
     head = (
         "cases x repetitions", "logit sd of nights", "unchanged: red on night 90 %",
-        "-10: red on night 60 %", "night 90 %", "mended: red nights after, median / 90th percentile",
+        "-10: red on night 60 %", "night 90 %", "mended: red nights after, median / 90th %",
         "mended: red on night 70 / 80 / 90 %",
     )  # fmt: skip
     table(head, rows())

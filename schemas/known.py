@@ -1,7 +1,8 @@
 """Files in which people write what they know already: shifts that need no alert, flaky cases.
 
-`acknowledged` silences an alert of `analyze regressions`; `quarantined` keeps a case out of the
-test of a gate. Neither ever changes a score. TOML or YAML, one file may hold both.
+`acknowledged` silences an alert of `analyze regressions`, and the shift no longer fails a gate;
+`quarantined` keeps a case out of the test of a gate. Neither ever changes a score. TOML or YAML,
+one file may hold both.
 """
 
 from __future__ import annotations

@@ -5,13 +5,16 @@ from functools import lru_cache
 import pytest
 from junitparser import JUnitXml
 
+from analyze.api import open_history
 from analyze.gate.judge import judge
 from analyze.gate.open_shifts import with_open_shifts
 from analyze.report.gate_text import gate_lines
+from analyze.report.html.render import render_html
 from schemas.gate import GateResult
 from schemas.regressions import OpenShift
 from tests.analyze_cli import call
 from tests.gates import RULES, comparison, difference, group, night, ratio
+from tests.nights import Nights
 
 DROPPED, MENDED, LAST = 9, 16, 24
 """First night of the lower level, first of the old one again, and the last of all."""
@@ -204,3 +207,54 @@ def test_nothing_that_follows_changes_what_a_night_said(answer):
         == answer(18, "--baseline", "history").open_shifts[0].first_run
     )
     assert answer(10).open_shifts == ()
+
+
+def test_a_report_and_the_library_name_it_unless_it_is_acknowledged(nights, tmp_path):
+    path = tmp_path / "known.toml"
+    path.write_text(ENTRY)
+    report = ("report", nights, "--run", "night-15", "--format")
+    markdown, told = call(*report, "md").out, call(*report, "md", "--known", path).out
+
+    assert "## Open shifts" in markdown
+    assert "analyze regressions --suite smoke --model good --since night-09" in markdown
+    assert "with 2 open shifts" in markdown or "with 1 open shift" in markdown
+    assert "night-09 (6 runs" not in told
+    assert "pass rate fell from" not in told
+    with open_history(nights, sync=False) as history:
+        rates = [one.first_run for one in history.report("night-15").open_shifts]
+        acknowledged = history.report("night-15", known=path)
+        gates = [history.gate("night-15", known=known).exit_code for known in (None, path)]
+        assert history.gate("night-15", quarantine=path).exit_code == 0
+    assert "night-09" in rates
+    assert acknowledged.schema_version == 2
+    assert [o for o in acknowledged.open_shifts if o.series.metric == "passed_rate"] == []
+    assert gates == [1, 0]
+
+
+def test_the_page_shows_it_first_and_as_text(nights):
+    with open_history(nights, sync=False) as history:
+        report = history.report("night-15")
+    hostile = "<script>alert(1)</script>"
+    series = report.open_shifts[0].series.model_copy(update={"model_id": hostile})
+    shifts = (report.open_shifts[0].model_copy(update={"series": series}),) * 5
+    page = render_html(report.model_copy(update={"open_shifts": shifts}), {}, lambda: "")
+
+    assert page.index("neither recovered nor acknowledged") < page.index('class="standings')
+    assert "<summary>2 more</summary>" in page
+    assert hostile not in page
+
+
+def test_a_list_of_runs_ends_with_what_stands_at_the_newest(tmp_path):
+    nights = Nights(tmp_path / "runs", n_cases=8, repetitions=1)
+    nights.add(7, rates={"m": 1.0, "n": 1.0})
+    nights.add(4, rates={"m": 0.0, "n": 1.0})
+    path = tmp_path / "known.toml"
+    path.write_text(ENTRY.replace('"good"', '"m"').replace("night-09", "night-008"))
+    runs = ("runs", "--runs", nights.runs_dir)
+    told = call(*runs, "--limit", "1").out
+
+    assert "\n\nopen shifts, until the level is back or a file for --known" in told
+    assert "smoke / m, pass rate: 100.0 -> 0.0 % passed (-100.0 points) since" in told
+    assert "--suite smoke --model m --since night-008" in told.splitlines()[-1]
+    assert "open shifts" not in call(*runs, "--known", path).out
+    assert "open shifts" not in call(*runs, "--model", "n").out
