@@ -85,8 +85,8 @@ def test_run_prints_one_json_object(started, project, endpoint):
     report = json.loads(done.stdout)
     assert list(report) == [
         "run_id", "run_dir", "planned", "present", "ok", "success", "passed", "by_status",
-        "wall_ms", "cost_usd", "n_cost_known", "n_open", "is_summed_up", "report_path",
-        "exit_code",
+        "wall_ms", "cost_usd", "n_cost_known", "n_open", "is_summed_up", "open_shifts",
+        "report_path", "exit_code",
     ]  # fmt: skip
     assert report["planned"] == report["present"] == report["ok"] == report["success"] == 2
     assert report["passed"] == 1
