@@ -254,12 +254,14 @@ def _one_series(k: Array, m: Array) -> Series:
         points=points,
         n_parts=0,
         case_ids=tuple(map(str, range(k.shape[1]))),
+        clusters=(None,) * k.shape[1],
         hashes=np.zeros(k.shape, dtype=int),
         scored=m,
         passed=k,
         measured={},
         coverage=np.ones(len(k)),
         is_scorable=True,
+        is_own=np.ones(len(k), dtype=bool),
     )
 
 

@@ -17,6 +17,8 @@ from schemas.thresholds import Thresholds
 
 LIMITS = Thresholds()
 
+PER_POINT = ("hashes", "scored", "passed", "coverage", "is_own")
+
 
 def plainly_back(old, runs, margin):
     """Say after each run whether a rate is back; runs are lists of (passed, scored) by case."""
@@ -93,10 +95,11 @@ def series(rates, *, n_cases=20, trials=3, hashes=None, coverage=None):
     return Series(
         suite_id="s", model_id="m",
         points=tuple(Point("s", name, (name,), 0, False, 60, (), (), ()) for name in names),
-        n_parts=0, case_ids=tuple(map(str, range(n_cases))),
+        n_parts=0, case_ids=tuple(map(str, range(n_cases))), clusters=(None,) * n_cases,
         hashes=np.zeros(m.shape, int) if hashes is None else hashes,
         scored=m, passed=k, measured={},
         coverage=np.ones(len(rates)) if coverage is None else coverage, is_scorable=True,
+        is_own=np.ones(len(rates), bool),
     )  # fmt: skip
 
 
@@ -108,9 +111,7 @@ def test_a_time_stands_until_it_is_back():
     timed = replace(timed, measured={"e2e_ms": (np.full(sums.shape, 3), sums)})
 
     def at(n):
-        cut = {
-            name: getattr(timed, name)[:n] for name in ("hashes", "scored", "passed", "coverage")
-        }
+        cut = {name: getattr(timed, name)[:n] for name in PER_POINT}
         measured = {"e2e_ms": tuple(one[:n] for one in timed.measured["e2e_ms"])}
         until = replace(timed, points=timed.points[:n], measured=measured, **cut)
         return standing_shifts(until, "e2e_ms", LIMITS)
