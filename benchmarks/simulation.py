@@ -367,10 +367,12 @@ def memory(draws: Draws) -> None:
     def rows() -> Iterator[Sequence[object]]:
         for place, (size, noise) in enumerate(worlds):
             kept, dropped, mended = (
-                _series(draws.series, Nights(size, nights=90, noise=noise, **more), (13, place, n))
+                _series(
+                    draws.series // 4, Nights(size, nights=90, noise=noise, **more), (13, place, n)
+                )
                 for n, more in enumerate(_HISTORIES)
             )
-            healing = nights_to_heal(mended[: draws.series // 2], MENDED_AT, 30)
+            healing = nights_to_heal(mended, MENDED_AT, 30)
             heals = " / ".join(f"{np.quantile(healing, q) - 1:.0f}" for q in (0.5, 0.9))
             after = " / ".join(red(mended, night) for night in (70, 80, 90))
             yield size, noise, red(kept, 90), red(dropped, 60), red(dropped, 90), heals, after
