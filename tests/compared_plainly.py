@@ -365,6 +365,14 @@ def mean_rates(pairs):
     return {"base_rate": float(sums[0] / len(pairs)), "candidate_rate": float(sums[1] / len(pairs))}
 
 
+def after_the_fact(pairs, low, high):
+    """What a closed form tells: below 50 cases, or without repetitions, it is a table's."""
+    repeats = any(m > 1 for pair in pairs for _, m in pair)
+    if len(pairs) < 50 or not repeats:
+        return {}
+    return {"detectable": min((Z95 + Z80) / Z95 * (high - low) / 2, 1)}
+
+
 def rate_figures(sides, margin):
     """Of the sides of every case: test, interval, and what missing verdicts could do."""
     pairs = [(a.tested, b.tested) for a, b in sides if a.tested[1] and b.tested[1]]
@@ -384,13 +392,15 @@ def rate_figures(sides, margin):
     limits = (low90, high90) if room >= margin - 1e-12 else (low, high)
     margin = min(margin, room) if room < margin - 1e-12 else margin
     half = (limits[1] - limits[0]) / 2
+    z = Z90 if limits == (low90, high90) else Z95
+    needed = math.ceil(len(pairs) * ((z + stats.norm.ppf(0.9)) / z * half / margin) ** 2)
     return {
         "margin": margin, "missing_p": missing_p,
         "test": test, "n_cases": len(pairs), "n_nonzero": n_nonzero, "p": p,
         **mean_rates(pairs),
         "difference": difference, "low": low, "high": high, "low90": low90, "high90": high90,
-        "detectable": min((Z95 + Z80) / Z95 * (high - low) / 2, 1),
-        "cases_needed": None if half <= margin else math.ceil(len(pairs) * (half / margin) ** 2),
+        **after_the_fact(pairs, low, high),
+        "cases_needed": needed if needed > len(pairs) else None,
     }  # fmt: skip
 
 

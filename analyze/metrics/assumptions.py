@@ -29,16 +29,13 @@ tells nothing."""
 LEAST_COMMON = 0.8
 """Share of the newest run's cases that a night must have to be one of the same level."""
 
-MOST_RHO = 0.95
-"""What runs without repetitions can tell of rho at most: nothing says that repeating is no help."""
-
 Z2 = NormalDist().inv_cdf(0.975) ** 2
 
 DUST = 1e-9
 
 NOTHING_OF_NIGHTS = Nights()
 
-Part = Literal["pass_rate", "rho", "kappa", "nights"]
+Part = Literal["pass_rate", "rho", "kappa"]
 
 
 class CaseSeen(NamedTuple):
@@ -91,8 +88,8 @@ class Assumptions:
     pass_rate: float = PASS_RATE
     rho: float = BETWEEN_CASES
     kappa: float = SAME_HARD_CASES
-    assumed: tuple[Part, ...] = ("pass_rate", "rho", "kappa", "nights")
-    """Those that no run told."""
+    assumed: tuple[Part, ...] = ("pass_rate", "rho", "kappa")
+    """Those of the three that no run told; of the nights `nights` says it."""
     pass_rate_seen: float | None = None
     """Of the newest run; of 1 or 0 `pass_rate` is the inner end of its interval."""
     n_cases: int = 0
@@ -141,14 +138,8 @@ def assumptions_of(runs: Iterable[RunSeen]) -> Assumptions:
     is_repeated = rho is not None and not identical
     both = _common(newest, usable[1]) if len(usable) > 1 else []
     kappa = None if len(both) < FEWEST_CASES else kappa_of(*_counts(both))
-    if rho is None and both:
-        rho = _rho_of_pair(both)
     nights, night_run_ids = _nights(usable)
-    found: dict[Part, object] = {
-        "rho": rho,
-        "kappa": kappa,
-        "nights": None if nights.is_assumed else nights,
-    }
+    found: dict[Part, float | None] = {"rho": rho, "kappa": kappa}
     seen = parts.p or 0.0
     rho = BETWEEN_CASES if rho is None else rho
     return Assumptions(
@@ -213,24 +204,6 @@ def _counts(both: Sequence[_Both]) -> tuple[list[int], list[int], list[int], lis
         [one.newest.n_passed for one in both],
         [one.newest.n_scored for one in both],
     )
-
-
-def _rho_of_pair(both: Sequence[_Both]) -> float | None:
-    """Return rho where nothing is repeated: two runs correlate by rho times kappa.
-
-    Kappa cannot be told apart from it then, and is the assumed one; only the product counts as long
-    as nothing is repeated.
-    """
-    k_a, m_a, k_b, m_b = _counts(both)
-    if len(both) < FEWEST_CASES or max(*m_a, *m_b) > 1:
-        return None
-    n = len(both)
-    p_a, p_b = sum(k_a) / n, sum(k_b) / n
-    v_a, v_b = p_a * (1 - p_a), p_b * (1 - p_b)
-    if v_a == 0 or v_b == 0:
-        return None
-    shared = sum(a * b for a, b in zip(k_a, k_b, strict=True)) / n - p_a * p_b
-    return min(max(shared / math.sqrt(v_a * v_b) / SAME_HARD_CASES, 0.0), MOST_RHO)
 
 
 def _pair(both: Sequence[_Both]) -> PairSeen | None:

@@ -58,12 +58,13 @@ def detectable_drop(
 def _assumed_of(
     k_a: Sequence[int], m_a: Sequence[int], k_b: Sequence[int], m_b: Sequence[int]
 ) -> Assumptions:
-    """Return what the two runs tell; the rate is of both, so that their difference is not in it."""
+    """Return what the two runs tell; rate and rho are of both, so that neither comes first."""
     base, candidate = (
         RunSeen(("-",), {str(n): CaseSeen(ONE_HASH, m, k) for n, (k, m) in enumerate(counts)})
         for counts in (zip(k_a, m_a, strict=True), zip(k_b, m_b, strict=True))
     )
-    given = assumptions_of([candidate, base])
+    given, mirrored = assumptions_of([candidate, base]), assumptions_of([base, candidate])
+    given = replace(given, rho=(given.rho + mirrored.rho) / 2)
     rate = math.fsum(k / m for k, m in zip((*k_a, *k_b), (*m_a, *m_b), strict=True)) / 2 / len(k_a)
     if not 0 < rate < 1:
         return given

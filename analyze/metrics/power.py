@@ -88,55 +88,6 @@ def smallest_shown(p: float, is_shown: Callable[[float], bool]) -> float | None:
     return high
 
 
-def cases_for_margin(
-    margin: float,
-    repetitions: float,
-    *,
-    p: float = PASS_RATE,
-    rho: float = BETWEEN_CASES,
-    kappa: float = SAME_HARD_CASES,
-    alpha: float = 0.05,
-    power: float = 0.8,
-) -> int | None:
-    """Return the fewest cases with which two runs show a drop of `margin`.
-
-    Args:
-        margin: drop as a share, above 0.
-        repetitions: trials of each case in each run.
-        p: pass rate of the better run.
-        rho: share of a trial's variance that lies between cases.
-        kappa: correlation of the true case rates of the two runs.
-        alpha: two-sided chance of a false alarm.
-        power: chance of showing a drop of this size.
-
-    Returns:
-        A number of cases, or None when a rate of `p` has no such drop below it.
-
-    Raises:
-        ValueError: a share is not between 0 and 1, the margin is not above 0, or there are no
-            repetitions.
-    """
-    _check(repetitions, p, rho, kappa)
-    if margin <= 0:
-        message = f"a margin is above 0, got {margin}"
-        raise ValueError(message)
-    if margin > p:
-        return None
-    variance = variance_of(margin, p=p, rho=rho, kappa=kappa, repetitions=repetitions)
-
-    def is_enough(n_cases: int) -> bool:
-        quantiles = t_quantile(1 - alpha / 2, n_cases - 1) + t_quantile(power, n_cases - 1)
-        return quantiles * math.sqrt(variance / n_cases) <= margin
-
-    few, many = 1, 2
-    while not is_enough(many):
-        few, many = many, many * 2
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (few, middle) if is_enough(middle) else (middle, many)
-    return many
-
-
 def variance_of(drop: float, *, p: float, rho: float, kappa: float, repetitions: float) -> float:
     """Return n times the variance of the mean difference between rates p and p - drop.
 

@@ -128,8 +128,7 @@ def _source(plan: PowerPlan) -> str:
     text = f"known from run {_names(given.run_ids)} ({whole(given.n_cases)} cases with a verdict)"
     if given.before_run_ids:
         text += f" and {_names(given.before_run_ids)} before it"
-    assumed = [name for name in given.assumed if name != "nights"]
-    return text + (f"; assumed: {' and '.join(assumed)}" if assumed else "")
+    return text + (f"; assumed: {' and '.join(given.assumed)}" if given.assumed else "")
 
 
 def _caveats(plan: PowerPlan) -> Iterable[str]:
@@ -177,7 +176,13 @@ def _needs(plan: PowerPlan) -> Iterable[str]:
     if all(count is None for count in plan.cases_needed_same_night):
         yield f"a rate of {percent(plan.given.pass_rate)} % has no room for a drop of {wanted}"
     else:
-        text = _sizes(plan, f"{wanted} need", plan.cases_needed, plan.cases_needed_same_night)
+        text = _sizes(
+            plan,
+            f"{wanted} need",
+            f"shows {wanted}",
+            plan.cases_needed,
+            plan.cases_needed_same_night,
+        )
         if plan.n_cases is None:
             yield text
         elif plan.repetitions_needed is None:
@@ -188,18 +193,26 @@ def _needs(plan: PowerPlan) -> Iterable[str]:
             if plan.repetitions_needed == 1:
                 enough = "one repetition is enough"
             yield f"{text}; with {whole(plan.n_cases)} cases {enough}"
-    what = f"to show that nothing changed by {wanted}:"
-    yield _sizes(plan, what, plan.cases_unchanged, plan.cases_unchanged_same_night)
+    yield _sizes(
+        plan,
+        f"to show that nothing changed by {wanted} takes",
+        f"shows that nothing changed by {wanted}",
+        plan.cases_unchanged,
+        plan.cases_unchanged_same_night,
+    )
 
 
-def _sizes(plan: PowerPlan, what: str, two: Sequence[int | None], one: Sequence[int | None]) -> str:
+def _sizes(
+    plan: PowerPlan, need: str, shows: str, two: Sequence[int | None], one: Sequence[int | None]
+) -> str:
     """Return the sizes for two nights, and those for one where they are others."""
     if all(count is None for count in two):
-        return (
-            f"{what} no number of cases between two nights, and within one {_or(_pairs(plan, one))}"
-        )
-    text = f"{what} {_or(_pairs(plan, two))} between two nights"
-    return text if one == two else f"{text}, and within one {_or(_pairs(plan, one))}"
+        found = f"between two nights no number of cases {shows}"
+        return f"{found}; within one, {need} {_or(_pairs(plan, one))}"
+    text = f"{need} {_or(_pairs(plan, two))}"
+    if one == two:
+        return text
+    return f"{text} between two nights, {_or(_pairs(plan, one))} within one"
 
 
 def _pairs(plan: PowerPlan, counts: Sequence[int | None]) -> list[str]:

@@ -40,7 +40,9 @@ def test_a_drop_that_is_not_shown_passes_with_what_would_not_have_been_seen():
     found = line(difference(-0.1, 0.12, q=0.06))
 
     assert found.outcome == "passed"
-    assert found.why == "no regression shown; drops under 17.2 points would not have been seen"
+    assert found.why == (
+        "no regression shown; drops under 17.2 points would be seen less than four times in five"
+    )
     assert found.unseen == pytest.approx(0.1716)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from analyze.metrics.assumptions import Assumptions
 from analyze.metrics.planning import Planner
-from analyze.metrics.power import cases_for_margin, planning_mde
+from analyze.metrics.power import planning_mde
 from analyze.metrics.sign_flip import sign_flip
 from analyze.metrics.student import LONG, t_cdf, t_quantile
 from schemas.thresholds import Thresholds
@@ -82,7 +82,7 @@ def test_a_quantile_that_does_not_exist_is_an_error(q, df):
 @pytest.mark.parametrize(
     ("n_cases", "repetitions", "points", "digits"),
     [
-        (20, 1, 32, 0),
+        (20, 1, 33, 0),
         (20, 3, 20, 0),
         (30, 3, 16, 0),
         (30, 5, 13, 0),
@@ -121,31 +121,30 @@ def test_too_few_cases_show_no_drop_at_all(size):
     assert planning_mde(*size) is None
 
 
-def test_a_drop_is_found_even_where_one_to_zero_is_not_shown():
-    assert planning_mde(100, 10, p=0.05, rho=0.9, kappa=0.9) < 0.05
+def test_rates_that_differ_much_cannot_be_as_alike_as_is_said():
+    """Of a hundred cases that pass or fail for good, five change: too few for four times in five."""
+    assert planning_mde(100, 10, p=0.05, rho=0.9, kappa=0.9) is None
+    assert planning_mde(1000, 10, p=0.05, rho=0.9, kappa=0.9) < 0.02
 
 
 def test_a_rate_of_zero_cannot_drop():
     assert planning_mde(100, 3, p=0.0) is None
-    assert cases_for_margin(0.05, 3, p=0.0) is None
-    assert cases_for_margin(0.05, 3, p=0.04) is None
+    assert Planner(Thresholds(), Assumptions(0.04)).cases(0.05, 3) is None
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.05, 0.1, 0.3])
 @pytest.mark.parametrize("repetitions", [1, 3, 10])
 def test_cases_for_a_margin_are_the_fewest_that_show_it(margin, repetitions):
-    n = cases_for_margin(margin, repetitions)
+    n = USUAL.cases(margin, repetitions, same_night=True)
 
-    assert planning_mde(n, repetitions) <= margin + 1e-12
-    assert planning_mde(n - 1, repetitions) > margin
+    assert USUAL.smallest(n, repetitions, same_night=True) <= margin
+    assert USUAL.smallest(n - 1, repetitions, same_night=True) > margin
 
 
 @pytest.mark.parametrize("wrong", [{"p": 1.1}, {"rho": -0.1}, {"kappa": 2}, {"repetitions": 0}])
 def test_impossible_assumptions_are_errors(wrong):
     with pytest.raises(ValueError, match="got"):
         planning_mde(**({"n_cases": 20, "repetitions": 1} | wrong))
-    with pytest.raises(ValueError, match="got"):
-        cases_for_margin(**({"margin": 0.05, "repetitions": 1} | wrong))
 
 
 def test_the_collector_can_plan_with_it_without_loading_an_engine():
@@ -160,25 +159,26 @@ def test_the_collector_can_plan_with_it_without_loading_an_engine():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(("n_cases", "repetitions"), [(20, 1), (20, 3), (100, 3), (1000, 1)])
-def test_whole_trials_decide_nothing_at_the_usual_sizes(n_cases, repetitions):
-    assert USUAL.smallest(n_cases, repetitions) == planning_mde(n_cases, repetitions)
-    assert USUAL.cases(0.05, repetitions) == cases_for_margin(0.05, repetitions)
+@pytest.mark.parametrize(("n_cases", "repetitions"), [(50, 1), (100, 3), (1000, 1)])
+def test_from_fifty_cases_on_one_night_is_the_formula(n_cases, repetitions):
+    found = USUAL.smallest(n_cases, repetitions, same_night=True)
+
+    assert found == planning_mde(n_cases, repetitions)
 
 
 def test_a_certain_model_is_promised_no_difference_that_trials_cannot_make():
-    assert planning_mde(100, 3, p=0.8, rho=1.0, kappa=1.0) < 1e-6, "what the variance alone says"
-    assert CERTAIN.smallest(100, 3) == pytest.approx(0.0741, abs=1e-4)
+    assert CERTAIN.smallest(100, 3, same_night=True) == pytest.approx(0.0741, abs=1e-4)
     assert CERTAIN.smallest(100, 3) == CERTAIN.smallest(100, 1)
     assert CERTAIN.repetitions(0.05, 100) is None
-    n = CERTAIN.cases(0.05, 3)
-    assert CERTAIN.smallest(n, 1) <= 0.05 < CERTAIN.smallest(n - 1, 1)
+    n = CERTAIN.cases(0.05, 3, same_night=True)
+    shows = [CERTAIN.smallest(count, 1, same_night=True) for count in (n, n - 1)]
+    assert shows[0] <= 0.05 < shows[1]
 
 
 @pytest.mark.parametrize("n_cases", [30, 100, 300])
 def test_a_certain_models_drop_is_found_as_often_as_planned(n_cases):
     """Every case that changes goes from passed to failed; 600 draws, so two standard errors."""
-    dice, drop = random.Random(4), CERTAIN.smallest(n_cases, 1)
+    dice, drop = random.Random(4), CERTAIN.smallest(n_cases, 1, same_night=True)
     found = 0
     for _ in range(600):
         before = [dice.random() < 0.8 for _ in range(n_cases)]
@@ -189,18 +189,18 @@ def test_a_certain_models_drop_is_found_as_often_as_planned(n_cases):
     assert 0.77 <= found / 600 <= 0.93
 
 
-def test_below_five_cases_nothing_can_be_shown_however_often_they_are_asked():
+def test_below_six_cases_no_drop_is_promised_however_often_they_are_asked():
     ones, zeros = [9] * 5, [0] * 5
     assert sign_flip(ones[:4], ones[:4], zeros[:4], ones[:4]).p > 0.05
     assert sign_flip(ones, ones, zeros, ones).p <= 0.05
-    assert USUAL.smallest(4, 1000) is None
-    assert USUAL.smallest(5, 10) is not None
-    assert USUAL.cases(0.7, 1000) == 5
+    assert USUAL.smallest(5, 1000) is None
+    assert USUAL.smallest(6, 10) is not None
+    assert USUAL.cases(0.7, 1000) == 6
 
 
 def test_more_repetitions_than_needed_are_not_asked_for():
-    needed = USUAL.repetitions(0.05, 200)
+    needed = USUAL.repetitions(0.08, 200)
 
-    assert USUAL.smallest(200, needed) <= 0.05 < USUAL.smallest(200, needed - 1)
+    assert USUAL.smallest(200, needed) <= 0.08 < USUAL.smallest(200, needed - 1)
     assert USUAL.repetitions(0.2, 1000) == 1
     assert USUAL.repetitions(0.01, 200) is None

@@ -348,11 +348,15 @@ def test_detectable_is_what_power_adds_to_half_the_width():
 
 
 def test_cases_needed_grow_with_the_square_of_the_width():
-    assert cases_needed(30, -0.1, 0.1, 0.05) == 120
-    assert cases_needed(30, -0.2, 0.0, 0.05) == 120
-    assert cases_needed(30, -0.1, 0.1, 0.099) == 31
-    assert cases_needed(30, -0.05, 0.05, 0.05) is None
-    assert cases_needed(30, -0.04, 0.05, 0.05) is None
+    factor = ((norm.ppf(0.95) + norm.ppf(0.9)) / norm.ppf(0.95)) ** 2
+    assert factor == pytest.approx(3.17, abs=0.01)
+    assert cases_needed(30, -0.1, 0.1, 0.05) == math.ceil(120 * factor)
+    assert cases_needed(30, -0.2, 0.0, 0.05) == math.ceil(120 * factor)
+    assert cases_needed(30, -0.05, 0.05, 0.05) == math.ceil(30 * factor)
+    assert cases_needed(30, -0.02, 0.02, 0.05) is None
+    assert cases_needed(30, -0.2, 0.2, 0.1, z=norm.ppf(0.975)) == math.ceil(
+        120 * ((norm.ppf(0.975) + norm.ppf(0.9)) / norm.ppf(0.975)) ** 2
+    )
     with pytest.raises(ValueError, match="above 0"):
         cases_needed(30, -0.1, 0.1, 0.0)
 

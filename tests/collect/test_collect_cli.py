@@ -367,7 +367,7 @@ def test_plan_and_run_say_what_they_can_detect(collect, project, endpoint):
     run = collect("run", "--suite", "s", "--run-profile", "p").stdout
 
     for text in (plan, run):
-        assert "20 scorable cases x 1 repetitions can show a drop of 31.7 " in text.replace(
+        assert "20 scorable cases x 1 repetitions can show a drop of 34.5 " in text.replace(
             "\n", " "
         )
 

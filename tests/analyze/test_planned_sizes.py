@@ -1,0 +1,229 @@
+"""What planning promises: the power of the test that decides, by a second generator."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import beta, multinomial, nct, norm
+
+from analyze.metrics.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
+from analyze.metrics.detectable import detectable_drop
+from analyze.metrics.exact_power import FORMULA_FROM, SIZES, PairModel, exact_mde
+from analyze.metrics.planning import Planner
+from analyze.metrics.power import most_alike
+from analyze.metrics.rate_difference import detectable, rate_difference
+from analyze.metrics.sign_flip import sign_flip
+from analyze.metrics.two_nights import Nights, cases_for_unchanged, interval_se
+from schemas.thresholds import Thresholds
+
+USUAL = Planner(Thresholds())
+MODEL = PairModel(0.8, 0.5, 0.9)
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def planned_power(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import planned_power
+
+    return planned_power
+
+
+@pytest.mark.parametrize("n", [7, 9, 12])
+def test_one_trial_a_case_is_enumerated(n):
+    """Over all tables of worse and better cases, by the test itself."""
+    drop = exact_mde(n, 1, MODEL)
+
+    def power(drop):
+        differ = MODEL.variance(drop, 1) + drop**2
+        shares = [(differ + drop) / 2, (differ - drop) / 2, 1 - differ]
+        total = 0.0
+        for worse in range(n + 1):
+            for better in range(min(worse, n + 1 - worse)):
+                before = [1] * worse + [0] * better
+                after = [0] * worse + [1] * better
+                ones = [1] * (worse + better)
+                if sign_flip(before, ones, after, ones).p <= 0.05:
+                    total += multinomial.pmf([worse, better, n - worse - better], n, shares)
+        return total
+
+    assert power(drop) == pytest.approx(0.8, abs=1e-3)
+    assert power(0.95 * drop) < 0.79
+
+
+@pytest.mark.parametrize(("n", "m"), [(7, 1), (10, 1), (23, 1), (6, 3), (11, 3), (30, 3), (9, 5)])
+def test_the_promised_power_is_reached_within_a_night_and_between_nights(planned_power, n, m):
+    """Three standard errors of 2,000 draws are 2.7 points."""
+    same, of_same, nights, of_nights = planned_power.powers(n, m, Assumptions(), draws=2_000)
+
+    assert 0.77 - 0.027 <= of_same <= 0.84 + 0.027
+    assert of_nights >= 0.77 - 0.027
+    assert same <= nights
+
+
+def test_the_draws_of_the_simulation_are_judged_as_the_commands_judge(planned_power):
+    base, candidate = planned_power.runs(12, 3, MODEL, 0.2, draws=40, seed=(1,))
+    shown = planned_power.shown_worse(planned_power.cells_of(base, candidate, 3), 3)
+    difference, below, above = planned_power.interval_of(base, candidate, 3)
+
+    for at, (k_a, k_b) in enumerate(zip(base.tolist(), candidate.tolist(), strict=True)):
+        threes = [3] * 12
+        found = rate_difference(k_a, threes, k_b, threes)
+        assert found.low == pytest.approx(max(difference[at] - below[at], -1), abs=1e-9)
+        assert found.high == pytest.approx(min(difference[at] + above[at], 1), abs=1e-9)
+        p = sign_flip(k_a, threes, k_b, threes).p
+        assert shown[at] == (p <= 0.05 and sum(k_b) < sum(k_a))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 10, 30])
+def test_more_cases_show_smaller_drops_across_the_table_and_into_the_formula(m):
+    found = [USUAL.smallest(n, m, same_night=True) for n in (*range(7, 60), 100)]
+
+    assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize("n", [*SIZES, 25, 49])
+def test_more_repetitions_show_smaller_drops(n):
+    found = [USUAL.smallest(n, m, same_night=True) or 1 for m in (1, 1.5, 2, 3, 4, 7, 10, 20, 100)]
+
+    assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "model", [PairModel(p, rho, kappa) for p in (0.01, 0.5, 0.999) for rho in (0, 0.5, 1)
+              for kappa in (0, 0.95, 1)],
+)  # fmt: skip
+def test_any_model_has_an_answer_between_nothing_and_its_own_rate(model):
+    for n in (6, 17, 49):
+        for m in (1, 1.01, 3, 40):
+            found = exact_mde(n, m, model, alpha=0.01, power=0.9)
+            assert found is None or 0 < found <= model.p
+
+
+def test_sizes_that_are_not_the_tables_are_refused():
+    for n in (5, FORMULA_FROM):
+        with pytest.raises(ValueError, match="6 to 49 cases"):
+            exact_mde(n, 3, MODEL)
+
+
+def test_a_stricter_alpha_and_a_higher_power_are_kept_too(planned_power):
+    limits = Thresholds(alpha=0.01, power=0.9)
+    for n, m in ((12, 1), (20, 3)):
+        drop = Planner(limits).smallest(n, m, same_night=True)
+        runs = planned_power.runs(n, m, MODEL, drop, draws=2_000, seed=(n, m))
+        shown = planned_power.shown_worse(planned_power.cells_of(*runs, m), m, 0.01)
+        assert 0.85 <= shown.mean() <= 0.95
+
+
+@pytest.mark.parametrize("rho", [0.25, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize(("p", "worse"), [(0.97, 0.9), (0.8, 0.7), (0.8, 0.48), (0.6, 0.2)])
+def test_how_alike_case_rates_can_be(rho, p, worse):
+    place, size = (np.arange(4000) + 0.5) / 4000, 1 / rho - 1
+    one, other = (beta.ppf(place, mean * size, (1 - mean) * size) for mean in (p, worse))
+
+    assert most_alike(p, worse, rho) == pytest.approx(np.corrcoef(one, other)[0, 1], abs=0.04)
+
+
+def test_the_expected_width_is_the_mean_width(planned_power):
+    for n, m in ((20, 3), (60, 1), (60, 10)):
+        runs = planned_power.runs(n, m, MODEL, 0.1, draws=1_000, seed=(n, m))
+        _, _, above = planned_power.interval_of(*runs, m)
+        assert interval_se(n, m, MODEL, 0.1) == pytest.approx(above.mean() / 1.96, rel=0.05)
+
+
+def test_unchanged_needs_both_limits_inside():
+    """A normal difference with a known error: exactly the wanted power at the answer."""
+    n = cases_for_unchanged(lambda count: 0.9 / math.sqrt(count), 0.05)
+    room = 0.05 / (0.9 / math.sqrt(n)) - norm.ppf(0.95)
+
+    assert norm.cdf(room) - norm.cdf(-room) == pytest.approx(0.8, abs=0.002)
+
+
+def test_no_number_of_cases_makes_up_for_nights():
+    assert USUAL.cases(0.05, 3) is None
+    assert USUAL.cases_unchanged(0.05, 3) is None
+    known = Planner(Thresholds(), replace(Assumptions(), nights=Nights(0.0, 20)))
+    assert USUAL.cases(0.05, 3, same_night=True) <= known.cases(0.05, 3) < 500
+    assert known.cases_unchanged(0.05, 3) < 500
+    restless = Planner(Thresholds(), replace(Assumptions(), nights=Nights(0.05**2, 20)))
+    assert restless.smallest(1000, 10) > USUAL.smallest(1000, 10) > known.smallest(1000, 10)
+
+
+def test_a_known_night_is_planned_with_to_the_power():
+    """Many cases leave the nights alone: then it is the power of a t test of one difference."""
+    known = Planner(Thresholds(), replace(Assumptions(), nights=Nights(0.02**2, 20)))
+    drop = known.smallest(500_000, 10)
+    variance = 2 * Nights(0.02**2, 20).variance(0.5 * (0.16 + (0.8 - drop) * (0.2 + drop)) / 2)
+
+    shown = nct.sf(nct.ppf(0.975, 23, 0), 23, drop / math.sqrt(variance))
+    assert shown == pytest.approx(0.8, abs=0.01)
+
+
+def nightly(random, n_runs, sd, n=30, m=3):
+    """Return runs of one model, newest first, each case at its own rate, nights moved by `sd`."""
+    rates = random.beta(0.8, 0.2, n).clip(0.02, 0.98)
+    runs = []
+    for at in range(n_runs):
+        odds = np.exp(np.log(rates / (1 - rates)) + random.normal(0, sd))
+        passed = random.binomial(m, odds / (1 + odds))
+        cases = {str(c): CaseSeen("same", m, int(k)) for c, k in enumerate(passed)}
+        runs.append(RunSeen((f"night_{at}",), cases))
+    within = float((rates * (1 - rates)).mean())
+    return runs, within
+
+
+@pytest.mark.parametrize("sd", [0.0, 0.4])
+def test_how_nights_vary_is_learned_from_the_runs(sd):
+    random, found, true = np.random.default_rng(8), [], []
+    for _ in range(150):
+        runs, within = nightly(random, 20, sd)
+        given = assumptions_of(runs)
+        assert (given.nights.n_runs, len(given.night_run_ids)) == (20, 20)
+        found.append(given.nights.seen)
+        true.append((sd * within) ** 2)
+
+    # what is below nothing is nothing: without nights the mean lies a little above it
+    assert np.mean(found) == pytest.approx(np.mean(true), rel=0.3, abs=0.00012)
+
+
+def test_two_runs_tell_nothing_of_nights_and_other_cases_are_no_night():
+    runs, _ = nightly(np.random.default_rng(1), 6, 0.3)
+    other = {name: case._replace(case_hash="other") for name, case in runs[3].cases.items()}
+    mixed = [*runs[:3], RunSeen(("other",), other), *runs[4:]]
+
+    assert assumptions_of(runs[:2]).nights == Nights()
+    assert assumptions_of(runs[:3]).nights.n_runs == 3
+    assert assumptions_of(mixed).night_run_ids == tuple(f"night_{n}" for n in (0, 1, 2, 4, 5))
+
+
+def test_after_the_fact_it_is_the_plan_of_these_runs_never_their_difference():
+    random = np.random.default_rng(3)
+    rates = random.beta(0.8, 0.2, 40)
+    k_a, k_b = (random.binomial(3, rates).tolist() for _ in range(2))
+    threes = [3] * 40
+    found = [
+        detectable_drop(a, threes, b, threes, low=-0.2, high=0.1, limits=Thresholds())
+        for a, b in ((k_a, k_b), (k_b, k_a))
+    ]
+
+    assert found[0] == pytest.approx(found[1]), "which one came first does not matter"
+    assert 0.08 < found[0] < 0.2
+
+
+def test_after_the_fact_the_interval_tells_from_fifty_repeated_cases_on():
+    k, m = [3, 2] * 25, [3] * 50
+    repeated = detectable_drop(k, m, k, m, low=-0.1, high=0.06, limits=Thresholds())
+    ones = [1, 0, 1, 1, 1] * 10
+    once = detectable_drop(ones, [1] * 50, ones, [1] * 50, low=-0.1, high=0.06, limits=Thresholds())
+
+    assert repeated == detectable(-0.1, 0.06)
+    assert once == Planner(Thresholds(), Assumptions(0.8)).smallest(50, 1, same_night=True)
+
+
+@pytest.mark.parametrize("n", [2, 5, 6])
+def test_after_the_fact_too_few_cases_promise_nothing(n):
+    k, m = [1] * (n - 1) + [0], [1] * n
+
+    assert detectable_drop(k, m, k, m, low=-0.5, high=0.5, limits=Thresholds()) == 1.0
