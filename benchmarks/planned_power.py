@@ -148,7 +148,7 @@ def percent(share: float | None) -> str:
     return "–" if share is None or share != share else f"{100 * share:.1f}"  # noqa: PLR0124
 
 
-SIZES = (6, 7, 8, 10, 12, 15, 20, 30, 40, 50, 100)
+SIZES = (6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 49, 50, 100, 300)
 USUAL = Assumptions()
 HEAD = ("one night: points", "power %", "two nights: points", "power %")
 

@@ -43,7 +43,6 @@ from scenarios import (
     changed_cells,
     hard_run,
     one_run,
-    paired_rates,
     pairs,
     passes_of_nights,
     times_of_nights,
@@ -52,7 +51,6 @@ from scenarios import (
 
 from analyze.metrics.flip_rate import steadiness
 from analyze.metrics.intervals import wilson_shrunk
-from analyze.metrics.power import planning_mde
 
 SEED = 20261122
 DROP = -0.10
@@ -248,32 +246,6 @@ def verdicts(draws: Draws) -> None:
                 proven = [percent(one.proven(margin)) for margin in (0.02, 0.05, 0.10)]
                 what = f"{100 * change:+.0f}" if change else "0"
                 yield size, what, percent(one.shown_worse), *proven, percent(one.same(0.05))
-
-    table(head, rows())
-
-
-def planning(draws: Draws) -> None:
-    """Power of the test at the drop that planning promises, the true variances put in."""
-    head = ("cases x repetitions", "ICC", "planned drop, points", "power %")
-    sizes = (Size(30, 3), Size(50, 3), Size(100, 1), Size(100, 3), Size(300, 1))
-
-    def rows() -> Iterator[Sequence[object]]:
-        for place, size in enumerate(sizes):
-            for number, icc in enumerate((0.3, 0.7)):
-                random = generator(5, place, number)
-                spread, redrawn = Spread(0.8, icc), 0.1
-                drop = 0.1
-                for _ in range(4):  # kappa depends on the drop a little
-                    pair = Pair(spread, -drop, redrawn)
-                    one, other = paired_rates(pair, 1_000, 100, generator(6, place, number))
-                    kappa = float(np.corrcoef(one.ravel(), other.ravel())[0, 1])
-                    drop = planning_mde(
-                        size.cases, size.repetitions, p=0.8, rho=icc, kappa=kappa
-                    ) or float("nan")
-                pair = Pair(spread, -drop, redrawn)
-                runs = two_runs(pair, size, draws.runs, random)
-                found = figures_of_pairs(*runs, pair.true_difference())
-                yield size, icc, percent(drop), percent(found.shown_worse)
 
     table(head, rows())
 
@@ -495,7 +467,6 @@ PARTS: dict[str, Callable[[Draws], None]] = {
     "paired difference": differences,
     "missing verdicts": missing,
     "verdicts of a gate": verdicts,
-    "planning": planning,
     "level shifts of a pass rate": shifts,
     "where the break is put": places,
     "the same within twelve nights": short_shifts,
