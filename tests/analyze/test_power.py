@@ -122,7 +122,7 @@ def test_too_few_cases_show_no_drop_at_all(size):
 
 
 def test_rates_that_differ_much_cannot_be_as_alike_as_is_said():
-    """Of a hundred cases that pass or fail for good, five change: too few for four times in five."""
+    """Of a hundred cases that pass or fail for good, about five change: too few."""
     assert planning_mde(100, 10, p=0.05, rho=0.9, kappa=0.9) is None
     assert planning_mde(1000, 10, p=0.05, rho=0.9, kappa=0.9) < 0.02
 
