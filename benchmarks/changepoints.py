@@ -67,10 +67,10 @@ def main() -> None:
     """Draw, ask everybody, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the series")
-    parser.add_argument("--environments", type=Path, default=default_folder(), help="of the tools")
+    parser.add_argument("--env-dir", type=Path, default=default_folder(), help="of the tools")
     options = parser.parse_args()
     try:
-        python = environment_with(options.environments, "changepoints", PACKAGES)
+        python = environment_with(options.env_dir, "changepoints", PACKAGES)
     except CannotInstall as exc:
         sys.exit(f"{' and '.join(PACKAGES)} cannot be installed: {exc}")
     share = 10 if options.quick else 1

@@ -110,8 +110,12 @@ class _Rates:
                     and both_hold(old, new)
                     and self.levels(start, at, seen + 1, cases) is not None
                 ):
-                    direction = "up" if old.mean() < new.mean() else "down"
-                    return Alert(at=at, seen=seen, p=p, direction=direction)
+                    return Alert(
+                        at=at,
+                        seen=seen,
+                        p=p,
+                        direction="up" if old.mean() < new.mean() else "down",
+                    )
         return None
 
     def levels(self, start: int, at: int, end: int, cases: Bools) -> Levels | None:

@@ -409,10 +409,10 @@ ENTRIES: tuple[Entry, ...] = (
             "very cases."
         ),
         formula=(
-            "scan over every split with three runs on either side: an alert at p < 0.001 of a"
-            " rate, at p < 0.01 of a time or cost, and beyond the margin"
+            "best split with three runs on either side: an alert at p < 0.001 of a rate (scan), at"
+            " p < 0.0005 of a time or cost (t times the number of splits), and beyond the margin"
         ),
-        source="Miller and Siegmund 1982; Lausen and Schumacher 1992",
+        source="Miller and Siegmund 1982; Student's t with Bonferroni's correction",
     ),
     Entry(
         "USD a trial",

@@ -148,7 +148,7 @@ class History:
             measured={name: (n[kept], ln[kept]) for name, (n, ln) in measured.items()},
             coverage=coverage[kept],
             is_scorable=is_scorable,
-            is_own=(scored if is_scorable else timed)[kept].any(axis=1),
+            is_own=(scored if is_scorable else timed)[kept].sum(axis=1) > 0,
         )
 
     def _keys(self) -> Ints:
