@@ -1,4 +1,4 @@
-"""Tests between nights that share their noise: false alarms, power, proofs, and gates night by night.
+"""Tests between nights that share their noise: false alarms, power, proofs, gated nights.
 
     python benchmarks/nights_apart.py [--draws N]
 
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv
 
 from analyze.metrics.rate_difference import rate_difference
-from analyze.metrics.sign_flip import sign_flip
 from analyze.stats.night_noise import (
     MOST_RUNS,
     NightDifference,
@@ -26,6 +26,7 @@ from analyze.stats.night_noise import (
     variance_of_logs,
     variance_of_rates,
 )
+from analyze.stats.rate_test import rate_test
 
 Array = np.ndarray[Any, Any]
 
@@ -54,12 +55,17 @@ def times(random: np.random.Generator, moves: Array, n_cases: int = 30, m: int =
 def passes(
     random: np.random.Generator, moves: Array, n_cases: int, m: int, drops: Array | None = None
 ) -> Array:
-    """Return passed trials, nights x cases; mean rate about 0.8."""
-    logits = random.normal(2.1, 1.6, n_cases)
-    rates = 1 / (1 + np.exp(-(logits + moves[:, None])))
-    if drops is not None:
-        rates *= np.maximum(1 - drops / rates.mean(axis=1), 0)[:, None]
-    return random.binomial(m, rates)
+    """Return passed trials, nights x cases: beta-distributed case rates, ICC 0.5, mean 0.8.
+
+    A night moves all logits together; after a drop each case has the rate of its rank among cases
+    whose mean is that much lower.
+    """
+    ranks = random.random(n_cases)
+    fallen = np.zeros(len(moves)) if drops is None else drops
+    rates = np.stack([betaincinv(0.8 - drop, 0.2 + drop, ranks) for drop in fallen])
+    rates = rates.clip(1e-12, 1 - 1e-12)
+    logits = np.log(rates / (1 - rates)) + moves[:, None]
+    return random.binomial(m, 1 / (1 + np.exp(-logits)))
 
 
 def time_p(logs: Array, candidate: int, k: int) -> tuple[float, float]:
@@ -83,16 +89,9 @@ def rate_p(
     assert found is not None
     history = passed[max(candidate - MOST_RUNS, 0) : candidate].tolist()
     nights = variance_of_rates(history, [one] * len(history), (before + now, many + one))
-    apart = rate_between_nights(
-        found.difference, (found.low, found.high), (found.low90, found.high90), nights, k, 1
-    )
-    p = max(sign_flip(before, many, now, one).p, apart.p)
+    apart = rate_between_nights(found, nights, k, 1)
+    p = max(rate_test(before, many, now, one).p, apart.p)
     return found.difference, p, apart, min(found.low90, apart.low90)
-
-
-def share(draws: int, draw: Callable[[], bool]) -> float:
-    """Return how often something happens, in percent."""
-    return 100 * sum(draw() for _ in range(draws)) / draws
 
 
 def time_rows(draws: int) -> Iterator[str]:
@@ -103,15 +102,14 @@ def time_rows(draws: int) -> Iterator[str]:
             cells = []
             for n_before, k in ((1, 1), (7, 1), (20, 1), (7, 7), (20, 7)):
 
-                def found(growth: float) -> bool:
-                    moves = shared(random, n_before + 1, sd, ar)
-                    moves[-1] += math.log(growth)
-                    return time_p(times(random, moves, n_cases, m), n_before, k)[1] <= ALPHA
-
-                rates = [
-                    share(draws, lambda growth=growth: found(growth)) for growth in (1, 1.5, 2)
-                ]
-                cells.append(" / ".join(f"{rate:.1f}" for rate in rates))
+                shown = dict.fromkeys((1.0, 1.5, 2.0), 0)
+                for growth in shown:
+                    for _ in range(draws):
+                        moves = shared(random, n_before + 1, sd, ar)
+                        moves[-1] += math.log(growth)
+                        logs = times(random, moves, n_cases, m)
+                        shown[growth] += time_p(logs, n_before, k)[1] <= ALPHA
+                cells.append(" / ".join(f"{100 * n / draws:.1f}" for n in shown.values()))
             yield f"| {n_cases}x{m} | {sd:g}{', AR 0.5' if ar else ''} | {' | '.join(cells)} |"
 
 
@@ -148,13 +146,13 @@ def proof_rows(draws: int) -> Iterator[str]:
                 drops = np.zeros(n_before + 1)
                 drops[-1] = drop
 
-                def passes_it() -> bool:
+                n_passed = 0
+                for _ in range(draws):
                     moves = shared(random, n_before + 1, 0.2)
                     passed = passes(random, moves, n_cases, m, drops)
                     d, p, _, low90 = rate_p(passed, m, n_before, k)
-                    return low90 > -drop and not (p <= ALPHA and -d > drop)
-
-                cells.append(f"{share(draws, passes_it):.1f}")
+                    n_passed += low90 > -drop and not (p <= ALPHA and -d > drop)
+                cells.append(f"{100 * n_passed / draws:.1f}")
             yield f"| {n_cases}x{m} | {100 * drop:.0f} | {' | '.join(cells)} |"
 
 
@@ -202,7 +200,7 @@ def main() -> None:
     options = parser.parse_args()
     tables: dict[str, tuple[str, Iterator[str]]] = {
         "times": (
-            "| cases | night sd | 1 before | 7, one base | 20, one base | 7, all base | 20, 7 base |",
+            "| cases | night sd | 1 before | 7 | 20 | 7, all base | 20, 7 base |",
             time_rows(options.draws),
         ),
         "rates": (

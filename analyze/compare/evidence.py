@@ -41,7 +41,9 @@ def read_evidence(session: Session, base: Chosen, candidate: Chosen) -> Evidence
     run_ids = sorted({*base.run_ids, *candidate.run_ids})
     plans = read_plans(session, base.run_ids, candidate.run_ids)
     starts = [start for plan in plans for start in plan.starts_ms]
-    with session.only_months({month_of(start) for start in starts} if all(starts) else None):
+    known = [start for start in starts if start]
+    months = {month_of(start) for start in known} if len(known) == len(starts) else None
+    with session.only_months(months):
         rows = read_outcomes(session, run_ids)
         short = {row.run_id for row in rows if row.counts.n_scored < row.counts.n_scorable}
         causes = read_causes(session, sorted(short))

@@ -249,14 +249,7 @@ def _apart(found: RateInterval, nights: Nights | None) -> NightDifference | None
     """Return the difference with the noise of nights in it; None on the same nights."""
     if nights is None:
         return None
-    return rate_between_nights(
-        found.difference,
-        (found.low, found.high),
-        (found.low90, found.high90),
-        nights.rate,
-        nights.n_base,
-        nights.n_candidate,
-    )
+    return rate_between_nights(found, nights.rate, nights.n_base, nights.n_candidate)
 
 
 def _untested(cases: Sequence[PairedCase]) -> Iterator[str]:

@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-LEAST_T = 3.4
+LEAST_T = {6: 3.4, 7: 3.65}
 """Less than any alert needs between its two levels, over the scatter of nights or of trials: the
-scan of a pass rate begins at 3.5 with six nights, and that of a time at more."""
+scan of a pass rate needs 3.50 with six nights, 3.77 with seven, and that of a time more."""
 
 LEAST_T_LONG = 3.8
-"""The same from `LONG` nights on, where the scan of a pass rate begins at 3.88."""
+"""The same from `LONG` nights on: 3.88 and more."""
 
 LONG = 8
 """Nights from which the scatter of the nights counts in the scan of a pass rate too."""
@@ -24,10 +24,8 @@ MIN_RUNS = 3
 """Nights of the shortest level."""
 
 SLACK = 0.9
-"""Of the least step: with holes the scans take means over slightly other cases."""
-
-SLACK_OF_CHANCE = 0.8
-"""Of the noise of trials: the scans take it from the nights so far."""
+"""Of the least step, and of the noise of trials: with holes the scans take means over slightly
+other cases, and they take the noise from the nights so far."""
 
 Logs = Sequence[Sequence[float | None]]
 Counts = Sequence[Sequence[int]]
@@ -77,7 +75,7 @@ def level_of_logs(logs: Logs, planned: Counts, ratio_margin: float) -> int:
 
 def _by_chance(passed: Counts, scored: Counts) -> float:
     """Return a standard deviation of a night that no scan goes below: that of its trials."""
-    k, m = ([count for night in counts for count in night] for counts in (passed, scored))
+    m = [count for night in scored for count in night]
     n_trials = sum(m)
     n_cases = sum(map(bool, m)) / len(m) * len(passed[0]) if m else 0
     if not n_trials or not n_cases:
@@ -133,8 +131,8 @@ def may_have_shifted(values: Sequence[float], step: float, chance: float = 0.0) 
             if abs(after - before) < least:
                 continue
             over = math.sqrt(1 / k + 1 / (length - k))
-            needed = LEAST_T if length < LONG else LEAST_T_LONG
-            if abs(after - before) < SLACK_OF_CHANCE * needed * chance * over:
+            needed = LEAST_T.get(length, LEAST_T_LONG)
+            if abs(after - before) < SLACK * needed * chance * over:
                 continue
             if chance and length < LONG:
                 return True

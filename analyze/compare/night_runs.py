@@ -65,12 +65,11 @@ select
     suite_id,
     case_id,
     case_hash,
-    n_planned,
     n_scorable,
     n_scored,
     case when is_same then least(n_independent_passed, 1) else n_independent_passed end as k,
     case when is_same then least(n_independent, 1) else n_independent end as m,
-    {logs}
+    {sums}
 from (
     select
         *,
@@ -80,8 +79,9 @@ from (
 )
 """
 
-LOGS = {name: (f"ln_{name}", f"n_{name}") for name in METRICS}
-LOGS["cost_usd"] = ("ln_cost_nano_usd", "n_cost")
+COLUMNS = {name: (f"n_{name}", f"ln_{name}") for name in METRICS}
+COLUMNS["cost_usd"] = ("n_cost", "ln_cost_nano_usd")
+SUMS = [column for columns in COLUMNS.values() for column in columns]
 
 
 class Plan(NamedTuple):
@@ -100,8 +100,13 @@ class PastCell(NamedTuple):
     passed: int
     scored: int
     """Independent trials with a verdict; identical repetitions are one."""
-    logs: tuple[float | None, ...]
-    """Mean logarithm, by the order of METRICS; that of a cost but for a constant."""
+    sums: tuple[int | None, ...]
+    """Of each metric its trials and the sum of their logarithms, by the order of METRICS."""
+
+    def ln_mean(self, place: int) -> float | None:
+        """Return the mean logarithm of a metric; that of a cost but for a constant."""
+        n, total = self.sums[2 * place : 2 * place + 2]
+        return total / n / LN_SCALE if n and total is not None else None
 
 
 PastNight = Mapping[CaseKey, PastCell]
@@ -141,39 +146,39 @@ def read_past_nights(
     run_ids = [run_id for plan in plans for run_id in plan.run_ids]
     if not run_ids or not model_ids:
         return {}
-    logs = ", ".join(
-        f"{total} / nullif({count}, 0) / {LN_SCALE} as {name}"
-        for name, (total, count) in LOGS.items()
-    )
     models = f"model_id in ({', '.join('?' * len(model_ids))})"
-    sql = CELLS.format(logs=logs, runs=among(run_ids), models=models)
+    sql = CELLS.format(sums=", ".join(SUMS), runs=among(run_ids), models=models)
     place = {run_id: number for number, plan in enumerate(plans) for run_id in plan.run_ids}
     found: defaultdict[tuple[str, int], dict[CaseKey, PastCell]] = defaultdict(dict)
-    sums: defaultdict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    sums: defaultdict[tuple[str, int], _Sums] = defaultdict(_Sums)
     for run_id, model_id, suite_id, case_id, case_hash, *values in session.rows(
         sql, [*run_ids, *sorted(model_ids)]
     ):
-        planned, scorable, scored, k, m, *logs = values
-        key, case = (model_id, place[run_id]), CaseKey(suite_id, case_id)
-        cell = PastCell(case_hash, k, m, tuple(logs))
+        scorable, scored, k, m, *measured = values
+        key, case_key = (model_id, place[run_id]), CaseKey(suite_id, case_id)
+        cell = PastCell(case_hash, k, m, tuple(measured))
         night, of_night = found[key], sums[key]
-        night[case] = _together(night[case], cell) if case in night else cell
-        of_night[0] += planned
-        of_night[1] += scorable
-        of_night[2] += scored
-        of_night[3] += logs[0] is not None
+        night[case_key] = _together(night[case_key], cell) if case_key in night else cell
+        of_night.scorable += scorable
+        of_night.scored += scored
+        of_night.timed += measured[0] > 0
     nights: defaultdict[str, list[PastNight]] = defaultdict(list)
     for (model_id, number), cells in sorted(found.items()):
-        if _is_whole(*sums[model_id, number], len(cells)):
+        if sums[model_id, number].is_whole(len(cells)):
             nights[model_id].append(cells)
     return nights
 
 
-def _is_whole(planned: int, scorable: int, scored: int, timed: int, n_cases: int) -> bool:
-    """Return whether a night has enough verdicts; where nothing is judged, enough times."""
-    if scorable:
-        return scored >= LEAST_COVERAGE * scorable
-    return planned > 0 and timed >= LEAST_COVERAGE * n_cases
+class _Sums:
+    """Trials of one night of a model, and its cases with a time."""
+
+    scorable = scored = timed = 0
+
+    def is_whole(self, n_cases: int) -> bool:
+        """Return whether there are enough verdicts; where nothing is judged, enough times."""
+        if self.scorable:
+            return self.scored >= LEAST_COVERAGE * self.scorable
+        return self.timed >= LEAST_COVERAGE * n_cases
 
 
 def _together(one: PastCell, other: PastCell) -> PastCell:
@@ -182,10 +187,5 @@ def _together(one: PastCell, other: PastCell) -> PastCell:
         one.case_hash if one.case_hash == other.case_hash else None,
         one.passed + other.passed,
         one.scored + other.scored,
-        tuple(_mean(a, b) for a, b in zip(one.logs, other.logs, strict=True)),
+        tuple((a or 0) + (b or 0) for a, b in zip(one.sums, other.sums, strict=True)),
     )
-
-
-def _mean(one: float | None, other: float | None) -> float | None:
-    known = [value for value in (one, other) if value is not None]
-    return sum(known) / len(known) if known else None

@@ -150,7 +150,9 @@ def _rate(table: Sequence[Row], group: PairedGroup, margin: float) -> NightVaria
 
 
 def _logs(table: Sequence[Row], place: int, ratio_margin: float) -> NightVariance:
-    own = [row for row in table if any(cell and cell.logs[place] is not None for cell in row)]
-    logs = [[None if cell is None else cell.logs[place] for cell in row] for row in own]
+    every = [[None if cell is None else cell.ln_mean(place) for cell in row] for row in table]
+    known = [any(value is not None for value in row) for row in every]
+    logs = [row for row, is_known in zip(every, known, strict=True) if is_known]
+    own = [row for row, is_known in zip(table, known, strict=True) if is_known]
     first = level_of_logs(logs, _planned(own), ratio_margin) if own else 0
     return variance_of_logs(logs[max(first, len(logs) - MOST_RUNS) :])

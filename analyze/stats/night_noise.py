@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from analyze.metrics.intervals import Z90, Z95
 from analyze.metrics.mean_difference import FEWEST_PAIRS, SMALLEST_P, MeanDifference
+from analyze.metrics.rate_difference import RateInterval
 from analyze.metrics.student import t_cdf, t_quantile
 
 LOG_SD = 0.12
@@ -211,12 +212,7 @@ def t_between_nights(
 
 
 def rate_between_nights(
-    difference: float,
-    limits: tuple[float, float],
-    limits90: tuple[float, float],
-    nights: NightVariance,
-    n_base: int,
-    n_candidate: int,
+    found: RateInterval, nights: NightVariance, n_base: int, n_candidate: int
 ) -> NightDifference:
     """Return a difference of pass rates with what nights add to it.
 
@@ -226,9 +222,7 @@ def rate_between_nights(
     the cases being taken as known.
 
     Args:
-        difference: candidate minus base.
-        limits: of 95 %, by the cases alone.
-        limits90: of 90 %, by the cases alone.
+        found: candidate minus base, with its limits by the cases alone.
         nights: how much they vary.
         n_base: nights that the base is the mean of.
         n_candidate: nights that the candidate is the mean of.
@@ -244,8 +238,9 @@ def rate_between_nights(
         error, df = error_of(side)
         return t_quantile(probability, df) * error
 
-    down, up = (difference - limits[0]) / Z95, (limits[1] - difference) / Z95
-    down90, up90 = (difference - limits90[0]) / Z90, (limits90[1] - difference) / Z90
+    difference = found.difference
+    down, up = (difference - found.low) / Z95, (found.high - difference) / Z95
+    down90, up90 = (difference - found.low90) / Z90, (found.high90 - difference) / Z90
     facing, facing_df = error_of(down if difference > 0 else up)
     half, half_df = error_of((down + up) / 2)
     seen = (t_quantile(0.975, half_df) + t_quantile(POWER, half_df)) * half
@@ -283,8 +278,9 @@ def _drawn(usual: float, df: int, seen: float, n_runs: int) -> NightVariance:
 
 
 def _additive(runs: Sequence[Sequence[float | None]]) -> tuple[list[float], float]:
-    """Return the effect of each run in the least squares fit of case + run, and the residual mean
-    square; without holes one step is the solution.
+    """Return the effect of each run in the least squares fit of case + run, and the mean square.
+
+    That of what is left, by its degrees of freedom. Without holes one step is the solution.
     """
     effects = [0.0] * len(runs)
     columns = [column for column in zip(*runs, strict=True) if _n_known(column)]
