@@ -373,6 +373,115 @@ def after_the_fact(pairs, low, high):
     return {"detectable": min((Z95 + Z80) / Z95 * (high - low) / 2, 1)}
 
 
+# ---------- between nights
+
+
+def past_nights(rows, plans, candidate_ids, model_id, asked, *, any_content):
+    """Rows of the last plans before a candidate, a mapping of case to rows each; oldest first."""
+    first = min(n for n, plan in enumerate(plans) if set(plan) & set(candidate_ids))
+    suites = {case[0] for case in asked}
+    found = []
+    for plan in plans[max(first - 24, 0) : first]:
+        mine = [row for row in rows if row.run.run_id in plan and row.model_id == model_id]
+        mine = [row for row in mine if row.case[0] in suites]
+        trials = [trial for row in mine for trial in row.trials]
+        judged = [line for planned, line in trials if planned["is_scorable"]]
+        by_case = defaultdict(list)
+        for row in mine:
+            by_case[row.case].append(row)
+        if judged:
+            good, of = sum(bool(x) and x["passed"] is not None for x in judged), len(judged)
+        else:
+            good, of = sum(bool(Side(r).measured["e2e_ms"]) for r in by_case.values()), len(by_case)
+        alike = {
+            case: some
+            for case, some in by_case.items()
+            if case in asked and (any_content or some[0].values["case"] == asked[case] is not None)
+        }
+        if of and good >= 0.9 * of and len(alike) >= 0.8 * len(asked):
+            found.append({case: Side(some) for case, some in alike.items()})
+    return found
+
+
+def within(counts):
+    counts = [(k, m) for k, m in counts if m]
+    repeated = [k * (m - k) / (m * (m - 1)) for k, m in counts if m > 1]
+    p = np.mean([k / m for k, m in counts]) if counts else 0
+    return np.mean(repeated) if repeated else p * (1 - p) / 2
+
+
+def rate_nights(past, cases, sides):
+    """Variance of a night, its degrees of freedom, and how many nights there are."""
+    tables = [[night[c].tested if c in night else (0, 0) for c in cases] for night in past]
+    tables = [table for table in tables if any(m for _, m in table)][-20:]
+    if len(tables) < 3:
+        return (0.15 * within([c.tested for both in sides for c in both])) ** 2, 4, len(tables)
+    w = within([cell for table in tables for cell in table])
+    k, m = np.array(tables, dtype=float).transpose(2, 0, 1)
+    q = k.sum(axis=0) / np.maximum(m.sum(axis=0), 1)
+    x = [
+        np.mean([a / b - c for a, b, c in zip(*of, q, strict=True) if b])
+        for of in zip(k, m, strict=True)
+    ]
+    part = np.mean([sum(1 / b for b in of if b) / sum(of > 0) ** 2 for of in m])
+    f = len(tables) - 1
+    seen = max(np.var(x, ddof=1) - w * part, 0)
+    return (4 * (0.15 * w) ** 2 + f * seen) / (4 + f), 4 + f, len(tables)
+
+
+def log_nights(past, cases, name):
+    """The same of a time, a count or a cost, by the least squares of runs + cases."""
+    tables = [[night[c].measured[name] if c in night else [] for c in cases] for night in past]
+    tables = [table for table in tables if any(table)][-20:]
+    if len(tables) < 3:
+        return 0.12**2, 3, len(tables)
+    cells = [(t, c, np.mean(np.log(values))) for t, table in enumerate(tables)
+             for c, values in enumerate(table) if values]  # fmt: skip
+    n_runs, there = len(tables), sorted({c for _, c, _ in cells})
+    design = np.zeros((len(cells), n_runs + len(there)))
+    for row, (t, c, _) in enumerate(cells):
+        design[row, t] = design[row, n_runs + there.index(c)] = 1
+    y = np.array([value for *_, value in cells])
+    fitted, *_ = np.linalg.lstsq(design, y, rcond=None)
+    df = len(cells) - len(there) - n_runs + 1
+    square = ((y - design @ fitted) ** 2).sum() / df if df > 0 else 0
+    part = np.mean([1 / sum(t == run for t, *_ in cells) for run in range(n_runs)])
+    seen = max(np.var(fitted[:n_runs], ddof=1) - square * part, 0)
+    f = n_runs - 1
+    return (3 * 0.12**2 + f * seen) / (3 + f), 3 + f, n_runs
+
+
+def add_nights(found, nights, n_nights):
+    """Add to a difference of rates what nights add to it."""
+    variance, df, n_runs = nights
+    added = variance * sum(1 / n for n in n_nights)
+    d = found["difference"]
+
+    def t_of(side):
+        of = side**2 + added
+        return math.sqrt(of), min(int(of**2 * df / added**2) if added else 200, 200)
+
+    sides = {
+        name: abs(found[name] - d) / z
+        for name, z in (("low", Z95), ("high", Z95), ("low90", Z90), ("high90", Z90))
+    }
+    error, its_df = t_of(sides["low" if d > 0 else "high"])
+    night = {"n_runs": n_runs, "n_base_runs": n_nights[0], "n_candidate_runs": n_nights[1]}
+    for name, side in sides.items():
+        se, se_df = t_of(side)
+        half = stats.t.ppf(0.95 if name.endswith("90") else 0.975, se_df) * se
+        night[name] = float(np.clip(d + (half if name.startswith("high") else -half), -1, 1))
+    se, se_df = t_of((sides["low"] + sides["high"]) / 2)
+    seen = (stats.t.ppf(0.975, se_df) + stats.t.ppf(0.8, se_df)) * se
+    p = 2 * stats.t.sf(abs(d) / error, its_df) if error else float(d == 0)
+    found["night"], found["night_p"] = night, float(max(p, 1e-12))
+    if "detectable" in found:
+        found["detectable"] = float(max(found["detectable"], min(seen, 1)))
+
+
+# ---------- both sides, again
+
+
 def rate_figures(sides, margin):
     """Of the sides of every case: test, interval, and what missing verdicts could do."""
     pairs = [(a.tested, b.tested) for a, b in sides if a.tested[1] and b.tested[1]]
@@ -404,7 +513,7 @@ def rate_figures(sides, margin):
     }  # fmt: skip
 
 
-def ratio_figures(name, cases):
+def ratio_figures(name, cases, nights=None, n_nights=()):
     both = [(a.measured[name], b.measured[name]) for a, b in cases]
     both = [(a, b) for a, b in both if a and b]
     d = [np.mean(np.log(b)) - np.mean(np.log(a)) for a, b in both]
@@ -421,15 +530,17 @@ def ratio_figures(name, cases):
     is_censored = None not in outs and abs(outs[0] - outs[1]) > 0.05 + 1e-12
     p = None
     if len(d) >= 5:
-        error = np.std(d, ddof=1) / math.sqrt(len(d))
+        error, df = np.std(d, ddof=1) / math.sqrt(len(d)), len(d) - 1
         if error < 1e-11:  # the same everywhere, but for what floats do to logarithms
-            t = 0 if abs(np.mean(d)) < 1e-11 else math.inf
             error = 0.0
-        else:
-            t = abs(np.mean(d)) / error
-        p = 2 * stats.t.sf(t, len(d) - 1)
+        if nights is not None:
+            error = math.sqrt(error**2 + nights[0] * sum(1 / n for n in n_nights))
+            df = min(df, nights[1])
+        flat = 0 if abs(np.mean(d)) < 1e-11 else math.inf
+        t = abs(np.mean(d)) / error if error else flat
+        p = 2 * stats.t.sf(t, df)
         for level, ends in ((0.975, ("low", "high")), (0.95, ("low90", "high90"))):
-            half = stats.t.ppf(level, len(d) - 1) * error
+            half = stats.t.ppf(level, df) * error
             found[ends[0]], found[ends[1]] = (math.exp(np.mean(d) + s * half) for s in (-1, 1))
         found["ratio"] = math.exp(np.mean(d))
     found["p"] = None if is_censored or not d else p
@@ -463,7 +574,9 @@ def verdict(difference, is_barred, limits):
         return "inconclusive"
     margin = difference["margin"]
     level = "90" if margin == limits["pass_rate_margin"] else ""
-    is_inside = -margin < difference["low" + level] and difference["high" + level] < margin
+    ends = [difference, difference.get("night", difference)]
+    low = min(one["low" + level] for one in ends)
+    is_inside = -margin < low and max(one["high" + level] for one in ends) < margin
     if is_inside and difference["p"] > limits["alpha"]:
         return "unchanged"
     if is_shown(difference, limits["alpha"]):
@@ -472,7 +585,8 @@ def verdict(difference, is_barred, limits):
 
 
 def is_shown(difference, alpha):
-    return difference["q"] <= alpha and (difference.get("missing_p") or 0) <= alpha
+    further = [difference.get("missing_p") or 0, difference.get("night_p") or 0]
+    return max(difference["q"], *further) <= alpha
 
 
 def models_of(rows):
@@ -612,6 +726,18 @@ def compare_plainly(
             for place, (name, ids, some) in enumerate(zip((one, other), used, kept, strict=True))
         ]
         n_common = sum(bool(a.m and b.m) for _, _, (a, b) in cases)
+        plans = [{runs[run_id].group for run_id in ids} for ids in used]
+        n_nights, is_apart = tuple(map(len, plans)), plans[0] != plans[1]
+        names = [case for case, *_ in cases]
+        asked = {row.case: row.values["case"] for run_id in used[1] for row in second[other]
+                 if row.run.run_id == run_id and row.case in names}  # fmt: skip
+        past = (
+            past_nights(
+                rows, plans_in_time(runs), used[1], other, asked, any_content="case" in allow
+            )
+            if asked and is_apart
+            else []
+        )
         groups.append(
             {
                 "keys": (its_first[one], its_second[other], other),
@@ -621,9 +747,18 @@ def compare_plainly(
                     [sides for *_, sides in cases], limits["pass_rate_margin"]
                 ),
                 "is_barred": obstacle(*figures, n_common, limits["min_coverage"]),
-                "ratios": [ratio_figures(name, [sides for *_, sides in cases]) for name in METRICS],
+                "ratios": [
+                    ratio_figures(
+                        name, [sides for *_, sides in cases],
+                        log_nights(past, names, name) if is_apart else None, n_nights,
+                    )
+                    for name in METRICS
+                ],
             }
         )  # fmt: skip
+        if is_apart and groups[-1]["difference"]:
+            both = [sides for *_, sides in cases]
+            add_nights(groups[-1]["difference"], rate_nights(past, names, both), n_nights)
     groups.sort(key=lambda group: order(group["keys"][1], group["candidate_model_id"]))
     ps = [
         group["difference"]["p"] if group["difference"] and not group["is_barred"] else None
@@ -739,7 +874,8 @@ def gate_plainly(groups, metrics, *, max_drop, prove, alpha):
 
 def _ruled(figures, metric, max_drop, alpha, prove):
     if metric == "passed_rate":
-        worse, least = -figures["difference"], -figures["low90"]
+        lows = [one["low90"] for one in (figures, figures.get("night", figures))]
+        worse, least = -figures["difference"], -min(lows)
     else:
         worse, least = figures["ratio"] - 1, figures["high90"] - 1
     if is_shown(figures, alpha) and worse > max_drop + 1e-12:

@@ -73,7 +73,8 @@ select
 from (
     select
         *,
-        n_answers > 1 and n_failed_answers = 0 and first_hash = last_hash as is_same
+        n_answers > 1 and n_failed_answers = 0 and first_hash = last_hash
+        and n_independent_passed in (0, n_independent) as is_same
     from int_case_outcomes
     where {runs} and {models}
 )

@@ -24,7 +24,7 @@ ENTRY = Quarantined(suite_id="smoke", case_id=case_name(0), reason="flaky: 3 of 
 @pytest.fixture
 def history(new_run):
     def slower(case, repetition, model_id):
-        return {"e2e_ms": 500 + case}
+        return {"e2e_ms": 1_500 + case}
 
     night(new_run, 0, STEADY, models=("a", "b"))
     run = night(new_run, 1, DROPPED, models=("a", "b"), result=slower)

@@ -339,12 +339,12 @@ def test_times_are_a_paired_ratio_as_scipy_has_it(new_run):
         return lambda case, rep, model: {"e2e_ms": round(factor * (300 + 11 * case + 7 * rep))}
 
     night(new_run, 0, STEADY, result=slow(1))
-    run = night(new_run, 1, STEADY, result=slow(2.3))
+    run = night(new_run, 1, STEADY, result=slow(3))
     group = only(compared(run))
     e2e = ratio_of(group, "e2e_ms")
 
     logs = [
-        fmean(math.log(round(2.3 * (300 + 11 * case + 7 * rep))) for rep in (1, 2, 3))
+        fmean(math.log(round(3 * (300 + 11 * case + 7 * rep))) for rep in (1, 2, 3))
         - fmean(math.log(300 + 11 * case + 7 * rep) for rep in (1, 2, 3))
         for case in range(40)
     ]
@@ -355,7 +355,7 @@ def test_times_are_a_paired_ratio_as_scipy_has_it(new_run):
     assert (e2e.verdict, e2e.left_out_base, e2e.left_out_candidate) == ("regressed", 0.0, 0.0)
     assert e2e.p == pytest.approx(2 * stats.t.sf(np.mean(logs) / error, 3), rel=1e-9)
     assert (e2e.night.basis, e2e.night.n_runs, e2e.night.df) == ("assumed", 1, 3)
-    assert e2e.totals_ratio == pytest.approx(2.3, rel=1e-3)
+    assert e2e.totals_ratio == pytest.approx(3, rel=1e-3)
     assert ratio_of(group, "input_tokens").verdict == "inconclusive"
     assert ratio_of(group, "cost_usd").reason == "not measured on both sides"
 

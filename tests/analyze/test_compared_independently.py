@@ -421,7 +421,7 @@ def test_times_of_a_suite_without_checks_are_judged(new_run):
         run = new_run(f"night-{number}", STARTED_AT_MS + number)
         for case in range(8):
             trial = run.plan(f"case-{case}", validator_type=None)
-            run.result(trial, passed=None, e2e_ms=(400 + case) * (1 + number))
+            run.result(trial, passed=None, e2e_ms=(400 + case) * (1 + 4 * number))
         run.write()
     with open_history(run.runs_dir) as history:
         assert history.gate(metrics=["e2e_ms"]).outcome == "failed"

@@ -152,15 +152,16 @@ def test_a_proven_drop_fails_a_gate_that_is_to_prove_too(new_run, gate):
 
 
 def test_a_slower_model_fails_only_where_time_is_judged(new_run, gate):
-    night(new_run, 1, e2e_ms=400)
-    night(new_run, 2, e2e_ms=760)
+    for number in range(1, 9):  # without a history nights are taken to vary by 12 %
+        night(new_run, number, e2e_ms=400)
+    night(new_run, 9, e2e_ms=600)
 
     assert gate().code == 0
     slower = gate("--metric", "e2e_ms,passed_rate")
     assert slower.code == 1
     assert "failed: good, answer time" in slower.out
     assert "passed: good, passed rate" in slower.out
-    assert gate("--metric", "e2e_ms", "--metric", "passed_rate", "--max-drop", "0.95").code == 0
+    assert gate("--metric", "e2e_ms", "--metric", "passed_rate", "--max-drop", "0.6").code == 0
 
 
 def test_a_metric_that_nobody_measured_cannot_be_judged(new_run, gate):

@@ -1,4 +1,4 @@
-"""A night is one draw: what nights vary by is in each verdict between nights, in none within one."""
+"""A night is one draw: what nights vary by is in verdicts between nights, and in none in one."""
 
 import math
 import random
