@@ -101,7 +101,6 @@ def time_rows(draws: int) -> Iterator[str]:
         for sd, ar in ((0.0, 0.0), (0.08, 0.0), (0.15, 0.0), (0.15, 0.5)):
             cells = []
             for n_before, k in ((1, 1), (7, 1), (20, 1), (7, 7), (20, 7)):
-
                 shown = dict.fromkeys((1.0, 1.5, 2.0), 0)
                 for growth in shown:
                     for _ in range(draws):
@@ -167,10 +166,9 @@ def gate_rows(n_series: int) -> Iterator[str]:
         ("rates", 0.2),
     ):
         for n_cases, m in ((30, 3), (100, 3), (1000, 1)):
-            n_of = n_series if n_cases < 1000 else max(n_series // 10, 2)
             fails = np.zeros((2, 2))
             asked = np.zeros((2, 2))
-            for _ in range(n_of):
+            for _ in range(n_series):
                 moves = shared(random, GATED, sd)
                 nights = (
                     times(random, moves, n_cases, m)
