@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-LEAST_T = {6: 3.4, 7: 3.65}
+LEAST_T = {6: 3.48, 7: 3.74}
 """Less than any alert needs between its two levels, over the scatter of nights or of trials: the
 scan of a pass rate needs 3.50 with six nights, 3.77 with seven, and that of a time more."""
 
-LEAST_T_LONG = 3.8
+LEAST_T_LONG = 3.85
 """The same from `LONG` nights on: 3.88 and more."""
 
 LONG = 8
