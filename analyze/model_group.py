@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analyze.metrics.case_rate import interval_of_units
 from analyze.metrics.identical import repetitions_identical
-from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.percentiles import percentiles
 from analyze.metrics.repetition import (
     pass_at_k,
@@ -76,7 +76,9 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         n_scorable=row.n_scorable,
         n_auth_error=row.n_auth_error,
         passed_rate=row.passed_rate,
-        passed_ci95=wilson_shrunk(_each(passes, "n_passed"), _each(passes, "n_scored")),
+        passed_ci95=interval_of_units(
+            _clusters(passes), _each(passes, "n_passed"), _each(passes, "n_scored")
+        ),
         score_strict=row.score_strict,
         score_available=row.passed_rate,
         coverage=row.coverage,
@@ -111,9 +113,16 @@ def _each(counted: Sequence[PassCountsRow | ToolCountsRow], name: str) -> list[i
     return [getattr(row, name) for row in counted for _ in range(row.n_cases)]
 
 
+def _clusters(counted: Sequence[PassCountsRow | ToolCountsRow]) -> list[str | None]:
+    """Return the cluster of every single case, in the order of `_each`."""
+    return [row.cluster for row in counted for _ in range(row.n_cases)]
+
+
 def _tool_use(row: ModelSummaryRow, cases: Sequence[ToolCountsRow], bounds: Thresholds) -> ToolUse:
     tier = tier_of(row.tool_use_rate, bounds)
-    interval = wilson_shrunk(_each(cases, "n_tool_success"), _each(cases, "n_tool_trials"))
+    interval = interval_of_units(
+        _clusters(cases), _each(cases, "n_tool_success"), _each(cases, "n_tool_trials")
+    )
     return ToolUse(
         n=row.n_tool_trials,
         rate=row.tool_use_rate,

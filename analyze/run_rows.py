@@ -106,7 +106,8 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
     )
     cases = _grouped(
         session.rows(
-            "select run_id, cast(sum(n_passed) as bigint), cast(sum(n_scored) as bigint) "  # noqa: S608
+            "select run_id, cast(sum(n_passed) as bigint), cast(sum(n_scored) as bigint), "  # noqa: S608
+            "min(cluster) "
             f"from int_case_passes where {among} group by run_id, case_id order by run_id, case_id",
             run_ids,
         )
@@ -131,8 +132,10 @@ def _nothing(row: RunsRow) -> RunSummaryRow:
     return RunSummaryRow.model_construct(None, **values)
 
 
-def _columns(pairs: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    return [first for first, _ in pairs], [second for _, second in pairs]
+def _columns(
+    cases: Sequence[tuple[int, int, str | None]],
+) -> tuple[list[int], list[int], list[str | None]]:
+    return [case[0] for case in cases], [case[1] for case in cases], [case[2] for case in cases]
 
 
 def _grouped(rows: Iterable[tuple[Any, ...]]) -> defaultdict[str, list[tuple[Any, ...]]]:

@@ -41,6 +41,8 @@ Metric = Literal["passed_rate", "e2e_ms", "ttft_ms", "input_tokens", "output_tok
 
 Difference = Annotated[float, Field(ge=-1, le=1)]
 
+UNITS = "Units that they make up, where some are in clusters; null: each case is one."
+
 
 class ThresholdsUsed(Record):
     """Where numbers became verdicts, and which file said so."""
@@ -157,9 +159,10 @@ class RateDifference(Record):
     )
     cases: Literal["sample"] = "sample"
     n_cases: Count = Field(description="With a verdict of their own on both sides.")
-    n_nonzero: Count = Field(description="Of them, with a different rate.")
-    base_rate: Rate = Field(description="Mean over these cases of the share that passed.")
-    candidate_rate: Rate = Field(description="Mean over these cases of the share that passed.")
+    n_clusters: Count | None = Field(default=None, description=UNITS)
+    n_nonzero: Count = Field(description="Units with a different rate on the two sides.")
+    base_rate: Rate = Field(description="Mean over these units of the share that passed.")
+    candidate_rate: Rate = Field(description="Mean over these units of the share that passed.")
     difference: Difference
     low: Difference = Field(description="95 % interval.")
     high: Difference = Field(description="95 % interval.")
@@ -195,6 +198,11 @@ class RateDifference(Record):
     )
     night: NightNoise | None = Field(default=None, description="Null: the same nights.")
 
+    @property
+    def n_units(self) -> int:
+        """Draws that the test rests on."""
+        return self.n_cases if self.n_clusters is None else self.n_clusters
+
 
 class Ratio(Record):
     """Paired ratio of a cost or a time over cases, candidate over base."""
@@ -202,6 +210,7 @@ class Ratio(Record):
     metric: RatioMetric
     method: Literal["t_of_log_case_means"] = "t_of_log_case_means"
     n_cases: Count = Field(description="Measured on both sides.")
+    n_clusters: Count | None = Field(default=None, description=UNITS)
     ratio: float | None = Field(description="Null below five cases.")
     low: float | None = Field(description="95 % interval.")
     high: float | None = Field(description="95 % interval.")
@@ -217,6 +226,11 @@ class Ratio(Record):
     night: NightNoise | None = Field(
         default=None, description="What is in the interval and p; null: the same nights."
     )
+
+    @property
+    def n_units(self) -> int:
+        """Draws that the test rests on."""
+        return self.n_cases if self.n_clusters is None else self.n_clusters
 
 
 class CaseChange(Record):
@@ -263,6 +277,7 @@ class PlainDifference(Record):
     name: str = Field(description="The tag, or `overall`.")
     model_id: str | None = Field(description="Null: all models together.")
     n_cases: Count
+    n_clusters: Count | None = Field(default=None, description=UNITS)
     base_rate: Rate
     candidate_rate: Rate
     difference: Difference

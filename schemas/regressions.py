@@ -47,6 +47,9 @@ class Shift(Record):
     n_before: Positive = Field(description="Runs of the level before.")
     n_after: Positive = Field(description="Runs of the new level, to its end or to now.")
     n_cases: Positive
+    n_clusters: Positive | None = Field(
+        default=None, description="Units that they make up, where some are in clusters."
+    )
     before: float = Field(description="Level before: a rate, ms, or USD per trial.")
     after: float = Field(description="Level since.")
     size: float = Field(description="Of a rate: after - before; of a time or cost: after / before.")

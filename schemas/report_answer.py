@@ -46,6 +46,9 @@ class ModelAnswer(Record):
         default=None, description="Mean over cases, which the interval is of."
     )
     n_cases: Count = Field(description="With a verdict.")
+    n_clusters: Count | None = Field(
+        default=None, description="Units that they make up, where some are in clusters."
+    )
     n_scored: Count = Field(description="Trials with a verdict.")
     is_ranked: bool = Field(
         default=True, description="It may be named best: cases and coverage suffice."

@@ -93,7 +93,8 @@ class CasePairs:
         self._kept[0].extend(kept)
         self._kept[1].extend(second)
         last = after[-1]
-        paired = PairedCase(case, last.tags, pooled(kept), pooled(second), last.cluster)
+        sides = pooled(kept, last.cluster), pooled(second, last.cluster)
+        paired = PairedCase(case, last.tags, *sides)
         if not paired.base.counts.n_scored:
             self._exclude(case, "no_verdict_in_base")
         if not paired.candidate.counts.n_scored:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from analyze.compare.changes import changes_of
 from analyze.compare.evidence import Evidence, read_evidence
-from analyze.compare.group import figures_of, judged, mean_rate, paired_counts
+from analyze.compare.group import common_cases, figures_of, judged, mean_rate, paired_counts
 from analyze.compare.nights import nights_of
 from analyze.compare.outcomes import CaseKey
 from analyze.compare.pairing import PairedCase, PairedGroup, pair
@@ -21,6 +21,7 @@ from analyze.compare.ratios import ratios_of
 from analyze.compare.sides import Chosen
 from analyze.metrics.families import benjamini_hochberg
 from analyze.metrics.rate_difference import rate_difference
+from analyze.stats.units import Clusters, n_clusters, unit_sums
 from schemas.comparison import (
     Axis,
     Comparison,
@@ -178,10 +179,12 @@ def _overall(groups: Sequence[PairedGroup]) -> PlainDifference | None:
         [sum(column) for column in zip(*_columns(cases), strict=True)]
         for cases in together.values()
     ]
-    return _plain("overall", None, [list(column) for column in zip(*sums, strict=True)])
+    clusters = [cases[0].cluster for cases in together.values()]
+    columns = [list(column) for column in zip(*sums, strict=True)]
+    return _plain("overall", None, clusters, unit_sums(clusters, *columns))
 
 
-def _columns(cases: Iterable[PairedCase]) -> list[tuple[int, int, int, int]]:
+def _columns(cases: Iterable[PairedCase]) -> list[tuple[int, ...]]:
     return list(zip(*paired_counts(list(cases)), strict=True))
 
 
@@ -192,13 +195,14 @@ def _by_tag(groups: Sequence[PairedGroup]) -> list[PlainDifference]:
         tags = sorted({tag for case in group.cases for tag in case.tags})
         for tag in tags:
             cases = [case for case in group.cases if tag in case.tags]
-            plain = _plain(tag, group.candidate_key.model_id, paired_counts(cases))
+            clusters = [case.cluster for case in common_cases(cases)]
+            plain = _plain(tag, group.candidate_key.model_id, clusters, paired_counts(cases))
             found += [plain] if plain else []
     return sorted(found, key=lambda plain: (plain.name, plain.model_id or ""))
 
 
 def _plain(
-    name: str, model_id: str | None, counts: Sequence[Sequence[int]]
+    name: str, model_id: str | None, clusters: Clusters, counts: Sequence[Sequence[int]]
 ) -> PlainDifference | None:
     if not counts or (found := rate_difference(*counts)) is None:
         return None
@@ -206,7 +210,8 @@ def _plain(
     return PlainDifference(
         name=name,
         model_id=model_id,
-        n_cases=found.n_cases,
+        n_cases=len(clusters),
+        n_clusters=n_clusters(clusters),
         base_rate=mean_rate(k_a, m_a),
         candidate_rate=mean_rate(k_b, m_b),
         difference=found.difference,

@@ -35,6 +35,7 @@ from analyze.metrics.rate_difference import (
 )
 from analyze.stats.night_noise import NightDifference, rate_between_nights
 from analyze.stats.rate_test import RateTest, rate_test
+from analyze.stats.units import n_clusters, unit_sums
 from schemas.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
 from schemas.thresholds import Thresholds
 
@@ -111,11 +112,17 @@ def figures_of(
     )
 
 
-def paired_counts(
-    cases: Sequence[PairedCase],
-) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Return passes and trials of the base, then of the candidate, by case with own of both."""
-    return _columns([(case.base.own, case.candidate.own) for case in cases])
+def common_cases(cases: Sequence[PairedCase]) -> list[PairedCase]:
+    """Return the cases with own trials on both sides."""
+    return [case for case in cases if case.base.own.n_scored and case.candidate.own.n_scored]
+
+
+def paired_counts(cases: Sequence[PairedCase]) -> tuple[list[int], ...]:
+    """Return passes and trials of the base, then of the candidate, by unit with own of both.
+
+    A unit is a cluster of cases, or a case without one.
+    """
+    return _columns([(case.cluster, case.base.own, case.candidate.own) for case in cases])
 
 
 def missing_p(cases: Sequence[PairedCase]) -> float | None:
@@ -128,7 +135,9 @@ def missing_p(cases: Sequence[PairedCase]) -> float | None:
     if not any(_n_missing(side) for both in sides for side in both):
         return None
     seen = paired_counts(cases)
-    counts = _columns([(_with_missing(base), _with_missing(new)) for base, new in sides])
+    counts = _columns(
+        [(case.cluster, _with_missing(case.base), _with_missing(case.candidate)) for case in cases]
+    )
     before, after = (
         mean_rate(k_b, m_b) - mean_rate(k_a, m_a) for k_a, m_a, k_b, m_b in (seen, counts)
     )
@@ -136,16 +145,15 @@ def missing_p(cases: Sequence[PairedCase]) -> float | None:
 
 
 def _columns(
-    sides: Sequence[tuple[OwnTrials, OwnTrials]],
-) -> tuple[list[int], list[int], list[int], list[int]]:
-    common = [
-        (base, candidate) for base, candidate in sides if base.n_scored and candidate.n_scored
-    ]
-    return (
-        [base.n_passed for base, _ in common],
-        [base.n_scored for base, _ in common],
-        [candidate.n_passed for _, candidate in common],
-        [candidate.n_scored for _, candidate in common],
+    cases: Sequence[tuple[str | None, OwnTrials, OwnTrials]],
+) -> tuple[list[int], ...]:
+    common = [case for case in cases if case[1].n_scored and case[2].n_scored]
+    return unit_sums(
+        [cluster for cluster, _, _ in common],
+        [base.n_passed for _, base, _ in common],
+        [base.n_scored for _, base, _ in common],
+        [candidate.n_passed for *_, candidate in common],
+        [candidate.n_scored for *_, candidate in common],
     )
 
 
@@ -208,6 +216,7 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
     if found is None or test is None:
         return None
     k_a, m_a, k_b, m_b = paired_counts(figures.group.cases)
+    clusters = [case.cluster for case in common_cases(figures.group.cases)]
     is_sure = q is not None and q <= thresholds.alpha
     base_rate = mean_rate(k_a, m_a)
     margin = effective_margin(base_rate, thresholds)
@@ -216,7 +225,8 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
     shows = detectable_drop(k_a, m_a, k_b, m_b, low=found.low, high=found.high, limits=thresholds)
     return RateDifference(
         test=test.test,
-        n_cases=found.n_cases,
+        n_cases=len(clusters),
+        n_clusters=n_clusters(clusters),
         n_nonzero=test.n_nonzero,
         base_rate=base_rate,
         candidate_rate=mean_rate(k_b, m_b),
@@ -230,7 +240,7 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         detectable=min(max(shows, 0.0 if apart is None else apart.detectable), 1.0),
         is_borderline=q is not None and is_sure != (found.low > 0 or found.high < 0),
         cases_needed=cases_needed(
-            found.n_cases, low, high, margin, z=Z90 if low == found.low90 else Z95
+            len(clusters), low, high, margin, z=Z90 if low == found.low90 else Z95
         ),
         margin=margin,
         missing_p=missing_p(figures.group.cases),

@@ -41,6 +41,8 @@ class Pooled:
     """By the order of METRICS."""
     answers: Answers
     own: OwnTrials
+    cluster: str | None = None
+    """As the candidate's newest run has it, on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,11 @@ class PairedCase:
     """As the candidate has them."""
     base: Pooled
     candidate: Pooled
-    cluster: str | None = None
-    """As the candidate's newest run has it."""
+
+    @property
+    def cluster(self) -> str | None:
+        """What the case shares with others; None: it stands alone."""
+        return self.candidate.cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +81,13 @@ class PairedGroup:
         return self.base_key[:3] == self.candidate_key[:3]
 
 
-def pooled(rows: Sequence[CaseOutcome]) -> Pooled:
+def pooled(rows: Sequence[CaseOutcome], cluster: str | None) -> Pooled:
     """Return the trials of runs together, those of each run as further repetitions."""
     if len(rows) == 1:
         (row,) = rows
-        return Pooled((row.run_id,), row.counts, row.measured, row.answers, own_trials(row))
+        return Pooled(
+            (row.run_id,), row.counts, row.measured, row.answers, own_trials(row), cluster
+        )
     hashes = [one for row in rows for one in (row.answers.first_hash, row.answers.last_hash) if one]
     return Pooled(
         run_ids=tuple(row.run_id for row in rows),
@@ -96,6 +103,7 @@ def pooled(rows: Sequence[CaseOutcome]) -> Pooled:
             last_hash=max(hashes, default=None),
         ),
         own=OwnTrials(*map(sum, zip(*map(own_trials, rows), strict=True))),
+        cluster=cluster,
     )
 
 

@@ -19,6 +19,7 @@ from analyze.metrics.families import benjamini_hochberg
 from analyze.metrics.mean_difference import MeanDifference, paired_t
 from analyze.report.numbers import percent
 from analyze.stats.night_noise import t_between_nights
+from analyze.stats.units import n_clusters, unit_means
 from schemas.comparison import NightNoise, Ratio, RatioMetric, Verdict
 from schemas.thresholds import Thresholds
 
@@ -42,6 +43,8 @@ class Measure:
     left_out_base: float | None
     left_out_candidate: float | None
     totals_ratio: float | None
+    n_clusters: int | None = None
+    """Units that these cases make up; None when each stands alone."""
     barred: str | None = None
     """Why the model cannot be compared at all."""
     night: NightNoise | None = None
@@ -62,7 +65,8 @@ class Measure:
                     f"{percent(self.left_out_candidate)} % of the candidate are not in it"
                 )
         if self.logs is None:
-            return f"measured in fewer than {LEAST_CASES} cases on both sides"
+            units = "cases" if self.n_clusters is None else "clusters of cases"
+            return f"measured in fewer than {LEAST_CASES} {units} on both sides"
         return None
 
     @property
@@ -94,13 +98,15 @@ def _measure(number: int, cases: Sequence[PairedCase], nights: Nights | None) ->
     pairs = [(case.base.measured[number], case.candidate.measured[number]) for case in cases]
     logs = [(base.ln_mean, candidate.ln_mean) for base, candidate in pairs]
     both = [(base, candidate) for base, candidate in pairs if base.n and candidate.n]
+    clusters = [case.cluster for case, (a, b) in zip(cases, pairs, strict=True) if a.n and b.n]
     before = math.fsum(base.total / base.n for base, _ in both)
     after = math.fsum(candidate.total / candidate.n for _, candidate in both)
     differences = [b - a for a, b in logs if a is not None and b is not None]
     return Measure(
         metric=METRICS[number],
         n_cases=len(both),
-        logs=_tested(differences, number, nights),
+        n_clusters=n_clusters(clusters),
+        logs=_tested(unit_means(clusters, differences), number, nights),
         left_out_base=_left_out([case.base for case in cases], number),
         left_out_candidate=_left_out([case.candidate for case in cases], number),
         totals_ratio=after / before if before > 0 else None,
@@ -128,6 +134,7 @@ def _ratio(measure: Measure, q: float | None, thresholds: Thresholds) -> Ratio:
     return Ratio(
         metric=measure.metric,
         n_cases=measure.n_cases,
+        n_clusters=measure.n_clusters,
         ratio=None if logs is None else math.exp(logs.mean),
         low=None if logs is None else math.exp(logs.low),
         high=None if logs is None else math.exp(logs.high),

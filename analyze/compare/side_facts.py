@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from analyze.compare.pairing import Pooled
+from analyze.metrics.case_rate import interval_of_units
 from analyze.metrics.identical import repetitions_identical
-from analyze.metrics.intervals import wilson_shrunk
 from analyze.metrics.repetition import (
     pass_at_k,
     pass_curve,
@@ -58,7 +58,7 @@ def side_facts(
         n_passed=n_passed,
         n_timeout=n_timeout,
         passed_rate=_share(n_passed, n_scored),
-        ci95=wilson_shrunk(passed, scored),
+        ci95=interval_of_units([case.cluster for case in cases], passed, scored),
         score_strict=_share(n_passed, n_scorable),
         score_upper=_share(n_passed + n_scorable - n_scored, n_scorable),
         score_available=_share(n_passed, n_scored),

@@ -168,7 +168,8 @@ def limits_of(
         near = f" near {100 if difference.base_rate > 0.5 else 0} %" if is_smaller else ""
         yield (
             f"margin of {points(margin)} points{near} out of reach: needs about "
-            f"{whole(difference.cases_needed)} cases, there are {whole(difference.n_cases)}"
+            f"{whole(difference.cases_needed)} cases, there are "
+            f"{whole(difference.n_cases)}{_clustered(difference)}"
         )
 
 
@@ -237,9 +238,16 @@ def _causes(side: SideFacts) -> str:
     return "; without one: " + ", ".join(f"{whole(count)} {name}" for name, count in counts)
 
 
-def _too_few(n_nonzero: int, thresholds: Thresholds) -> str:
+def _clustered(difference: RateDifference) -> str:
+    n_clusters = difference.n_clusters
+    return "" if n_clusters is None else f" in {whole(n_clusters)} clusters"
+
+
+def _too_few(difference: RateDifference, thresholds: Thresholds) -> str:
     """Return why a test could not have come to anything."""
+    n_nonzero = difference.n_nonzero
+    unit = "case" if difference.n_clusters is None else "cluster"
     if n_nonzero == 0:
-        return "no case passed more or less often than before"
-    changed = "1 case" if n_nonzero == 1 else f"{n_nonzero} cases"
+        return f"no {unit} passed more or less often than before"
+    changed = f"1 {unit}" if n_nonzero == 1 else f"{n_nonzero} {unit}s"
     return f"only {changed} changed, too few to reach p {thresholds.alpha:g} whatever they say"

@@ -16,7 +16,7 @@ from analyze.metrics.intervals import Z95
 from analyze.metrics.rate_difference import Z_POWER
 from analyze.metrics.student import t_quantile
 from analyze.report.nights_words import nights_words
-from analyze.report.numbers import chance, percent, points, signed_points, times, whole
+from analyze.report.numbers import chance, in_cases, percent, points, signed_points, times, whole
 from analyze.report.power_text import unseen_words
 from schemas.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
@@ -107,15 +107,15 @@ def _ruling(
         if group.verdict == "not_comparable":
             return Ruling("cannot_judge", "; ".join(group.reasons))
         if group.difference is None:
-            return Ruling("cannot_judge", "; ".join(group.reasons) or _too_few(0, "a verdict"))
-        if group.difference.n_cases < LEAST_CASES:
-            return Ruling("cannot_judge", _too_few(group.difference.n_cases, "a verdict"))
+            return Ruling("cannot_judge", "; ".join(group.reasons) or _too_few(None, "a verdict"))
+        if group.difference.n_units < LEAST_CASES:
+            return Ruling("cannot_judge", _too_few(group.difference, "a verdict"))
         return _of_rate(group.difference, rules, thresholds)
     if group.verdict == "not_comparable" and _has_verdicts(group):
         return Ruling("cannot_judge", "; ".join(group.reasons))
     ratio = next(ratio for ratio in group.ratios if ratio.metric == metric)
-    if ratio.n_cases < LEAST_CASES:
-        return Ruling("cannot_judge", _too_few(ratio.n_cases, "a value"))
+    if ratio.n_units < LEAST_CASES:
+        return Ruling("cannot_judge", _too_few(ratio, "a value"))
     if ratio.verdict == "not_comparable":
         return Ruling("cannot_judge", ratio.reason or "the two sides cannot be compared")
     return _of_ratio(ratio, rules, thresholds.alpha)
@@ -130,9 +130,12 @@ def _has_verdicts(group: GroupComparison) -> bool:
     return group.base.n_scorable > 0 or group.candidate.n_scorable > 0
 
 
-def _too_few(n_cases: int, what: str) -> str:
-    noun = "case has" if n_cases == 1 else "cases have"
-    return f"{whole(n_cases)} {noun} {what} on both sides; a gate needs {LEAST_CASES}"
+def _too_few(found: RateDifference | Ratio | None, what: str) -> str:
+    n_cases, n_clusters = (0, None) if found is None else (found.n_cases, found.n_clusters)
+    have = "has" if n_cases == 1 else "have"
+    units = "" if n_clusters is None else " clusters"
+    told = in_cases(n_cases, n_clusters)
+    return f"{told} {have} {what} on both sides; a gate needs {LEAST_CASES}{units}"
 
 
 def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) -> Ruling:
@@ -146,7 +149,8 @@ def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) ->
             f"{percent(found.base_rate)} -> {percent(found.candidate_rate)} % passed, "
             f"{signed_points(found.difference, tolerated)} points "
             f"({signed_points(found.low)} to {signed_points(found.high)}) over "
-            f"{whole(found.n_cases)} cases, q {chance(found.q)}: {asked}{_rests(found)}"
+            f"{in_cases(found.n_cases, found.n_clusters)}, q {chance(found.q)}: "
+            f"{asked}{_rests(found)}"
         )
         return Ruling("failed", why, unseen)
     if rules.prove:
@@ -183,7 +187,7 @@ def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:
         asked = f"more than {limit} growth" if rules.max_drop else "no growth is tolerated"
         why = (
             f"{found.metric} is {times(ratio)} times the baseline's "
-            f"({times(low)} to {times(high)}) over {whole(found.n_cases)} cases, "
+            f"({times(low)} to {times(high)}) over {in_cases(found.n_cases, found.n_clusters)}, "
             f"q {chance(found.q)}: {asked}{_rests(found)}"
         )
         return Ruling("failed", why, unseen)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyze.metrics.intervals import wilson_shrunk
+from analyze.stats.units import Clusters, n_clusters, unit_sums
 from schemas.interval import Interval
 
 
@@ -20,12 +21,34 @@ class CaseRate:
     interval: Interval | None
 
 
-def case_rate(hits: Sequence[int], trials: Sequence[int]) -> CaseRate:
+def interval_of_units(
+    clusters: Clusters, hits: Sequence[int], trials: Sequence[int]
+) -> Interval | None:
+    """Return the 95 % interval of the mean rate of units, which clusters of cases are.
+
+    Args:
+        clusters: of each case.
+        hits: of each case.
+        trials: of each case; a case without any is left out.
+    """
+    if not any(clusters):
+        return wilson_shrunk(hits, trials)
+    kept = [case for case in zip(clusters, hits, trials, strict=True) if case[2]]
+    if not kept:
+        return None
+    names, *counts = (list(column) for column in zip(*kept, strict=True))
+    found = wilson_shrunk(*unit_sums(names, *counts))
+    told = {"n_cases": len(kept), "n_clusters": n_clusters(names)}
+    return None if found is None else found.model_copy(update=told)
+
+
+def case_rate(hits: Sequence[int], trials: Sequence[int], clusters: Clusters = ()) -> CaseRate:
     """Return the rate over cases.
 
     Args:
         hits: of each case.
         trials: of each case; a case without any is left out.
+        clusters: of each case; left out when each of them stands alone.
     """
     n_trials, n_hits = sum(trials), sum(hits)
     return CaseRate(
@@ -33,7 +56,7 @@ def case_rate(hits: Sequence[int], trials: Sequence[int]) -> CaseRate:
         n_trials=n_trials,
         n_hits=n_hits,
         rate=n_hits / n_trials if n_trials else None,
-        interval=wilson_shrunk(hits, trials),
+        interval=interval_of_units(clusters, hits, trials),
     )
 
 

@@ -53,18 +53,19 @@ def _is_ranked(group: GroupSummary, min_coverage: float) -> bool:
     """Return whether a model may be named best: its cases and its coverage suffice."""
     coverage = group.coverage or 0.0
     is_covered = coverage >= min_coverage - ROUNDING
-    return is_covered and verdicts_of(group).n_cases >= MIN_RANKED_CASES
+    return is_covered and verdicts_of(group).n_units >= MIN_RANKED_CASES
 
 
 def _leading(asked: Asked, groups: Collection[GroupSummary]) -> set[str]:
     """Return the model_ids that may be best of the models that can be ranked."""
     if len(groups) < 2:
         return {group.model_id for group in groups}
-    cases: defaultdict[str, dict[Hashable, tuple[int, int]]] = defaultdict(dict)
+    units: defaultdict[str, dict[Hashable, tuple[int, int]]] = defaultdict(dict)
     for row in read_outcomes(asked.session, [asked.run_id]):
-        own = own_trials(row)
-        cases[row.key.model_id][row.case] = own.n_passed, own.n_scored
-    models = [RankedModel(_known(group.passed_rate), cases[group.model_id]) for group in groups]
+        own, of_model, unit = own_trials(row), units[row.key.model_id], row.cluster or row.case
+        n_passed, n_scored = of_model.get(unit, (0, 0))
+        of_model[unit] = n_passed + own.n_passed, n_scored + own.n_scored
+    models = [RankedModel(_known(group.passed_rate), units[group.model_id]) for group in groups]
     alpha = asked.limits.thresholds.alpha
     return {
         group.model_id
@@ -98,6 +99,7 @@ def _answer(
         high=interval.high if interval else None,
         estimate=interval.estimate if interval else None,
         n_cases=verdicts.n_cases,
+        n_clusters=verdicts.n_clusters,
         n_scored=verdicts.n_trials,
         is_ranked=is_ranked,
         is_leading=is_leading,

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.gate.judge import LEAST_CASES
 from analyze.parts.asked import Asked
-from analyze.parts.doubt_words import compare_of, counted, some
+from analyze.parts.doubt_words import compare_of, some
 from analyze.parts.reported_run import config_of_run
 from analyze.report.comparison_words import axis_lines
-from analyze.report.numbers import pair
+from analyze.report.numbers import in_cases, pair
 from analyze.shifts.levels import FEWEST
 from analyze.which import run_folder
 from schemas.comparison import AxisReport, Comparison, GroupComparison
@@ -69,11 +69,17 @@ def changed_with_it(asked: Asked) -> Iterator[Doubt]:
 def _axis(asked: Asked, comparison: Comparison, axis: AxisReport) -> Iterator[Doubt]:
     """Yield what differs on one axis: allowed, or left out and what is left then."""
     left = [
-        (group.candidate_model_id, group.difference.n_cases if group.difference else 1)
+        (group.candidate_model_id, group.difference)
         for group in comparison.groups
         if group.verdict != "not_comparable" and group.candidate_model_id in axis.model_ids
     ]
-    told = some([f"{counted(n_cases, 'case')} of {model_id}" for model_id, n_cases in left])
+    told = some(
+        [
+            f"{in_cases(found.n_cases, found.n_clusters) if found else '1 case'} of {model_id}"
+            for model_id, found in left
+        ]
+    )
+    n_fewest = min((found.n_units if found else 1 for _, found in left), default=LEAST_CASES)
     n_lost = sum(axis.axis in case.axes for case in comparison.excluded)
     follows = "No verdict takes these cases in" + (f"; it rests on {told}" if told else "")
     if n_lost < axis.n_differ:
@@ -84,7 +90,7 @@ def _axis(asked: Asked, comparison: Comparison, axis: AxisReport) -> Iterator[Do
     for line in axis_lines(comparison.model_copy(update={"axes": (axis,)})):
         yield Doubt(
             code="changed_with_it",
-            is_serious=axis.is_allowed or any(n_cases < LEAST_CASES for _, n_cases in left),
+            is_serious=axis.is_allowed or n_fewest < LEAST_CASES,
             model_ids=axis.model_ids,
             sentence=f"Changed since the baseline: {line}. {follows}.",
             command=compare_of(asked, "--allow", axis.axis),

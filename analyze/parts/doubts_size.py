@@ -13,14 +13,16 @@ from schemas.report_answer import Doubt
 
 def few_cases(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models with verdicts on fewer cases than a gate judges (decision I1)."""
-    few = [one for one in facts.models if 0 < one.verdicts.n_cases < LEAST_CASES]
+    few = [one for one in facts.models if 0 < one.verdicts.n_units < LEAST_CASES]
     if few:
-        told = some([f"{one.model_id} {whole(one.verdicts.n_cases)}" for one in few])
+        told = some([f"{one.model_id} {whole(one.verdicts.n_units)}" for one in few])
+        is_clustered = any(one.verdicts.n_clusters is not None for one in few)
+        units = "clusters of cases" if is_clustered else "cases"
         yield Doubt(
             code="few_cases",
             is_serious=True,
             model_ids=ids_of(few),
-            sentence=f"Fewer than {LEAST_CASES} cases have a verdict: {told}. So few can show no "
+            sentence=f"Fewer than {LEAST_CASES} {units} have a verdict: {told}. So few can show no "
             "change, and a single one turns the rate.",
             command=facts.asked.command("power", "--run", facts.asked.run_id),
         )

@@ -8,7 +8,7 @@ from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analyze.metrics.intervals import wilson_shrunk
+from analyze.metrics.case_rate import interval_of_units
 from analyze.parts.history_shards import merged_shards
 from schemas.report_parts import HistoryPoint
 
@@ -55,11 +55,12 @@ select
     model_id,
     n_passed,
     n_scored,
-    sum(n_cases)
+    sum(n_cases),
+    cluster
 from int_pass_counts
 where n_scored > 0 and run_id in ({runs})
-group by run_id, model_id, n_passed, n_scored
-order by run_id, model_id, n_passed, n_scored
+group by run_id, model_id, n_passed, n_scored, cluster
+order by run_id, model_id, n_passed, n_scored, cluster nulls first
 """
 
 Row = tuple[Any, ...]
@@ -165,16 +166,17 @@ def _intervals(session: Session, run_ids: Sequence[str]) -> dict[tuple[str, str]
     """Return the 95 % interval of each run and model."""
     rows = session.rows(_among(COUNTS, run_ids), run_ids)
     return {
-        group: wilson_shrunk(*_each(list(counted)))
+        group: interval_of_units(*_each(list(counted)))
         for group, counted in groupby(rows, key=itemgetter(0, 1))
     }
 
 
-def _each(counted: Sequence[Row]) -> tuple[list[int], list[int]]:
-    """Return passed and scored trials of every single case, from cases counted together."""
+def _each(counted: Sequence[Row]) -> tuple[list[str | None], list[int], list[int]]:
+    """Return cluster, passed and scored trials of every case, from cases counted together."""
+    clusters = chain.from_iterable(repeat(row[5], int(row[4])) for row in counted)
     passed = chain.from_iterable(repeat(row[2], int(row[4])) for row in counted)
     scored = chain.from_iterable(repeat(row[3], int(row[4])) for row in counted)
-    return list(passed), list(scored)
+    return list(clusters), list(passed), list(scored)
 
 
 def _among(sql: str, run_ids: Sequence[str]) -> str:

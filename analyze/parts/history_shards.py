@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.metrics.intervals import wilson_shrunk
+from analyze.metrics.case_rate import interval_of_units
 
 if TYPE_CHECKING:
     from analyze.session import Session
@@ -18,7 +18,8 @@ select
     passes.model_id,
     sum(passes.n_passed),
     sum(passes.n_scored),
-    sum(passes.n_scorable)
+    sum(passes.n_scorable),
+    min(passes.cluster)
 from int_case_passes as passes
 inner join stg_runs as runs on passes.run_id = runs.run_id
 where runs.run_group in ({groups})
@@ -53,22 +54,26 @@ def merged_shards(session: Session, groups: Mapping[str, str]) -> dict[str, list
     if not groups:
         return {}
     query = CASES.format(groups=", ".join("?" * len(groups)))
-    cases: defaultdict[tuple[str, str], list[tuple[int, int, int]]] = defaultdict(list)
-    for group, model_id, passed, scored, scorable in session.rows(query, list(groups)):
-        cases[group, model_id].append((int(passed), int(scored), int(scorable)))
+    cases: defaultdict[tuple[str, str], list[tuple[int, int, int, str | None]]] = defaultdict(list)
+    for group, model_id, passed, scored, scorable, cluster in session.rows(query, list(groups)):
+        cases[group, model_id].append((int(passed), int(scored), int(scorable), cluster))
     found: dict[str, list[Merged]] = {run_id: [] for run_id in groups.values()}
     for (group, model_id), counts in cases.items():
-        judged = [(k, m) for k, m, _ in counts if m]
+        judged = [(k, m, cluster) for k, m, _, cluster in counts if m]
         if not judged:
             continue
-        n_scored = sum(m for _, m in judged)
+        n_scored = sum(m for _, m, _ in judged)
         found[groups[group]].append(
             Merged(
                 model_id,
-                passed_rate=sum(k for k, _ in judged) / n_scored,
-                coverage=n_scored / sum(planned for *_, planned in counts),
+                passed_rate=sum(k for k, *_ in judged) / n_scored,
+                coverage=n_scored / sum(planned for _, _, planned, _ in counts),
                 n_scored=n_scored,
-                interval=wilson_shrunk([k for k, _ in judged], [m for _, m in judged]),
+                interval=interval_of_units(
+                    [cluster for *_, cluster in judged],
+                    [k for k, *_ in judged],
+                    [m for _, m, _ in judged],
+                ),
             )
         )
     return found

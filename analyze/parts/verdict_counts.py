@@ -14,6 +14,13 @@ class Verdicts(NamedTuple):
     """With a verdict."""
     n_trials: int
     """With a verdict."""
+    n_clusters: int | None = None
+    """Units that these cases make up; None when each stands alone."""
+
+    @property
+    def n_units(self) -> int:
+        """Draws that the rate rests on."""
+        return self.n_cases if self.n_clusters is None else self.n_clusters
 
 
 def verdicts_of(group: GroupSummary) -> Verdicts:
@@ -23,6 +30,6 @@ def verdicts_of(group: GroupSummary) -> Verdicts:
     """
     interval = group.passed_ci95
     if interval is not None:
-        return Verdicts(interval.n_cases, interval.n_trials)
+        return Verdicts(interval.n_cases, interval.n_trials, interval.n_clusters)
     n_trials = round((group.coverage or 0.0) * group.n_scorable)
     return Verdicts(1 if n_trials else 0, n_trials)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analyze.report.comparison_words import ORDER, WORDS, between, ratios_in_short
-from analyze.report.numbers import percent, points, signed_points, whole
+from analyze.report.numbers import in_cases, percent, points, signed_points, whole
 from analyze.report.regressions_words import counted
 from schemas.comparison import Verdict
 from schemas.interval import is_apart
@@ -94,7 +94,8 @@ def runs_named(runs: Sequence[ReportedRun]) -> str:
 def _how_good(answer: ModelAnswer) -> str:
     if answer.passed_rate is None:
         return "has no trial with a verdict"
-    trials = f"{counted(answer.n_scored, 'trial')} in {counted(answer.n_cases, 'case')}"
+    cases = in_cases(answer.n_cases, answer.n_clusters)
+    trials = f"{counted(answer.n_scored, 'trial')} in {cases}"
     return f"passed {percent(answer.passed_rate)} % of {trials}{_interval(answer)}"
 
 

@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 
 from analyze.report.limits_source import limits_source
 from analyze.report.nights_words import nights_words
-from analyze.report.numbers import chance, pair, percent, points, signed_points, times, whole
+from analyze.report.numbers import (
+    chance,
+    in_cases,
+    pair,
+    percent,
+    points,
+    signed_points,
+    times,
+    whole,
+)
 from analyze.report.power_text import unseen_words
 from schemas.comparison import (
     Axis,
@@ -123,6 +132,8 @@ def between(low: float, high: float) -> str:
 def notes_of(group: GroupComparison) -> Iterator[str]:
     """Yield what belongs to a verdict: why, times and costs that changed, what to be wary of."""
     found = group.difference
+    if found is not None and found.n_clusters is not None and group.verdict != "not_comparable":
+        yield f"{in_cases(found.n_cases, found.n_clusters)}: what is in one counts once"
     if found is not None and found.night is not None and group.verdict != "not_comparable":
         yield f"between nights: {nights_words(found.night, is_rate=True)}"
     if found is not None and group.verdict == "inconclusive" and found.detectable is not None:

@@ -141,6 +141,14 @@ def whole(number: float | None, *beside: float | None) -> str:
     return "" if number is None else _told_apart(lambda x, n: f"{x:,.{n}f}", number, 0, beside)
 
 
+def in_cases(n_cases: int, n_clusters: int | None = None) -> str:
+    """Return what a number rests on: `1 case`, `1,200 cases`, `40 cases in 8 clusters`."""
+    cases = "1 case" if n_cases == 1 else f"{whole(n_cases)} cases"
+    if n_clusters is None:
+        return cases
+    return f"{cases} in {whole(n_clusters)} cluster{'' if n_clusters == 1 else 's'}"
+
+
 def usd(amount: float | None, *beside: float | None) -> str:
     """Return dollars without their sign: cents from one dollar on, three digits below.
 

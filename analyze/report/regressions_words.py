@@ -15,6 +15,7 @@ from typing import get_args
 
 from analyze.report.numbers import (
     chance,
+    in_cases,
     millis,
     moment,
     percent,
@@ -112,10 +113,11 @@ def details(one: Shift | CellShift) -> Iterator[str]:
         )
     else:
         began = moment(one.first_started_at_ms)
+        cases = in_cases(one.n_cases, one.n_clusters)
         yield (
             (f"{began} UTC; " if began else "")
             + f"{counted(one.n_before, 'run')} before, {whole(one.n_after)} at the new level; "
-            f"first seen in {one.seen_in}; {counted(one.n_cases, 'case')}; p {chance(one.p)}"
+            f"first seen in {one.seen_in}; {cases}; p {chance(one.p)}"
         )
     for warning in one.warnings:
         yield f"careful: {warning}"

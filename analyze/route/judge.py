@@ -19,7 +19,7 @@ from analyze.metrics.case_rate import CaseRate
 from analyze.metrics.more_cases import more_cases_above, more_cases_for_tier
 from analyze.metrics.percentiles import TAIL_TRIALS, is_supported
 from analyze.metrics.tiers import DEFAULT, LABELS, tier_confident, tier_of
-from analyze.report.numbers import limits_after, percent, usd, whole
+from analyze.report.numbers import in_cases, limits_after, percent, usd, whole
 from analyze.route.beside import compared
 from analyze.route.values import PER_TRIALS, Judged, Nearest, Needs, Option, Reason, Route
 from analyze.routing.order import Candidate, order_of
@@ -206,11 +206,8 @@ def p95_of(option: Option) -> float | None:
 def _rate(rate: ScopeRate, *beside: float | None) -> str:
     asked: CaseRate = rate.asked
     limits = limits_after(asked.rate, asked.interval, *beside)
-    cases = "case" if rate.n_cases == 1 else "cases"
-    return (
-        f"{percent(asked.rate, *beside)} %{limits} of {whole(asked.n_trials)} trials "
-        f"in {whole(rate.n_cases)} {cases}"
-    )
+    cases = in_cases(rate.n_cases, asked.interval.n_clusters if asked.interval else None)
+    return f"{percent(asked.rate, *beside)} %{limits} of {whole(asked.n_trials)} trials in {cases}"
 
 
 def _unasked(rate: ScopeRate) -> str:

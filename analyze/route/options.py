@@ -135,20 +135,25 @@ def _case_rates(
     condition, values = scope.condition()
     rows = session.rows(
         "with cases as (select provider, model, thinking_level, "  # noqa: S608 - our own terms
+        "suite_id, case_id, "
         f"count(*) as n_trials, count(case when {hit} then 1 end) as n_hits "
         f"from trials where {counted} and {condition} "
         "group by provider, model, thinking_level, suite_id, case_id, case_hash) "
-        "select provider, model, thinking_level, n_trials, n_hits, count(*) from cases "
-        "group by provider, model, thinking_level, n_trials, n_hits "
-        "order by provider, model, thinking_level nulls first, n_trials, n_hits",
+        "select provider, model, thinking_level, n_trials, n_hits, count(*), cluster from cases "
+        "left join int_case_clusters using (suite_id, case_id) "
+        "group by provider, model, thinking_level, n_trials, n_hits, cluster "
+        "order by provider, model, thinking_level nulls first, n_trials, n_hits, "
+        "cluster nulls first",
         values,
     )
     hits: defaultdict[OptionKey, list[int]] = defaultdict(list)
     trials: defaultdict[OptionKey, list[int]] = defaultdict(list)
-    for provider, model, level, n_trials, n_hits, n_cases in rows:
+    clusters: defaultdict[OptionKey, list[str | None]] = defaultdict(list)
+    for provider, model, level, n_trials, n_hits, n_cases, cluster in rows:
         trials[provider, model, level] += [n_trials] * n_cases
         hits[provider, model, level] += [n_hits] * n_cases
-    return {key: case_rate(hits[key], trials[key]) for key in trials}
+        clusters[provider, model, level] += [cluster] * n_cases
+    return {key: case_rate(hits[key], trials[key], clusters[key]) for key in trials}
 
 
 def _cases(
@@ -189,7 +194,7 @@ def _cases(
         values,
     )
     clusters = {
-        (suite_id, case_id): (suite_id, cluster)
+        (suite_id, case_id): cluster
         for suite_id, case_id, cluster in session.rows(
             "select suite_id, case_id, cluster from int_case_clusters"
         )

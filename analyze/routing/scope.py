@@ -44,7 +44,7 @@ def scope_rate(cases: Collection[Draws], lacking: Collection[Hashable] = ()) -> 
         cases: what became of each case that it was asked.
         lacking: the unit of each case of the scope that it was not asked.
     """
-    asked = case_rate(*by_unit(cases))
+    asked = _rate(cases)
     if not lacking:
         return ScopeRate(asked, len(cases), 0, asked, asked.rate)
     hits, trials = by_unit((*cases, *(Draws(1, 1, unit) for unit in lacking)))
@@ -52,9 +52,15 @@ def scope_rate(cases: Collection[Draws], lacking: Collection[Hashable] = ()) -> 
         asked=asked,
         n_cases=len(cases),
         n_lacking=len(lacking),
-        least=case_rate(*by_unit((*cases, *(Draws(0, 1, unit) for unit in lacking)))),
+        least=_rate((*cases, *(Draws(0, 1, unit) for unit in lacking))),
         most=math.fsum(k / m for k, m in zip(hits, trials, strict=True)) / len(hits),
     )
+
+
+def _rate(cases: Collection[Draws]) -> CaseRate:
+    """Return the rate over cases, whose interval is that of units: a cluster is named by a text."""
+    clusters = [case.unit if isinstance(case.unit, str) else None for case in cases]
+    return case_rate([case.hits for case in cases], [case.trials for case in cases], clusters)
 
 
 NO_SCOPE_RATE = scope_rate(())

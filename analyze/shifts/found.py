@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyze.shifts.cells import Cell, FoundCell, can_shift, cells_of, shifted_cells
-from analyze.shifts.levels import METRICS, scan, why_not, why_not_now
+from analyze.shifts.levels import METRICS, rests_on, scan, why_not, why_not_now
 from analyze.shifts.series import Series, read_history
 from schemas.regressions import SeriesSkipped
 
@@ -34,6 +34,8 @@ class FoundShift:
     Attributes:
         points: of the series.
         places: of those among them that say something about the level.
+        n_cases: common to both levels.
+        n_clusters: units that they make up; None when each stands alone.
     """
 
     suite_id: str
@@ -42,6 +44,8 @@ class FoundShift:
     points: tuple[Point, ...]
     places: Ints
     shift: LevelShift
+    n_cases: int
+    n_clusters: int | None
 
     @property
     def first(self) -> Point:
@@ -151,7 +155,8 @@ def _scan_series(
         scanned = scan(series, metric, limits)
         found.n_series += 1
         found.shifts += [
-            FoundShift(*key, metric, series.points, usable, shift) for shift in scanned.shifts
+            FoundShift(*key, metric, series.points, usable, shift, *rests_on(series, metric, shift))
+            for shift in scanned.shifts
         ]
         if metric == "passed_rate" and scanned.shifts:
             found.shifted_at[key] = series.points[scanned.shifts[-1].at]

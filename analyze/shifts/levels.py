@@ -10,10 +10,11 @@ import numpy as np
 from analyze.compare.outcomes import LN_SCALE
 from analyze.metrics.level_shift import scan_rate
 from analyze.metrics.value_shift import scan_values
+from analyze.stats.unit_columns import unit_columns
 from schemas.known import ShiftMetric
 
 if TYPE_CHECKING:
-    from analyze.metrics.series_scan import Scan
+    from analyze.metrics.series_scan import LevelShift, Scan
     from analyze.shifts.series import Series
     from schemas.thresholds import Thresholds
 
@@ -28,19 +29,24 @@ NANO = 1e9
 def scan(series: Series, metric: ShiftMetric, limits: Thresholds) -> Scan:
     """Return the levels of a metric of a series; indices are places in its points."""
     if metric == "passed_rate":
-        return scan_rate(
-            series.hashes,
-            series.passed,
-            series.scored,
-            series.coverage,
-            margin=limits.pass_rate_margin,
+        hashes, passed, scored = unit_columns(
+            series.clusters, series.hashes, series.passed, series.scored
         )
+        return scan_rate(hashes, passed, scored, series.coverage, margin=limits.pass_rate_margin)
     counts, sums = series.measured[metric]
     unit = math.log(NANO) if metric == "cost_usd" else 0.0
     logs = np.where(counts > 0, sums / LN_SCALE / np.maximum(counts, 1) - unit, np.nan)
     return scan_values(
         series.hashes, logs, counts, series.coverage, ratio_margin=limits.ratio_margin
     )
+
+
+def rests_on(series: Series, metric: ShiftMetric, shift: LevelShift) -> tuple[int, int | None]:
+    """Return the cases that a shift rests on, and the units they make up; None: each is one."""
+    if metric != "passed_rate" or not any(series.clusters):
+        return shift.n_cases, None
+    before, after = series.hashes[shift.last_before], series.hashes[shift.at]
+    return int(np.count_nonzero((before == after) & (after >= 0))), shift.n_cases
 
 
 def why_not(series: Series, metric: ShiftMetric) -> str | None:
