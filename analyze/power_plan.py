@@ -54,6 +54,8 @@ class _Planned:
     n_cases: int
     repetitions: int
     seen: RunSeen
+    clusters: Mapping[str, str | None]
+    """Of each case that can get a verdict, by case_id."""
 
 
 def plan_power(session: Session, question: PowerQuestion, limits: Thresholds) -> PowerAnswer:
@@ -76,7 +78,8 @@ def plan_power(session: Session, question: PowerQuestion, limits: Thresholds) ->
     plans = []
     for model_id in sorted(newest):
         of_model = [run[model_id] for run in planned if model_id in run]
-        given = assumptions_of(one.seen for one in of_model)
+        clusters = of_model[0].clusters
+        given = assumptions_of((one.seen for one in of_model), clusters)
         known_from = [one for one in of_model if one.seen.run_ids == given.run_ids]
         there_is = (known_from or of_model)[0]
         plans.append(_plan((model_id,), given, limits, question, there_is))
@@ -177,6 +180,7 @@ class _Row(NamedTuple):
     """What is read of a case in one run or shard; trials that were taken over are no draw."""
 
     case_hash: str | None
+    cluster: str | None
     n_scorable: int
     n_independent: int
     n_independent_passed: int
@@ -192,6 +196,11 @@ def _one_model(run_ids: tuple[str, ...], cases: Mapping[str, Sequence[_Row]]) ->
         n_cases=sum(count > 0 for count in scorable),
         repetitions=max(scorable),
         seen=RunSeen(run_ids, {case_id: _case(shards) for case_id, shards in cases.items()}),
+        clusters={
+            case_id: shards[0].cluster
+            for (case_id, shards), count in zip(cases.items(), scorable, strict=True)
+            if count
+        },
     )
 
 

@@ -227,6 +227,67 @@ def _asked(rates: Array, repetitions: int, random: np.random.Generator) -> tuple
 
 
 @dataclass(frozen=True)
+class Families:
+    """Runs whose cases come in families: what one of them came to tells of its sisters.
+
+    The logit of a case is that of the mean plus a normal part of its family, one of its own, and,
+    in each run anew, one that the whole family has in common there: a template that a model
+    version happens to like.
+    """
+
+    rate: float
+    """In the middle of the logits."""
+    families: int = 10
+    cases: int = 5
+    """Of each family."""
+    repetitions: int = 3
+    spread: float = 1.5
+    """Standard deviation of the families."""
+    own: float = 0.5
+    """Of the cases inside a family."""
+    taste: float = 0.0
+    """Of a family from run to run."""
+
+    def runs(self, draws: int, random: np.random.Generator, n_runs: int = 1) -> tuple[Array, ...]:
+        """Return passes and trials of each run, run after run, each [draws, families, cases]."""
+        shape = draws, self.families, 1
+        logit = np.log(self.rate / (1 - self.rate)) + self.spread * random.standard_normal(shape)
+        logit = logit + self.own * random.standard_normal((draws, self.families, self.cases))
+        found: list[Array] = []
+        for _ in range(n_runs):
+            moved = logit + self.taste * random.standard_normal(shape)
+            found += _asked(1 / (1 + np.exp(-moved)), self.repetitions, random)
+        return tuple(found)
+
+    def true_rate(self) -> float:
+        """Return the mean rate of all cases that there may be."""
+        sd = float(np.sqrt(self.spread**2 + self.own**2 + self.taste**2))
+        points, weights = np.polynomial.hermite_e.hermegauss(80)
+        logits = np.log(self.rate / (1 - self.rate)) + sd * points
+        return float((weights / (1 + np.exp(-logits))).sum() / weights.sum())
+
+
+def of_cases(counts: Array) -> Array:
+    """Return counts of families [draws, families, cases] as if no family were known."""
+    return counts.reshape(len(counts), -1)
+
+
+def of_families(counts: Array) -> Array:
+    """Return the sums over the cases of each family [draws, families]."""
+    summed: Array = counts.sum(axis=2)
+    return summed
+
+
+FAMILIES = tuple(
+    Families(rate, repetitions=repetitions, spread=spread, taste=taste)
+    for repetitions in (1, 3, 5)
+    for rate in (0.5, 0.8, 0.95)
+    for spread in (0.5, 1.5, 3.0)
+    for taste in (0.0, 0.5, 1.0)
+)
+
+
+@dataclass(frozen=True)
 class Nights:
     """A suite that is run every night, until one night its rate changes for good."""
 

@@ -16,7 +16,7 @@ from collect.fingerprint import (
     tools_part,
 )
 from collect.narrow import part_of
-from collect.plan_size import PlanSize, size_of
+from collect.plan_size import PlanSize, clusters_of, size_of
 from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
 
 
@@ -100,6 +100,6 @@ def planned_size(inputs: RunInputs) -> PlanSize:
     if narrowed.max_trials is not None or narrowed.shard is not None:
         return size_of(plan_trials(inputs, "size"))
     repetitions = inputs.profile.execution_policy.run_repetitions
-    scorable = sum(case.is_scorable for case in inputs.cases)
+    scorable = {case.case_id: case.cluster for case in inputs.cases if case.is_scorable}
     planned = len(inputs.models) * len(inputs.cases) * repetitions
-    return PlanSize(planned, scorable, repetitions if scorable else 0)
+    return PlanSize(planned, len(scorable), repetitions if scorable else 0, clusters_of(scorable))

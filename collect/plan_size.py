@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from schemas.trial import PlannedTrial
 
@@ -17,17 +17,24 @@ class PlanSize:
     """Of the model that has fewest."""
     repetitions: int
     """Of the scorable trials, at most."""
+    clusters: Mapping[str, str | None] = field(default_factory=dict)
+    """Of each scorable case of that model, by case_id; empty where no case is in one."""
 
 
 def size_of(plan: Iterable[PlannedTrial]) -> PlanSize:
-    """Return the size of a plan; holds its case ids only."""
-    cases: dict[str, set[str]] = {}
+    """Return the size of a plan; holds its case ids and clusters only."""
+    cases: dict[str, dict[str, str | None]] = {}
     planned = repetitions = 0
     for trial in plan:
         planned += 1
-        chosen = cases.setdefault(trial.model_id, set())
+        chosen = cases.setdefault(trial.model_id, {})
         if trial.is_scorable:
-            chosen.add(trial.case_id)
+            chosen[trial.case_id] = trial.cluster
             repetitions = max(repetitions, trial.repetition)
-    fewest = min((len(chosen) for chosen in cases.values()), default=0)
-    return PlanSize(planned, fewest, repetitions)
+    fewest = min(cases.values(), key=len, default={})
+    return PlanSize(planned, len(fewest), repetitions, clusters_of(fewest))
+
+
+def clusters_of(cases: Mapping[str, str | None]) -> Mapping[str, str | None]:
+    """Return the cluster of each case; nothing where no case is in one."""
+    return cases if any(cases.values()) else {}

@@ -35,6 +35,7 @@ class Nights:
         served: str | None = None,
         machine: int = 2,
         only: int | None = None,
+        clusters: int | None = None,
         suite_id: str = "smoke",
         run_id: str | None = None,
         **config: object,
@@ -53,6 +54,7 @@ class Nights:
             served: what the server says that it serves.
             machine: cores of the machine.
             only: narrowed to so many cases.
+            clusters: so many cases make one.
             suite_id: of the suite.
             run_id: by default the night's number.
             config: fields of config.json.
@@ -71,6 +73,7 @@ class Nights:
                             case_id, repetition, model_id, model=f"acme/{model_id}",
                             provider="openrouter", suite_id=suite_id,
                             case_hash=sha(f"{case_id}{hashes}"),
+                            cluster=clusters and f"family-{place // clusters}",
                             fingerprint_parts=self._parts(parts or {}, repetition),
                         )  # fmt: skip
                         run.result(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean, variance
 from typing import Literal, NamedTuple
 
@@ -21,6 +21,7 @@ from analyze.metrics.power import BETWEEN_CASES, PASS_RATE, SAME_HARD_CASES
 from analyze.metrics.rate_difference import RateInterval, rate_difference
 from analyze.metrics.two_nights import FEWEST_RUNS, Nights
 from analyze.metrics.variance_parts import FEWEST_CASES, kappa_of, parts_of_one
+from analyze.stats.units import n_clusters, unit_places
 
 LOOK_BACK = 20
 """Runs of a suite that are looked into, the newest first: nights vary, and a tiny run or an outage
@@ -107,6 +108,10 @@ class Assumptions:
     """Runs that tell how nights vary, the newest first."""
     pair: PairSeen | None = None
     """The newest run beside the one before it, over their common cases."""
+    cases_per_cluster: float | None = None
+    """Sizes are in clusters and their trials, with so many cases each; None: in cases."""
+    one_trial_a_case: bool = False
+    """Of clusters: repetitions gave the same bytes, so a cluster has a trial for each case."""
 
     @property
     def none_passed(self) -> bool:
@@ -118,22 +123,81 @@ class Assumptions:
         """Whether repetitions ever disagree; else they are one draw, however many they are."""
         return not self.repetitions_identical and self.rho < 1
 
+    def draws(self, n_cases: int, repetitions: int) -> tuple[int, int]:
+        """Return how many units a size has and how many trials each: clusters, or cases."""
+        if self.cases_per_cluster is None:
+            return n_cases, repetitions
+        of_case = 1 if self.one_trial_a_case else repetitions
+        n_units = math.ceil(n_cases / self.cases_per_cluster)
+        return n_units, max(round(of_case * self.cases_per_cluster), 1)
 
-def assumptions_of(runs: Iterable[RunSeen]) -> Assumptions:
+
+def assumptions_of(
+    runs: Iterable[RunSeen], clusters: Mapping[str, str | None] | None = None
+) -> Assumptions:
     """Return what the newest usable runs of a model tell.
 
     Args:
         runs: of one model and suite, the newest first; those with fewer than 5 cases that have a
             verdict are passed over.
+        clusters: of each case that can get a verdict, by case_id. Where a case is in one, all of
+            it is about clusters: those are passed over that have fewer than 5 of them.
     """
+    names = list((clusters or {}).values())
+    n_units = n_clusters(names)
+    if clusters is None or n_units is None:
+        return _assumptions(runs)
+    seen = list(runs)
+    identical = any(_identical(run.cases.values()) for run in seen[:1])
+    given = _assumptions(_by_cluster(run, clusters, once=identical) for run in seen)
+    return replace(given, cases_per_cluster=len(names) / n_units, one_trial_a_case=identical)
+
+
+def _by_cluster(run: RunSeen, clusters: Mapping[str, str | None], *, once: bool) -> RunSeen:
+    """Return a run with a cluster in the place of its cases.
+
+    Args:
+        run: with what became of its cases.
+        clusters: of the cases that count; others are left out.
+        once: count one trial of each case.
+    """
+    case_ids = sorted(run.cases.keys() & clusters.keys())
+    units: dict[int, list[CaseSeen]] = {}
+    names: dict[int, str] = {}
+    for case_id, place in zip(
+        case_ids, unit_places([clusters[name] for name in case_ids]), strict=True
+    ):
+        units.setdefault(place, []).append(run.cases[case_id])
+        names[place] = clusters[case_id] or f"{case_id} alone"
+    return RunSeen(
+        run.run_ids, {names[place]: _together(cases, once=once) for place, cases in units.items()}
+    )
+
+
+def _together(cases: Sequence[CaseSeen], *, once: bool) -> CaseSeen:
+    hashes = [case.case_hash for case in cases]
+    known = [hash_ for hash_ in hashes if hash_ is not None]
+    return CaseSeen(
+        " ".join(known) if len(known) == len(hashes) else None,
+        sum(min(case.n_scored, 1) if once else case.n_scored for case in cases),
+        sum(min(case.n_passed, 1) if once else case.n_passed for case in cases),
+    )
+
+
+def _identical(cases: Iterable[CaseSeen]) -> bool:
+    """Return whether repetitions gave the same bytes."""
+    repeated = [case for case in cases if case.is_repeated]
+    return repetitions_identical(len(repeated), sum(case.is_identical for case in repeated)) is True
+
+
+def _assumptions(runs: Iterable[RunSeen]) -> Assumptions:
     usable = [run for run in runs if run.is_usable]
     if not usable:
         return Assumptions()
     newest = usable[0]
     cases = [case for case in newest.cases.values() if case.n_scored]
     parts = parts_of_one([case.n_passed for case in cases], [case.n_scored for case in cases])
-    repeated = [case for case in newest.cases.values() if case.is_repeated]
-    identical = repetitions_identical(len(repeated), sum(case.is_identical for case in repeated))
+    identical = _identical(newest.cases.values())
     rho = 1.0 if identical else _clean(parts.rho)
     is_repeated = rho is not None and not identical
     both = _common(newest, usable[1]) if len(usable) > 1 else []
@@ -151,7 +215,7 @@ def assumptions_of(runs: Iterable[RunSeen]) -> Assumptions:
         n_cases=len(cases),
         run_ids=newest.run_ids,
         before_run_ids=() if kappa is None and not both else usable[1].run_ids,
-        repetitions_identical=identical is True,
+        repetitions_identical=identical,
         share_within=1 - rho if is_repeated else 1 - BETWEEN_CASES,
         nights=nights,
         night_run_ids=night_run_ids,

@@ -199,8 +199,9 @@ class PowerPlan:
     given: Assumptions
     direction: Literal["drop", "rise"]
     n_cases: int | None
-    """Scorable cases; None where no suite is known."""
+    """Scorable cases, or the clusters they are in; None where no suite is known."""
     repetitions: int
+    """Trials of each."""
     difference: float
     """That sizes are wanted for."""
     smallest: float | None
@@ -242,6 +243,8 @@ def power_plan(
         repetitions: of each case, at least 1.
         difference: as a share, above 0.
     """
+    if n_cases is not None:
+        n_cases, repetitions = given.draws(n_cases, repetitions)
     planner = Planner(limits, given)
     wanted = limits.pass_rate_margin if difference is None else difference
     columns = tuple(sorted({*REPETITIONS, repetitions})) if given.repeating_helps else (1,)

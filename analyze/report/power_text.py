@@ -108,7 +108,10 @@ def headline(plan: PowerPlan) -> str:
     whose = "" if not plan.model_ids else f"{_names(plan.model_ids)}: "
     if plan.n_cases is None:
         return f"{whose}no size is known; --cases names one"
-    size = f"{whole(plan.n_cases)} scorable cases x {whole(plan.repetitions)} repetitions"
+    what, times_each = "scorable cases", "repetitions"
+    if plan.given.cases_per_cluster is not None:
+        what, times_each = "clusters of scorable cases", "trials"
+    size = f"{whole(plan.n_cases)} {what} x {whole(plan.repetitions)} {times_each}"
     if plan.smallest is None:
         if plan.n_cases < FEWEST_CASES:
             return f"{whose}{size} are too few: no {plan.direction} can be promised"
@@ -125,7 +128,8 @@ def _source(plan: PowerPlan) -> str:
     given = plan.given
     if not given.run_ids:
         return "no earlier run of 5 cases or more to learn from: all of this is assumed"
-    text = f"known from run {_names(given.run_ids)} ({whole(given.n_cases)} cases with a verdict)"
+    known = f"{whole(given.n_cases)} {_units(plan)}"
+    text = f"known from run {_names(given.run_ids)} ({known} with a verdict)"
     if given.before_run_ids:
         text += f" and {_names(given.before_run_ids)} before it"
     return text + (f"; assumed: {' and '.join(given.assumed)}" if given.assumed else "")
@@ -186,13 +190,16 @@ def _needs(plan: PowerPlan) -> Iterable[str]:
         if plan.n_cases is None:
             yield text
         elif plan.repetitions_needed is None:
-            count = whole(plan.n_cases)
-            yield f"{text}; with {count} cases no number of repetitions is enough"
+            count = f"{whole(plan.n_cases)} {_units(plan)}"
+            yield f"{text}; with {count} no number of repetitions is enough"
         else:
-            enough = f"{whole(plan.repetitions_needed)} repetitions are enough"
+            one, many = "repetition", "repetitions"
+            if plan.given.cases_per_cluster is not None:
+                one, many = "trial of each", "trials of each"
+            enough = f"{whole(plan.repetitions_needed)} {many} are enough"
             if plan.repetitions_needed == 1:
-                enough = "one repetition is enough"
-            yield f"{text}; with {whole(plan.n_cases)} cases {enough}"
+                enough = f"one {one} is enough"
+            yield f"{text}; with {whole(plan.n_cases)} {_units(plan)} {enough}"
     yield _sizes(
         plan,
         f"to show that nothing changed by {wanted} takes",
@@ -217,7 +224,8 @@ def _sizes(
 
 def _pairs(plan: PowerPlan, counts: Sequence[int | None]) -> list[str]:
     pairs = zip(counts, plan.columns, strict=True)
-    return [f"{whole(count)} cases x {column}" for count, column in pairs if count is not None]
+    units = _units(plan)
+    return [f"{whole(count)} {units} x {column}" for count, column in pairs if count is not None]
 
 
 def unseen_words(share: float | None) -> str:
@@ -232,12 +240,17 @@ def unseen_words(share: float | None) -> str:
 
 
 def _table(plan: PowerPlan) -> list[str]:
-    titles = [Column("cases", "right"), *(Column(f"x {n}", "right") for n in plan.columns)]
+    titles = [Column(_units(plan), "right"), *(Column(f"x {n}", "right") for n in plan.columns)]
     rows = [
         [whole(row.n_cases), *(DASH if one is None else points(one) for one in row.smallest)]
         for row in plan.table
     ]
     return [f"    {line}" for line in table(titles, rows, WIDTH - 4)]
+
+
+def _units(plan: PowerPlan) -> str:
+    """Return what sizes are counted in."""
+    return "cases" if plan.given.cases_per_cluster is None else "clusters"
 
 
 def _names(names: Sequence[str]) -> str:
@@ -267,6 +280,7 @@ def power_facts(plan: PowerPlan) -> list[dict[str, object]]:
         "direction": plan.direction,
         "n_cases": plan.n_cases,
         "repetitions": plan.repetitions,
+        "cases_per_cluster": given.cases_per_cluster,
         "smallest_difference": plan.smallest,
         "smallest_difference_same_night": plan.smallest_same_night,
         "pass_rate": given.pass_rate,
