@@ -32,6 +32,7 @@ from measures import (
 )
 from scenarios import (
     COSTS,
+    FAMILIES,
     HARD_RATES,
     SIZES,
     SPREADS,
@@ -42,6 +43,8 @@ from scenarios import (
     Times,
     changed_cells,
     hard_run,
+    of_cases,
+    of_families,
     one_run,
     pairs,
     passes_of_nights,
@@ -204,6 +207,37 @@ def differences(draws: Draws) -> None:
                 size, mean(covered), percent(min(covered)),
                 percent(float(np.mean([one.width for one in same + drop]))),
                 mean(false), percent(max(false)), mean([one.shown_worse for one in drop]),
+            )  # fmt: skip
+
+    table(head, rows())
+
+
+def clusters(draws: Draws) -> None:
+    """Ten families of five cases, taken for fifty cases and for ten clusters."""
+    head = (
+        "repetitions", "a family's change from run to run, logit sd",
+        "coverage % by case: mean / worst", "by cluster", "width, points, by case", "by cluster",
+        "false alarms % by case: mean / worst", "by cluster",
+    )  # fmt: skip
+    found: dict[tuple[int, float], list[tuple[float, ...]]] = {}
+    for number, family in enumerate(FAMILIES):
+        runs = family.runs(draws.runs // 3, generator(14, number), 2)
+        figures: list[float] = []
+        for counted in (of_cases, of_families):
+            counts = [counted(one) for one in runs]
+            one = coverage_of_rates(counts[0], counts[1], family.true_rate())
+            both = figures_of_pairs(counts[0], counts[1], counts[2], counts[3], 0.0)
+            figures += [one.covered, one.width, both.significant]
+        found.setdefault((family.repetitions, family.taste), []).append(tuple(figures))
+
+    def rows() -> Iterator[Sequence[object]]:
+        for (repetitions, taste), figures in found.items():
+            held, width, false, held_2, width_2, false_2 = zip(*figures, strict=True)
+            yield (
+                repetitions, taste, f"{mean(held)} / {percent(min(held))}",
+                f"{mean(held_2)} / {percent(min(held_2))}", mean(width), mean(width_2),
+                f"{mean(false)} / {percent(max(false))}",
+                f"{mean(false_2)} / {percent(max(false_2))}",
             )  # fmt: skip
 
     table(head, rows())
@@ -465,6 +499,7 @@ PARTS: dict[str, Callable[[Draws], None]] = {
     "one pass more": more_passes,
     "mean cost": mean_costs,
     "paired difference": differences,
+    "clusters": clusters,
     "missing verdicts": missing,
     "verdicts of a gate": verdicts,
     "level shifts of a pass rate": shifts,

@@ -49,7 +49,7 @@ def _mixed(hashes: Ints) -> NDArray[np.uint64]:
     The finalizer of splitmix64 (Steele, Lea & Flood 2014).
     """
     column = np.arange(1, hashes.shape[1] + 1, dtype=np.uint64)
-    x = hashes.astype(np.uint64) + column * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x: NDArray[np.uint64] = np.add(hashes.astype(np.uint64), column * np.uint64(0x9E3779B97F4A7C15))
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
     return x ^ (x >> np.uint64(31))

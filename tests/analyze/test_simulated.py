@@ -269,7 +269,7 @@ def test_a_model_that_passes_97_of_100_is_hardly_ever_called_flaky():
     ("family", "by_case", "false_by_case"),
     [
         (Families(0.5, repetitions=3, spread=1.5, taste=1.0), 0.80, 0.15),
-        (Families(0.8, repetitions=1, spread=3.0, taste=0.5), 0.82, 0.06),
+        (Families(0.8, repetitions=1, spread=1.5, taste=1.0), 0.84, 0.07),
         (Families(0.8, repetitions=5, spread=1.5, taste=1.0), 0.78, 0.15),
         (Families(0.95, repetitions=3, spread=3.0, taste=1.0), 0.76, 0.13),
     ],
@@ -280,6 +280,6 @@ def test_cases_that_come_in_families_are_covered_as_clusters(family, by_case, fa
     cases, families = ([view(one) for one in runs] for view in (of_cases, of_families))
 
     assert coverage_of_rates(*cases[:2], family.true_rate()).covered < by_case
-    assert 0.91 < coverage_of_rates(*families[:2], family.true_rate()).covered
+    assert coverage_of_rates(*families[:2], family.true_rate()).covered > 0.91
     assert figures_of_pairs(*cases, 0.0).significant > false_by_case
     assert figures_of_pairs(*families, 0.0).significant < 0.05 + 3 * sqrt(0.05 * 0.95 / 500)
