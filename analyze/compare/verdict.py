@@ -213,7 +213,7 @@ def explanations_of(difference: RateDifference, thresholds: Thresholds) -> Itera
 def _unshown(difference: RateDifference, thresholds: Thresholds) -> Iterator[str]:
     """Yield why no change is shown, where it is more than a large p."""
     if _least_p(difference) > thresholds.alpha:
-        yield _too_few(difference.n_nonzero, thresholds)
+        yield _too_few(difference, thresholds)
     if difference.q is None or difference.p > thresholds.alpha:
         return
     if difference.q > thresholds.alpha:

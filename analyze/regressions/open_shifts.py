@@ -20,7 +20,7 @@ from analyze.metrics.series_scan import COMMON_FIFTHS
 from analyze.runs_option import runs_option
 from analyze.shifts.acknowledged import Entries
 from analyze.shifts.found import FoundShift
-from analyze.shifts.levels import FEWEST, METRICS, NANO, scan, why_not
+from analyze.shifts.levels import FEWEST, METRICS, NANO, rests_on, scan, why_not
 from analyze.shifts.points import Point, read_points
 from analyze.shifts.series import read_history
 from analyze.stats.recovery import (
@@ -162,7 +162,13 @@ def _of_series(
         for stands in standing_shifts(series, metric, asked.limits):
             shift = stands.shift
             told = FoundShift(
-                series.suite_id, series.model_id, metric, series.points, usable, shift
+                series.suite_id,
+                series.model_id,
+                metric,
+                series.points,
+                usable,
+                shift,
+                *rests_on(series, metric, shift),
             )
             if asked.entries.of_shift(told) is not None:
                 continue

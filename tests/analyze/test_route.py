@@ -391,5 +391,5 @@ def test_cases_of_one_cluster_are_one_draw():
     assert (pair.n_shared, pair.own_rate, pair.other_rate) == (9, 1.0, 0.0)
     assert pair.p == 0.5
     rate = scope_rate(own.values(), ["template"])
-    assert (rate.n_cases, rate.n_scope, rate.asked.n_cases, rate.least.interval) == (9, 10, 1, None)
+    assert (rate.n_cases, rate.n_scope, rate.asked.n_cases, rate.least.interval) == (9, 10, 9, None)
     assert rate.least.rate == 0.9
