@@ -49,6 +49,7 @@ def compare(
     by: By = "model",
     min_coverage: float | None = None,
     without: Collection[Quarantined] = (),
+    before: Sequence[str] = (),
 ) -> Comparison:
     """Return what a candidate is beside a base.
 
@@ -61,12 +62,14 @@ def compare(
         by: `tag` adds the differences of every tag; never changes a test.
         min_coverage: in place of that of the thresholds.
         without: cases that are not tested; each is listed as excluded.
+        before: what nights vary by is told by those before these runs; by default before the
+            candidate's.
 
     Raises:
         ViewError: the lake cannot be read.
     """
     return compare_evidence(
-        read_evidence(session, base, candidate),
+        read_evidence(session, base, candidate, before=before),
         limits=limits,
         allow=allow,
         by=by,

@@ -32,14 +32,22 @@ class Evidence(NamedTuple):
     """Nights of each of the candidate's models before it, by model_id, oldest first."""
 
 
-def read_evidence(session: Session, base: Chosen, candidate: Chosen) -> Evidence:
+def read_evidence(
+    session: Session, base: Chosen, candidate: Chosen, *, before: Sequence[str] = ()
+) -> Evidence:
     """Return what the lake knows of two sides.
+
+    Args:
+        session: the open lake.
+        base: runs and models of the one side.
+        candidate: of the other.
+        before: past nights are those before these runs; by default before the candidate's.
 
     Raises:
         ViewError: the lake cannot be read.
     """
     run_ids = sorted({*base.run_ids, *candidate.run_ids})
-    plans = read_plans(session, base.run_ids, candidate.run_ids)
+    plans = read_plans(session, {*base.run_ids, *candidate.run_ids}, before or candidate.run_ids)
     starts = [start for plan in plans for start in plan.starts_ms]
     known = [start for start in starts if start]
     months = {month_of(start) for start in known} if len(known) == len(starts) else None

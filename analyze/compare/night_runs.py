@@ -34,23 +34,23 @@ plans as (
         max(run_id) as name,
         list(run_id order by run_id) as run_ids,
         list(started_at_ms) as starts,
-        bool_or({candidate}) as is_candidate,
+        bool_or({judged}) as is_judged,
         bool_or({sides}) as is_of_side
     from stg_runs
     where suite_id in (select suite_id from stg_runs where {sides})
     group by all
 ),
 
-candidates as (
-    select suite_id, min((moment, name)) as place from plans where is_candidate group by all
+judged as (
+    select suite_id, min((moment, name)) as place from plans where is_judged group by all
 )
 
 select
     plans.run_ids,
     plans.starts,
-    coalesce((plans.moment, plans.name) < candidates.place, false) as is_before
+    coalesce((plans.moment, plans.name) < judged.place, false) as is_before
 from plans
-left join candidates on plans.suite_id = candidates.suite_id
+left join judged on plans.suite_id = judged.suite_id
 where is_before or plans.is_of_side
 qualify plans.is_of_side or row_number() over (
     partition by plans.suite_id, is_before order by plans.moment desc, plans.name desc
@@ -91,7 +91,7 @@ class Plan(NamedTuple):
     run_ids: tuple[str, ...]
     starts_ms: tuple[int | None, ...]
     is_before: bool
-    """It started before the candidate did."""
+    """It started before the run that is judged."""
 
 
 class PastCell(NamedTuple):
@@ -114,20 +114,20 @@ PastNight = Mapping[CaseKey, PastCell]
 """One past run of one model."""
 
 
-def read_plans(session: Session, base: Sequence[str], candidate: Sequence[str]) -> list[Plan]:
-    """Return the plans of both sides, and the last ones before the candidate, oldest first.
+def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -> list[Plan]:
+    """Return the plans of some runs, and the last ones before others, oldest first.
 
     Args:
         session: the open lake.
-        base: its runs.
-        candidate: its runs; plans before it are of the same suites.
+        runs: of both sides; plans before them are of the same suites.
+        before: runs before which the past nights are.
 
     Raises:
         ViewError: the lake cannot be read.
     """
-    sides = sorted({*base, *candidate})
-    sql = PLANS.format(candidate=among(candidate), sides=among(sides))
-    rows = session.rows(sql, [*candidate, *sides, *sides, LAST_PLANS])
+    sides = sorted(runs)
+    sql = PLANS.format(judged=among(before), sides=among(sides))
+    rows = session.rows(sql, [*before, *sides, *sides, LAST_PLANS])
     return [Plan(tuple(runs), tuple(starts), is_before) for runs, starts, is_before in rows]
 
 

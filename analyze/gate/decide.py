@@ -93,6 +93,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
             allow=question.allow,
             min_coverage=question.rules.min_coverage,
             without=quarantine.holding,
+            before=candidate.run_ids,  # what a fresh run is to confirm is no noise of nights
         )
 
     confirmation = None

@@ -121,15 +121,23 @@ def test_a_run_that_stands_where_the_folder_does_is_told_how_it_is_named(samples
     assert "--runs" not in told.err
 
 
-def test_an_answer_that_came_slower_is_told_beside_the_passed_rate(samples, tmp_path):
-    out = call("report", samples, "--run", "night_09_reused", "--format", "md").out
+def test_an_answer_that_came_slower_is_told_beside_the_passed_rate(new_run, tmp_path):
+    times = {"careful": 9000, "playful": 560}
+    night(new_run, 1, [3, 3, 2, 3, 0, 3], models=times)
+    night(
+        new_run, 2, [3, 3, 2, 3, 0, 3], models=times,
+        result=lambda case, _, model: {"e2e_ms": times[model] + case},
+    )  # fmt: skip
+    runs_dir = new_run("night_01").runs_dir
+    out = call("report", runs_dir, "--format", "md").out
     page = tmp_path / "page.html"
-    call("report", samples, "--run", "night_09_reused", "-o", page)
+    call("report", runs_dir, "-o", page)
     careful, playful = (line for line in out.splitlines() if line.startswith(("| ca", "| pl")))
 
-    assert "inconclusive: 0.0 points (95 % -22.3 to +23.0); slower: answer time x 1.47" in careful
-    assert "slower" not in playful
-    assert "slower: answer time x 1.47</p>" in page.read_text(encoding="utf-8")
+    assert "inconclusive: 0.0 points" in careful
+    assert "; slower: answer time x 22" in careful
+    assert "slower" not in playful, "one night is half as slow again by chance"
+    assert "slower: answer time x 22" in page.read_text(encoding="utf-8")
     assert "may be chance" not in careful
 
 

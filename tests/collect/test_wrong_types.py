@@ -40,6 +40,7 @@ WHOLE = {
         "schema_version": 1,
         "case_id": "weather",
         "title": "Weather",
+        "cluster": "forecasts",
         "runner": {"type": "llm_probe"},
         "input": {
             "messages": [
