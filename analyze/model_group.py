@@ -8,15 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.metrics.case_rate import interval_of_units
-from analyze.metrics.identical import repetitions_identical
-from analyze.metrics.percentiles import percentiles
-from analyze.metrics.repetition import (
-    pass_at_k,
-    pass_curve,
-    pass_hat_k,
-)
-from analyze.metrics.tiers import LABELS, tier_confident, tier_of
 from analyze.rows import (
     FailureSummaryRow,
     ModelSummaryRow,
@@ -24,6 +15,15 @@ from analyze.rows import (
     RepetitionsRow,
     ToolCountsRow,
 )
+from analyze.stats.case_rate import interval_of_units
+from analyze.stats.identical import repetitions_identical
+from analyze.stats.percentiles import percentiles
+from analyze.stats.repetition import (
+    pass_at_k,
+    pass_curve,
+    pass_hat_k,
+)
+from analyze.stats.tiers import LABELS, tier_confident, tier_of
 from schemas.inventory import ResourceSnapshot
 from schemas.summary import GroupSummary, TokenTotals, ToolUse
 from schemas.thresholds import Thresholds

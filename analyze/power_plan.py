@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.metrics.assumptions import LOOK_BACK, Assumptions, CaseSeen, RunSeen, assumptions_of
-from analyze.metrics.planning import PowerPlan, power_plan
+from analyze.stats.assumptions import LOOK_BACK, Assumptions, CaseSeen, RunSeen, assumptions_of
+from analyze.stats.planning import PowerPlan, power_plan
 from analyze.which import require_model, require_suite, resolve_run
 from schemas.errors import ConfigError, Problem
 from schemas.thresholds import Thresholds

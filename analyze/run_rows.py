@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analyze.metrics.case_rate import CaseRate, case_rate
 from analyze.rows import RunsRow, RunSummaryRow
+from analyze.stats.case_rate import CaseRate, case_rate
 from analyze.which import run_folder
 
 if TYPE_CHECKING:

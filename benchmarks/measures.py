@@ -1,4 +1,4 @@
-"""How often the formulas of `analyze.metrics` are right about draws whose truth is known.
+"""How often the formulas of `analyze.stats` are right about draws whose truth is known.
 
 Every function takes arrays of draws and calls the very functions that `analyze` calls. Draws that
 differ only in the order of their cases are asked once and counted as often as they came.
@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from analyze.metrics.cell_shift import cell_splits
-from analyze.metrics.families import benjamini_hochberg
-from analyze.metrics.intervals import wilson_shrunk
-from analyze.metrics.level_shift import scan_rate
-from analyze.metrics.mean_interval import LOG_UNIT, CaseSums, mean_interval
-from analyze.metrics.rate_difference import rate_difference
-from analyze.metrics.series_scan import Scan
-from analyze.metrics.sign_flip import sign_flip
-from analyze.metrics.value_shift import scan_values
 from analyze.regressions.open_shifts import standing_shifts
 from analyze.shifts.points import Point
 from analyze.shifts.series import Series
+from analyze.stats.cell_shift import cell_splits
+from analyze.stats.families import benjamini_hochberg
+from analyze.stats.intervals import wilson_shrunk
+from analyze.stats.level_shift import scan_rate
+from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
+from analyze.stats.rate_difference import rate_difference
+from analyze.stats.series_scan import Scan
+from analyze.stats.sign_flip import sign_flip
+from analyze.stats.value_shift import scan_values
 from schemas.thresholds import Thresholds
 
 Array = np.ndarray[Any, Any]

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from analyze.metrics.rate_difference import rate_difference
 from analyze.stats.night_noise import (
     MOST_RUNS,
     NightDifference,
@@ -26,6 +25,7 @@ from analyze.stats.night_noise import (
     variance_of_logs,
     variance_of_rates,
 )
+from analyze.stats.rate_difference import rate_difference
 from analyze.stats.rate_test import rate_test
 
 Array = np.ndarray[Any, Any]

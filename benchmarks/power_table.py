@@ -1,6 +1,6 @@
 """Writes the table of small sizes: the drop that the sign-flip test finds four times in five.
 
-    python benchmarks/power_table.py            writes analyze/metrics/power_table.json (10 minutes)
+    python benchmarks/power_table.py            writes analyze/stats/power_table.json (10 minutes)
 
 Case rates of the two runs are beta-distributed with intra-case correlation rho, and correlated by
 kappa through a normal copula (as far as two such distributions can be). Passes are binomial. Of
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta, binom, norm, qmc
 
-from analyze.metrics.exact_power import (
+from analyze.stats.exact_power import (
     ALPHA,
     DRAWS,
     KAPPAS,

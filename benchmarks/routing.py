@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyze.metrics.intervals import wilson_shrunk
 from analyze.routing.order import Candidate, order_of
 from analyze.routing.paired import Draws, PairedRule
+from analyze.stats.intervals import wilson_shrunk
 
 SEED = 20261122
 MEAN, ICC = 0.7, 0.5

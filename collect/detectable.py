@@ -10,7 +10,7 @@ from collect.plan_size import PlanSize
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
-    from analyze.metrics.planning import PowerPlan
+    from analyze.stats.planning import PowerPlan
 
 NAMED = 3
 """Models, or groups of which the same is known, that each have a line."""

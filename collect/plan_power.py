@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from analyze.metrics.assumptions import RunSeen, assumptions_of
-from analyze.metrics.planning import PowerPlan, power_plan
 from analyze.report.power_text import LETTERS, merged, power_facts, power_lines
+from analyze.stats.assumptions import RunSeen, assumptions_of
+from analyze.stats.planning import PowerPlan, power_plan
 from collect.plan_size import PlanSize
 from schemas.thresholds import Thresholds
 

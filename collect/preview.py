@@ -30,7 +30,7 @@ from schemas.run_config import Narrowed
 from schemas.trial import PlannedTrial
 
 if TYPE_CHECKING:
-    from analyze.metrics.planning import PowerPlan
+    from analyze.stats.planning import PowerPlan
 
 PREVIEW_RUN_ID = "plan"
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from analyze.metrics.assumptions import LOOK_BACK, CaseSeen, RunSeen
+from analyze.stats.assumptions import LOOK_BACK, CaseSeen, RunSeen
 from collect.estimate import CaseKey, TokensSeen
 from schemas.trial import PlannedTrial
 

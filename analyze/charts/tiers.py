@@ -10,7 +10,7 @@ from analyze.charts.names import chosen, height_of
 from analyze.charts.rates import rated, ticks_said, with_estimate
 from analyze.charts.theme import QUIET, SHARE, finished
 from analyze.charts.words import counted, listed, share
-from analyze.metrics.tiers import DEFAULT
+from analyze.stats.tiers import DEFAULT
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:

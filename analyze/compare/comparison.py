@@ -19,8 +19,8 @@ from analyze.compare.outcomes import CaseKey
 from analyze.compare.pairing import PairedCase, PairedGroup, pair
 from analyze.compare.ratios import ratios_of
 from analyze.compare.sides import Chosen
-from analyze.metrics.families import benjamini_hochberg
-from analyze.metrics.rate_difference import rate_difference
+from analyze.stats.families import benjamini_hochberg
+from analyze.stats.rate_difference import rate_difference
 from analyze.stats.units import Clusters, n_clusters, unit_sums
 from schemas.comparison import (
     Axis,

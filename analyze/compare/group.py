@@ -26,14 +26,14 @@ from analyze.compare.verdict import (
     verdict_of,
     warnings_of,
 )
-from analyze.metrics.detectable import detectable_drop
-from analyze.metrics.intervals import Z90, Z95
-from analyze.metrics.rate_difference import (
+from analyze.stats.detectable import detectable_drop
+from analyze.stats.intervals import Z90, Z95
+from analyze.stats.night_noise import NightDifference, rate_between_nights
+from analyze.stats.rate_difference import (
     RateInterval,
     cases_needed,
     rate_difference,
 )
-from analyze.stats.night_noise import NightDifference, rate_between_nights
 from analyze.stats.rate_test import RateTest, rate_test
 from analyze.stats.units import n_clusters, unit_sums
 from schemas.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts

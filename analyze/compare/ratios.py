@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from analyze.compare.nights import Nights, told
 from analyze.compare.outcomes import METRICS
 from analyze.compare.pairing import PairedCase, Pooled
-from analyze.metrics.families import benjamini_hochberg
-from analyze.metrics.mean_difference import MeanDifference, paired_t
 from analyze.report.numbers import percent
+from analyze.stats.families import benjamini_hochberg
+from analyze.stats.mean_difference import MeanDifference, paired_t
 from analyze.stats.night_noise import t_between_nights
 from analyze.stats.units import n_clusters, unit_means
 from schemas.comparison import NightNoise, Ratio, RatioMetric, Verdict

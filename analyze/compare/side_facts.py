@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from analyze.compare.pairing import Pooled
-from analyze.metrics.case_rate import interval_of_units
-from analyze.metrics.identical import repetitions_identical
-from analyze.metrics.repetition import (
+from analyze.stats.case_rate import interval_of_units
+from analyze.stats.identical import repetitions_identical
+from analyze.stats.repetition import (
     pass_at_k,
     pass_curve,
     pass_hat_k,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, get_args
 
-from analyze.metrics.rate_difference import RateInterval, margin_at
 from analyze.report.numbers import chance, percent, points, whole
+from analyze.stats.rate_difference import RateInterval, margin_at
 from schemas.comparison import Axis, RateDifference, SideFacts, Verdict
 from schemas.thresholds import Thresholds
 

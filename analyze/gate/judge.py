@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from analyze.compare.verdict import explanations_of, is_shown, widest
 from analyze.gate.confirm import confirmed_by
-from analyze.metrics.intervals import Z95
-from analyze.metrics.rate_difference import Z_POWER
-from analyze.metrics.student import t_quantile
 from analyze.report.nights_words import nights_words
 from analyze.report.numbers import chance, in_cases, percent, points, signed_points, times, whole
 from analyze.report.power_text import unseen_words
+from analyze.stats.intervals import Z95
+from analyze.stats.rate_difference import Z_POWER
+from analyze.stats.student import t_quantile
 from schemas.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
 from schemas.gate import GateLine, GateResult, GateRules, Outcome

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from analyze.metrics.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from analyze.rows import CostQualityRow
+from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from schemas.report_parts import FrontierPoint
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
 
     The interval of a rate is the summary's. Those of the cost per trial with a verdict and of the
     mean time of successes are Student's t over cases, as a factor of the mean
-    (`analyze.metrics.mean_interval`); None below two cases. The cost has in it
+    (`analyze.stats.mean_interval`); None below two cases. The cost has in it
     what was paid for trials without a verdict.
 
     Raises:

@@ -8,8 +8,8 @@ from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analyze.metrics.case_rate import interval_of_units
 from analyze.parts.history_shards import merged_shards
+from analyze.stats.case_rate import interval_of_units
 from schemas.report_parts import HistoryPoint
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.metrics.case_rate import interval_of_units
+from analyze.stats.case_rate import interval_of_units
 
 if TYPE_CHECKING:
     from analyze.session import Session

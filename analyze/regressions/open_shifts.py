@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyze.compare.outcomes import LN_SCALE
-from analyze.metrics.series_scan import COMMON_FIFTHS
 from analyze.runs_option import runs_option
 from analyze.shifts.acknowledged import Entries
 from analyze.shifts.found import FoundShift
@@ -29,15 +28,16 @@ from analyze.stats.recovery import (
     rate_is_back,
     value_is_back,
 )
+from analyze.stats.series_scan import COMMON_FIFTHS
 from schemas.regressions import OpenShift
 from schemas.regressions import Series as SeriesNames
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analyze.metrics.series_scan import LevelShift, Scan
     from analyze.session import Session
     from analyze.shifts.series import Series
+    from analyze.stats.series_scan import LevelShift, Scan
     from schemas.comparison import Axis
     from schemas.known import KnownFile, ShiftMetric
     from schemas.thresholds import Thresholds

@@ -12,11 +12,11 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from analyze.metrics.exact_power import FEWEST_CASES
-from analyze.metrics.planning import PowerPlan, SizeRow
 from analyze.report.limits_source import limits_source
 from analyze.report.numbers import DASH, percent, points, times, whole
 from analyze.report.plain import Column, line_of, table
+from analyze.stats.exact_power import FEWEST_CASES
+from analyze.stats.planning import PowerPlan, SizeRow
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:

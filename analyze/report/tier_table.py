@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from analyze.metrics.more_cases import more_cases_for_tier
-from analyze.metrics.tiers import LABELS, tier_confident, tier_of
 from analyze.report.numbers import case_mean, percent, percent_range, whole
 from analyze.report.plain import Column, line_of, table
+from analyze.stats.more_cases import more_cases_for_tier
+from analyze.stats.tiers import LABELS, tier_confident, tier_of
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:

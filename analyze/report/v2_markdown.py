@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from analyze.metrics.intervals import MIN_CASES, wilson
 from analyze.report.numbers import duration, percent, percent_range, whole
 from analyze.report.summary_table import as_text
 from analyze.report.v2_files import given_report
@@ -19,6 +18,7 @@ from analyze.report.v2_markdown_details import (
     markdown_rows,
     score_text,
 )
+from analyze.stats.intervals import MIN_CASES, wilson
 from schemas.report_scoring import COMPONENTS, MAX_POINTS
 from schemas.report_v2 import EvaluationReport, ReportSummary
 

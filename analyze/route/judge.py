@@ -15,16 +15,16 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from analyze.metrics.case_rate import CaseRate
-from analyze.metrics.more_cases import more_cases_above, more_cases_for_tier
-from analyze.metrics.percentiles import TAIL_TRIALS, is_supported
-from analyze.metrics.tiers import DEFAULT, LABELS, tier_confident, tier_of
 from analyze.report.numbers import in_cases, limits_after, percent, usd, whole
 from analyze.route.beside import compared
 from analyze.route.values import PER_TRIALS, Judged, Nearest, Needs, Option, Reason, Route
 from analyze.routing.order import Candidate, order_of
 from analyze.routing.paired import PairedRule
 from analyze.routing.scope import ScopeRate
+from analyze.stats.case_rate import CaseRate
+from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
+from analyze.stats.percentiles import TAIL_TRIALS, is_supported
+from analyze.stats.tiers import DEFAULT, LABELS, tier_confident, tier_of
 from schemas.route import State
 from schemas.thresholds import Thresholds
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analyze.metrics.case_rate import NO_RATE, CaseRate, case_rate
 from analyze.route.values import Option
 from analyze.routing.paired import Case, Cases, Draws
 from analyze.routing.scope import ScopeRate, scope_rate
+from analyze.stats.case_rate import NO_RATE, CaseRate, case_rate
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import math
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
-from analyze.metrics.case_rate import CaseRate, case_rate
 from analyze.routing.paired import Draws, by_unit
+from analyze.stats.case_rate import CaseRate, case_rate
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyze.metrics.cell_shift import CellSplit, cell_splits
-from analyze.metrics.families import benjamini_hochberg
+from analyze.stats.cell_shift import CellSplit, cell_splits
+from analyze.stats.families import benjamini_hochberg
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyze.metrics.flip_rate import flip_limits, flip_rate, steadiness
 from analyze.shifts.found import Found, find_all
 from analyze.shifts.newest_trials import Key, Trials, newest_trials
+from analyze.stats.flip_rate import flip_limits, flip_rate, steadiness
 from schemas.regressions import Flaky, FlakyCell
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from schemas.regressions import SeriesSkipped
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analyze.metrics.series_scan import LevelShift
     from analyze.session import Session
     from analyze.shifts.points import Point
+    from analyze.stats.series_scan import LevelShift
     from schemas.comparison import Axis
     from schemas.known import ShiftMetric
     from schemas.thresholds import Thresholds

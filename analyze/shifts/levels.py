@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from analyze.compare.outcomes import LN_SCALE
-from analyze.metrics.level_shift import scan_rate
-from analyze.metrics.value_shift import scan_values
+from analyze.stats.level_shift import scan_rate
 from analyze.stats.unit_columns import unit_columns
+from analyze.stats.value_shift import scan_values
 from schemas.known import ShiftMetric
 
 if TYPE_CHECKING:
-    from analyze.metrics.series_scan import LevelShift, Scan
     from analyze.shifts.series import Series
+    from analyze.stats.series_scan import LevelShift, Scan
     from schemas.thresholds import Thresholds
 
 METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)

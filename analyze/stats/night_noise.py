@@ -16,25 +16,17 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from analyze.metrics.intervals import Z90, Z95
-from analyze.metrics.mean_difference import FEWEST_PAIRS, SMALLEST_P, MeanDifference
-from analyze.metrics.rate_difference import RateInterval
-from analyze.metrics.student import t_cdf, t_quantile
+from analyze.stats.intervals import Z90, Z95
+from analyze.stats.mean_difference import FEWEST_PAIRS, SMALLEST_P, MeanDifference
+from analyze.stats.rate_difference import RateInterval
+from analyze.stats.student import t_cdf, t_quantile
+from analyze.stats.two_nights import FEWEST_RUNS, LOGIT_SD, PRIOR_DF, shrunk_variance
 
 LOG_SD = 0.12
 """Of the logarithm of a time, a cost or a count between nights, where no history says it."""
 
 LOG_DF = 3
 """Degrees of freedom that this assumption is worth."""
-
-RATE_SD = 0.15
-"""Of the logit of a pass rate between nights, where no history says it."""
-
-RATE_DF = 4
-"""Degrees of freedom that this assumption is worth."""
-
-FEWEST_RUNS = 3
-"""Fewer say nothing of how much nights vary."""
 
 MOST_RUNS = 20
 """The newest so many are what nights are like now."""
@@ -139,7 +131,7 @@ def variance_of_rates(
     n_runs = len(runs)
     if n_runs < FEWEST_RUNS:
         within = variance_within(*sides)
-        return NightVariance((RATE_SD * within) ** 2, RATE_DF, n_runs)
+        return NightVariance((LOGIT_SD * within) ** 2, PRIOR_DF, n_runs)
     within = variance_within(
         [k for run in runs for k, _ in run], [m for run in runs for _, m in run]
     )
@@ -153,7 +145,7 @@ def variance_of_rates(
         values.append(math.fsum(value for value, _ in known) / len(known))
         parts.append(math.fsum(part for _, part in known) / len(known) ** 2)
     seen = _variance(values) - within * math.fsum(parts) / n_runs
-    return _drawn((RATE_SD * within) ** 2, RATE_DF, seen, n_runs)
+    return _drawn((LOGIT_SD * within) ** 2, PRIOR_DF, seen, n_runs)
 
 
 def variance_within(passed: Sequence[int], scored: Sequence[int]) -> float:
@@ -273,8 +265,8 @@ def _variance(values: Sequence[float]) -> float:
 
 def _drawn(usual: float, df: int, seen: float, n_runs: int) -> NightVariance:
     """Return the variance seen, drawn towards the usual one."""
-    f, seen = n_runs - 1, max(seen, 0.0)
-    return NightVariance((df * usual + f * seen) / (df + f), df + f, n_runs, seen)
+    seen = max(seen, 0.0)
+    return NightVariance(shrunk_variance(usual, df, seen, n_runs), df + n_runs - 1, n_runs, seen)
 
 
 def _additive(runs: Sequence[Sequence[float | None]]) -> tuple[list[float], float]:

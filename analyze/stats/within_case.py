@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from analyze.metrics.paired_counts import PairedCounts, paired_counts
+from analyze.stats.paired_counts import PairedCounts, paired_counts
 
 MAX_LISTED = 1_000_000
 """Additions up to which lists are quicker than to load numpy."""

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from analyze.metrics.flip_rate import flip_limits, flip_rate
 from analyze.session import open_session
 from analyze.shifts.flaky import find_flaky
+from analyze.stats.flip_rate import flip_limits, flip_rate
 from schemas.comparison import ThresholdsUsed
 from schemas.known import KnownFile, Quarantined
 from schemas.regressions import Flaky

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analyze.metrics.flip_rate import flip_limits, flip_rate, steadiness
+from analyze.stats.flip_rate import flip_limits, flip_rate, steadiness
 
 COUNTS = st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -95,7 +95,7 @@ def test_impossible_counts_are_our_own_mistake(k, n):
 
 def test_whoever_asks_for_no_limits_never_loads_scipy():
     code = (
-        "import sys; from analyze.metrics import cell_shift, flip_rate, level_shift, value_shift;"
+        "import sys; from analyze.stats import cell_shift, flip_rate, level_shift, value_shift;"
         "flip_rate.flip_rate(1, 2); flip_rate.steadiness(1, 2); sys.exit('scipy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

@@ -3,7 +3,6 @@
 import pytest
 
 from analyze.catalog import VIEWS, create_views, name_of, read_view
-from analyze.metrics.tiers import tier_of
 from analyze.raw_tables import connect, fill
 from analyze.rows import (
     CaseMatrixRow,
@@ -17,6 +16,7 @@ from analyze.rows import (
     TiersRow,
     ToolUseRow,
 )
+from analyze.stats.tiers import tier_of
 from analyze.sync import sync
 from tests.made_history import MadeHistory
 

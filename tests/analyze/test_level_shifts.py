@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyze.metrics import split_scan
-from analyze.metrics.level_shift import scan_rate
-from analyze.metrics.split_scan import scan_tail
-from analyze.metrics.value_shift import scan_values
+from analyze.stats import split_scan
+from analyze.stats.level_shift import scan_rate
+from analyze.stats.split_scan import scan_tail
+from analyze.stats.value_shift import scan_values
 from tests.told_nightly import (
     MARGIN,
     RATIO_MARGIN,

@@ -9,9 +9,7 @@ from scipy import stats
 
 from analyze.api import open_history
 from analyze.compare.night_level import level_of_logs, level_of_rates, may_have_shifted
-from analyze.metrics.level_shift import scan_rate
-from analyze.metrics.rate_difference import rate_difference
-from analyze.metrics.value_shift import scan_values
+from analyze.stats.level_shift import scan_rate
 from analyze.stats.night_noise import (
     rate_between_nights,
     t_between_nights,
@@ -19,6 +17,8 @@ from analyze.stats.night_noise import (
     variance_of_rates,
     variance_within,
 )
+from analyze.stats.rate_difference import rate_difference
+from analyze.stats.value_shift import scan_values
 from benchmarks.nights_apart import passes, rate_p, shared, time_p, times
 from schemas.comparison import Comparison
 from tests.analyze_cli import call

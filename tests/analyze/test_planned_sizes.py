@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import beta, multinomial, nct, norm
 
-from analyze.metrics.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
-from analyze.metrics.detectable import detectable_drop
-from analyze.metrics.exact_power import FORMULA_FROM, SIZES, PairModel, exact_mde
-from analyze.metrics.planning import Planner
-from analyze.metrics.power import most_alike
-from analyze.metrics.rate_difference import detectable, rate_difference
-from analyze.metrics.sign_flip import sign_flip
-from analyze.metrics.two_nights import Nights, cases_for_unchanged, interval_se
+from analyze.stats.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
+from analyze.stats.detectable import detectable_drop
+from analyze.stats.exact_power import FORMULA_FROM, SIZES, PairModel, exact_mde
+from analyze.stats.planning import Planner
+from analyze.stats.power import most_alike
+from analyze.stats.rate_difference import detectable, rate_difference
+from analyze.stats.sign_flip import sign_flip
+from analyze.stats.two_nights import Nights, cases_for_unchanged, interval_se
 from schemas.thresholds import Thresholds
 
 USUAL = Planner(Thresholds())

@@ -9,11 +9,11 @@ from statistics import NormalDist
 
 import pytest
 
-from analyze.metrics.assumptions import Assumptions
-from analyze.metrics.planning import Planner
-from analyze.metrics.power import planning_mde
-from analyze.metrics.sign_flip import sign_flip
-from analyze.metrics.student import LONG, t_cdf, t_quantile
+from analyze.stats.assumptions import Assumptions
+from analyze.stats.planning import Planner
+from analyze.stats.power import planning_mde
+from analyze.stats.sign_flip import sign_flip
+from analyze.stats.student import LONG, t_cdf, t_quantile
 from schemas.thresholds import Thresholds
 
 USUAL = Planner(Thresholds())
@@ -149,7 +149,7 @@ def test_impossible_assumptions_are_errors(wrong):
 
 def test_the_collector_can_plan_with_it_without_loading_an_engine():
     code = (
-        "import sys, analyze.metrics.planning, analyze.report.power_text; "
+        "import sys, analyze.stats.planning, analyze.report.power_text; "
         "print(sorted({'numpy', 'duckdb', 'pyarrow', 'polars'} & sys.modules.keys()))"
     )
     done = subprocess.run(

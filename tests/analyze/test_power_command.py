@@ -7,9 +7,9 @@ import statistics
 
 import pytest
 
-from analyze.metrics.assumptions import CaseSeen, RunSeen, assumptions_of
-from analyze.metrics.planning import Planner
 from analyze.report.plain import cells
+from analyze.stats.assumptions import CaseSeen, RunSeen, assumptions_of
+from analyze.stats.planning import Planner
 from schemas.thresholds import Thresholds
 from tests.analyze_cli import call, forked
 

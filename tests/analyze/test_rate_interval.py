@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.metrics.intervals import mean_of_units, wilson_shrunk
+from analyze.stats.intervals import mean_of_units, wilson_shrunk
 
 CASES = st.lists(
     st.integers(1, 6).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m))),

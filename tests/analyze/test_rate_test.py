@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, ttest_1samp
 
-from analyze.metrics.rate_difference import p_excluding_zero, rate_difference
-from analyze.metrics.sign_flip import sign_flip
 from analyze.stats import within_case
 from analyze.stats.best_of import RankedModel, may_be_best
+from analyze.stats.rate_difference import p_excluding_zero, rate_difference
 from analyze.stats.rate_test import over_cases_p, rate_test
+from analyze.stats.sign_flip import sign_flip
 from analyze.stats.within_case import within_case_p
 from benchmarks.rate_tests import left_out, wrong_at_unequal
 

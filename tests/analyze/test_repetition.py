@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from analyze.metrics.identical import repetitions_identical
-from analyze.metrics.repetition import (
+from analyze.stats.identical import repetitions_identical
+from analyze.stats.repetition import (
     pass_at_k,
     pass_curve,
     pass_hat_k,

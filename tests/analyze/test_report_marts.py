@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analyze.metrics.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from analyze.parts.failures import MOST_KINDS, failures_of
 from analyze.parts.frontier import frontier_of
 from analyze.parts.history import MOST_POINTS, MOST_RUNS, history_of
 from analyze.parts.latency import latency_of
 from analyze.parts.matrix import MOST_CASES, MOST_CELLS, MOST_MARKS, matrix_of
 from analyze.session import open_session
+from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from schemas.run_config import Narrowed
 from tests.asked_runs import asked_in, asked_of
 from tests.sided_runs import Runs

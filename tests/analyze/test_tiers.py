@@ -2,9 +2,9 @@
 
 import pytest
 
-from analyze.metrics.intervals import wilson_shrunk
-from analyze.metrics.percentiles import is_supported, supported
-from analyze.metrics.tiers import LABELS, tier_confident, tier_of
+from analyze.stats.intervals import wilson_shrunk
+from analyze.stats.percentiles import is_supported, supported
+from analyze.stats.tiers import LABELS, tier_confident, tier_of
 from schemas.thresholds import Thresholds
 
 

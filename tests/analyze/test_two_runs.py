@@ -13,9 +13,9 @@ from scipy.stats import norm, pearsonr, permutation_test
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from analyze.metrics.intervals import wilson_shrunk
-from analyze.metrics.rate_difference import cases_needed, detectable, rate_difference
-from analyze.metrics.sign_flip import (
+from analyze.stats.intervals import wilson_shrunk
+from analyze.stats.rate_difference import cases_needed, detectable, rate_difference
+from analyze.stats.sign_flip import (
     MOST_LCM,
     MOST_NONZERO,
     SMALLEST_P,

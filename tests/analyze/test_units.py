@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyze.metrics.case_rate import case_rate, interval_of_units
-from analyze.metrics.intervals import wilson_shrunk
+from analyze.stats.case_rate import case_rate, interval_of_units
+from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.unit_columns import unit_columns
 from analyze.stats.units import n_clusters, unit_means, unit_places, unit_sums
 

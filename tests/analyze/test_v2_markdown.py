@@ -5,8 +5,8 @@ import math
 import pytest
 
 from analyze.evaluation import generate_markdown_summary
-from analyze.metrics.intervals import wilson_shrunk
 from analyze.report.numbers import percent_range
+from analyze.stats.intervals import wilson_shrunk
 from schemas.errors import SchemaError
 from schemas.report_scoring import scored
 from schemas.report_v2 import EvaluationReport, ValidationBreakdown

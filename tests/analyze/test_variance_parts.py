@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import f_oneway
 
-from analyze.metrics.power import planning_mde
-from analyze.metrics.variance_parts import FEWEST_CASES, RunVariance, kappa_of, parts_of_one
+from analyze.stats.power import planning_mde
+from analyze.stats.variance_parts import FEWEST_CASES, RunVariance, kappa_of, parts_of_one
 
 COUNTS = st.integers(0, 6).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m)))
 
@@ -138,7 +138,7 @@ def test_the_fewest_cases_are_enough():
 
 def test_the_collector_can_estimate_without_loading_an_engine():
     code = (
-        "import sys, analyze.metrics.variance_parts; "
+        "import sys, analyze.stats.variance_parts; "
         "print(sorted({'numpy', 'duckdb', 'pyarrow', 'polars'} & sys.modules.keys()))"
     )
     done = subprocess.run(

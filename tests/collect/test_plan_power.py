@@ -9,10 +9,10 @@ import numpy as np
 import orjson
 import pytest
 
-from analyze.metrics.rate_difference import rate_difference
 from analyze.power_plan import PowerQuestion, plan_power
 from analyze.report.power_text import power_facts
 from analyze.session import open_session
+from analyze.stats.rate_difference import rate_difference
 from collect.seen import outcomes_seen
 from schemas.thresholds import Thresholds
 from tests import kept, run_rows

@@ -19,7 +19,7 @@ from functools import partial
 from itertools import compress
 from typing import Any, Literal
 
-from analyze.metrics.paired_counts import Counts, PairedCounts, paired_counts
+from analyze.stats.paired_counts import Counts, PairedCounts, paired_counts
 
 MOST_NONZERO = 2_000
 """Pairs up to which the distribution is exact; `ONE_PATTERN` leaves no room for more."""

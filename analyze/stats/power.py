@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from analyze.metrics.student import t_quantile
+from analyze.stats.student import t_quantile
 
 PASS_RATE = 0.8
 """p: pass rate of the better run."""

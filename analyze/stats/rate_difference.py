@@ -14,7 +14,7 @@ from operator import sub
 from statistics import NormalDist
 from typing import NamedTuple
 
-from analyze.metrics.intervals import (
+from analyze.stats.intervals import (
     MIN_CASES,
     Z90,
     Z95,
@@ -22,8 +22,8 @@ from analyze.metrics.intervals import (
     mean_rate,
     wilson,
 )
-from analyze.metrics.paired_counts import Counts, PairedCounts, paired_counts
-from analyze.metrics.two_nights import PRIOR_DF, cases_for_unchanged
+from analyze.stats.paired_counts import Counts, PairedCounts, paired_counts
+from analyze.stats.two_nights import PRIOR_DF, cases_for_unchanged
 
 Z_POWER = NormalDist().inv_cdf(0.8)
 """Normal quantile of a power of 80 %: 0.8416."""

@@ -15,9 +15,9 @@ import math
 from collections.abc import Iterable
 from statistics import NormalDist
 
-from analyze.metrics.exact_power import POWER
-from analyze.metrics.intervals import MIN_CASES, Z95
-from analyze.metrics.tiers import DEFAULT, tier_of
+from analyze.stats.exact_power import POWER
+from analyze.stats.intervals import MIN_CASES, Z95
+from analyze.stats.tiers import DEFAULT, tier_of
 from schemas.interval import Interval
 from schemas.thresholds import Thresholds
 

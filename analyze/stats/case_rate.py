@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.metrics.intervals import wilson_shrunk
+from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.units import Clusters, n_clusters, unit_sums
 from schemas.interval import Interval
 

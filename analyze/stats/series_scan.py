@@ -23,7 +23,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analyze.metrics.split_scan import Ints
+from analyze.stats.split_scan import Ints
 
 Bools = NDArray[np.bool_]
 Direction = Literal["up", "down"]

@@ -14,7 +14,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analyze.metrics.series_scan import (
+from analyze.stats.run_values import RunValues
+from analyze.stats.series_scan import (
     Alert,
     Bools,
     Levels,
@@ -22,7 +23,7 @@ from analyze.metrics.series_scan import (
     find_points,
     scan_series,
 )
-from analyze.metrics.split_scan import (
+from analyze.stats.split_scan import (
     BLUR,
     MIN_LENGTH,
     MIN_RUNS,
@@ -32,8 +33,7 @@ from analyze.metrics.split_scan import (
     blocks,
     both_hold,
 )
-from analyze.metrics.student import t_cdf, t_quantile
-from analyze.stats.run_values import RunValues
+from analyze.stats.student import t_cdf, t_quantile
 
 ALPHA = 5e-4
 """Chance of a false alert in one look: with 1e-4 a doubled time after four nights is told within

@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from analyze.metrics.intervals import MIN_CASES
-from analyze.metrics.student import t_quantile
+from analyze.stats.intervals import MIN_CASES
+from analyze.stats.student import t_quantile
 
 LOG_UNIT = 10**9
 """Logarithms are summed as whole numbers of a billionth."""

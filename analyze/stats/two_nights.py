@@ -14,10 +14,10 @@ from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
 
-from analyze.metrics.exact_power import PairModel
-from analyze.metrics.intervals import PRIOR_SHARE, PRIOR_WEIGHT, Z90, Z95, wilson
-from analyze.metrics.power import most_alike, smallest_shown
-from analyze.metrics.student import t_quantile
+from analyze.stats.exact_power import PairModel
+from analyze.stats.intervals import PRIOR_SHARE, PRIOR_WEIGHT, Z90, Z95, wilson
+from analyze.stats.power import most_alike, smallest_shown
+from analyze.stats.student import t_quantile
 
 LOGIT_SD = 0.15
 """How much nights vary where nothing is known, on the logit scale."""
@@ -56,8 +56,22 @@ class Nights(NamedTuple):
         Args:
             within: mean variance of a trial within its case.
         """
-        told = (self.df - PRIOR_DF) * self.seen
-        return (PRIOR_DF * (LOGIT_SD * within) ** 2 + told) / self.df
+        usual = (LOGIT_SD * within) ** 2
+        return (
+            usual if self.is_assumed else shrunk_variance(usual, PRIOR_DF, self.seen, self.n_runs)
+        )
+
+
+def shrunk_variance(usual: float, df: int, seen: float, n_runs: int) -> float:
+    """Return the variance that some runs show, drawn towards the usual one while they are few.
+
+    Args:
+        usual: variance where no history says it.
+        df: degrees of freedom that it is worth.
+        seen: variance over the runs, less what the trials explain; at least 0.
+        n_runs: runs behind it.
+    """
+    return (df * usual + (n_runs - 1) * seen) / (df + n_runs - 1)
 
 
 def interval_se(n_cases: int, repetitions: float, model: PairModel, drop: float) -> float:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from analyze.metrics.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
-from analyze.metrics.exact_power import FORMULA_FROM
-from analyze.metrics.planning import Planner
-from analyze.metrics.rate_difference import detectable
+from analyze.stats.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
+from analyze.stats.exact_power import FORMULA_FROM
+from analyze.stats.planning import Planner
+from analyze.stats.rate_difference import detectable
 from schemas.thresholds import Thresholds
 
 ONE_HASH = "-"

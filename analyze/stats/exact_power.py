@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import NamedTuple
 
-from analyze.metrics.power import planning_mde, variance_of
-from analyze.metrics.student import t_quantile
+from analyze.stats.power import planning_mde, variance_of
+from analyze.stats.student import t_quantile
 
 TABLE = Path(__file__).with_name("power_table.json")
 

@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from analyze.metrics.assumptions import Assumptions
-from analyze.metrics.exact_power import FEWEST_CASES, FORMULA_FROM, PairModel, exact_mde
-from analyze.metrics.intervals import Z90, Z95
-from analyze.metrics.rate_difference import margin_at
-from analyze.metrics.two_nights import (
+from analyze.stats.assumptions import Assumptions
+from analyze.stats.exact_power import FEWEST_CASES, FORMULA_FROM, PairModel, exact_mde
+from analyze.stats.intervals import Z90, Z95
+from analyze.stats.rate_difference import margin_at
+from analyze.stats.two_nights import (
     MOST_CASES,
     cases_for_unchanged,
     fewest,

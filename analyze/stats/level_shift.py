@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analyze.metrics.intervals import Z95
-from analyze.metrics.series_scan import (
+from analyze.stats.intervals import Z95
+from analyze.stats.run_values import RunValues
+from analyze.stats.series_scan import (
     Alert,
     Bools,
     Levels,
@@ -22,7 +23,7 @@ from analyze.metrics.series_scan import (
     find_points,
     scan_series,
 )
-from analyze.metrics.split_scan import (
+from analyze.stats.split_scan import (
     BLUR,
     MIN_LENGTH,
     MIN_RUNS,
@@ -34,7 +35,6 @@ from analyze.metrics.split_scan import (
     scan_tail,
     surprising,
 )
-from analyze.stats.run_values import RunValues
 
 ALPHA = 0.001
 """Chance of a false alert in one look; a history is looked at every night."""

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from analyze.metrics.intervals import mean_of_units
+from analyze.stats.intervals import mean_of_units
 from schemas.interval import PassK
 
 CaseValue = Callable[[int, int, int], float]

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean, variance
 from typing import Literal, NamedTuple
 
-from analyze.metrics.identical import repetitions_identical
-from analyze.metrics.intervals import effective_trials, mean_rate
-from analyze.metrics.power import BETWEEN_CASES, PASS_RATE, SAME_HARD_CASES
-from analyze.metrics.rate_difference import RateInterval, rate_difference
-from analyze.metrics.two_nights import FEWEST_RUNS, Nights
-from analyze.metrics.variance_parts import FEWEST_CASES, kappa_of, parts_of_one
+from analyze.stats.identical import repetitions_identical
+from analyze.stats.intervals import effective_trials, mean_rate
+from analyze.stats.power import BETWEEN_CASES, PASS_RATE, SAME_HARD_CASES
+from analyze.stats.rate_difference import RateInterval, rate_difference
+from analyze.stats.two_nights import FEWEST_RUNS, Nights
 from analyze.stats.units import n_clusters, unit_places
+from analyze.stats.variance_parts import FEWEST_CASES, kappa_of, parts_of_one
 
 LOOK_BACK = 20
 """Runs of a suite that are looked into, the newest first: nights vary, and a tiny run or an outage

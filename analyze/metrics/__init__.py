@@ -1,1 +1,0 @@
-"""What SQL cannot say: intervals, repetition, tiers. Pure functions on counts of a mart."""
