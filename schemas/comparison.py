@@ -176,8 +176,8 @@ class RateDifference(Record):
     is_borderline: bool = Field(description="Test and interval disagree; the test decides.")
     cases_needed: Count | None = Field(
         description=(
-            "About so many cases show four times in five that nothing changed by the margin; "
-            "null: there are as many, or the nights vary too much for any number."
+            "About so many cases show four times in five that nothing changed by the margin, in "
+            "two runs of one night; null: there are as many."
         )
     )
     margin: Rate | None = Field(

@@ -166,10 +166,11 @@ def limits_of(
     yield from _unshown(difference, thresholds)
     if difference.cases_needed is not None:
         near = f" near {100 if difference.base_rate > 0.5 else 0} %" if is_smaller else ""
+        nights = "" if difference.night is None else "; what nights vary by comes on top"
         yield (
             f"margin of {points(margin)} points{near} out of reach: needs about "
             f"{whole(difference.cases_needed)} cases, there are "
-            f"{whole(difference.n_cases)}{_clustered(difference)}"
+            f"{whole(difference.n_cases)}{_clustered(difference)}{nights}"
         )
 
 

@@ -23,7 +23,7 @@ from analyze.stats.intervals import (
     wilson,
 )
 from analyze.stats.paired_counts import Counts, PairedCounts, paired_counts
-from analyze.stats.two_nights import PRIOR_DF, cases_for_unchanged
+from analyze.stats.two_nights import cases_for_unchanged
 
 Z_POWER = NormalDist().inv_cdf(0.8)
 """Normal quantile of a power of 80 %: 0.8416."""
@@ -163,14 +163,13 @@ def cases_needed(
     margin: float,
     *,
     z: float = Z90,
-    night_variance: float = 0.0,
-    night_df: int = PRIOR_DF,
 ) -> int | None:
     """Return about how many cases show that nothing changed, or None when there are as many.
 
     With power 0.8 for both limits, of the 90 % interval ((z + 1.2816) / z)^2, 3.17 times the cases
     at which the interval that is there would just fit. Its width shrinks with the root of the
-    number of cases, when further cases are like those there are; what nights add does not shrink.
+    number of cases, when further cases are like those there are. What nights add does not shrink,
+    and is left out.
 
     Args:
         n_cases: cases behind the interval.
@@ -178,11 +177,6 @@ def cases_needed(
         high: upper limit.
         margin: difference that does not matter, as a share above 0.
         z: normal quantile of these limits, which are those of 90 % as a rule.
-        night_variance: what two nights add to the variance of the difference; 0 within one.
-        night_df: degrees of freedom behind it.
-
-    Returns:
-        None also where no number of cases is enough, since the nights vary too much.
 
     Raises:
         ValueError: the margin is not above 0.
@@ -191,13 +185,7 @@ def cases_needed(
         message = f"a margin is above 0, got {margin}"
         raise ValueError(message)
     se = (high - low) / 2 / z
-    needed = cases_for_unchanged(
-        lambda count: se * math.sqrt(n_cases / count),
-        margin,
-        z=z,
-        night_variance=night_variance,
-        night_df=night_df,
-    )
+    needed = cases_for_unchanged(lambda count: se * math.sqrt(n_cases / count), margin, z=z)
     return None if needed is None or needed <= n_cases else needed
 
 
