@@ -44,9 +44,9 @@ class _Case(NamedTuple):
 def within_case_p(
     k_a: Iterable[float], m_a: Iterable[float], k_b: Iterable[float], m_b: Iterable[float]
 ) -> float:
-    """Return the two-sided mid-p of the summed differences: twice the smaller tail, at most 1.
+    """Return the two-sided mid-p of the summed differences: twice their own tail, at most 1.
 
-    Unequal numbers of trials make the distribution skew, so the tail is doubled rather than both
+    Unequal numbers of trials make the distribution skew, so that tail is doubled rather than both
     tails added: each side keeps half of the level. Above `MAX_WORK` it is the normal limit.
 
     Args:

@@ -5,14 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from analyze.metrics import (
+from analyze.stats import (
     intervals,
     level_shift,
     mean_interval,
+    night_noise,
     rate_difference,
+    rate_test,
+    recovery,
     value_shift,
+    within_case,
 )
-from analyze.stats import night_noise, rate_test, recovery, within_case
 from tests import plain_statistics as plain
 
 KINDS = ("one", "equal", "unequal", "many")
