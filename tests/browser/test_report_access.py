@@ -130,7 +130,7 @@ def test_on_paper_all_is_dark_on_light_and_nothing_is_cut(browser, report_file):
 def test_firefox_draws_the_page(report_file, tmp_path):
     command = next(filter(None, map(shutil.which, BROWSERS)), None)
     if command is None:
-        pytest.skip("no firefox on the PATH")
+        missing("there is no firefox on the PATH")
     picture = tmp_path / "report.png"
     subprocess.run(
         [
