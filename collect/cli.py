@@ -24,6 +24,7 @@ from collect.options import (
     RunIdOption,
     RunsOption,
     ShardOption,
+    SkipUnevaluableOption,
     SuiteOption,
     TagOption,
 )
@@ -61,6 +62,7 @@ def run(
     model: ModelOption = None,
     max_trials: MaxTrialsOption = None,
     shard: ShardOption = None,
+    skip_unevaluable: SkipUnevaluableOption = False,
     label: LabelOption = None,
     max_cost: MaxCostOption = None,
     assume_price: AssumePriceOption = None,
@@ -89,6 +91,7 @@ def run(
                 "--model": model,
                 "--max-trials": max_trials,
                 "--shard": shard,
+                "--skip-unevaluable": skip_unevaluable,
                 "--label": label,
             }
         )
@@ -115,6 +118,7 @@ def run(
         model=model,
         max_trials=max_trials,
         shard=shard,
+        skip_unevaluable=skip_unevaluable,
     )
     wish = Wish(
         runs, run_id, as_json=json, options=options, assume_price=assume_price, with_page=report
@@ -131,6 +135,7 @@ def plan(
     model: ModelOption = None,
     max_trials: MaxTrialsOption = None,
     shard: ShardOption = None,
+    skip_unevaluable: SkipUnevaluableOption = False,
     allow_host: AllowHostOption = None,
     runs: RunsOption = Path("runs"),
     json: JsonOption = False,
@@ -148,6 +153,7 @@ def plan(
         model=model,
         max_trials=max_trials,
         shard=shard,
+        skip_unevaluable=skip_unevaluable,
     )
     shown = preview(inputs, runs)
     typer.echo(plan_json(shown) if json else plan_text(shown))

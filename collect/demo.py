@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from collect.config import ResolvedModel, RunInputs, load_inputs, refuse_unbuilt
+from collect.config import ResolvedModel, RunInputs, load_inputs, runnable
 from collect.local.model import ALIAS, LocalModel
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
@@ -33,8 +33,7 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
     with starter_configs() as folder, LocalModel(model_file=path, alias=alias) as local:
         os.environ[KEY_VARIABLE] = local.api_key
         for number, (suite, profile) in enumerate(RUNS, start=1):
-            inputs = _here(load_inputs(suite, profile, working_dir=folder), local)
-            refuse_unbuilt(inputs)
+            inputs = runnable(_here(load_inputs(suite, profile, working_dir=folder), local))
             _say(f"{number} of {len(RUNS)}: {inputs.suite.title}, {len(inputs.cases)} cases")
             wish = Wish(runs_dir, as_json=as_json, again=again, with_page=number == len(RUNS))
             code = start(inputs, wish)

@@ -183,6 +183,8 @@ class Executor:
             work.is_dry = True
             return None
         case = self.cases[trial.case_id]
+        if case.unavailable is not None:
+            return not_asked(trial, case, _unavailable(case.unavailable))
         if work.unreachable >= GIVE_UP_AFTER:
             return not_asked(trial, case, _given_up(work.model))
         if (reserved := await self.budget.reserve(trial, case, place)) is None:
@@ -237,6 +239,15 @@ def lanes(models: Iterable[ResolvedModel]) -> list[list[ResolvedModel]]:
         else:
             hosted.append([model])
     return ([alone] if alone else []) + hosted
+
+
+def _unavailable(why: str) -> Reply:
+    return Reply(
+        failure_type="sandbox_missing",
+        error_code="unevaluable",
+        error_message=f"skipped by --skip-unevaluable: {why}",
+        accepted=False,
+    )
 
 
 def _given_up(model: ResolvedModel) -> Reply:

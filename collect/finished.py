@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from collect.progress import RunReport
-from schemas.failures import FailureClass, classify, is_open
+from schemas.failures import SKIPPED_ON_REQUEST, FailureClass, classify, is_open
 
 
 class Latest(NamedTuple):
@@ -139,6 +139,7 @@ def _latest(
         is_passed=passed is True,
         is_final=success is True or not is_open(str(failure_type)),
         failed_outside=success is not True
+        and failure_type != SKIPPED_ON_REQUEST
         and (failure is None or not failure.counts_against_model),
     )
 

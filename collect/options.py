@@ -38,6 +38,12 @@ MaxTrialsOption = Annotated[
     int | None,
     typer.Option("--max-trials", metavar="N", min=1, help="At most N trials, models in turn."),
 ]
+SkipUnevaluableOption = Annotated[
+    bool,
+    typer.Option(
+        "--skip-unevaluable", help="Run without tools, runners and checks that are not there."
+    ),
+]
 ShardOption = Annotated[
     str | None, typer.Option("--shard", metavar="i/n", help="The i-th of n parts of the plan.")
 ]

@@ -11,7 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from collect.checks.base import Verdict
-from collect.checks.declarative import HOOKS_DISABLED, Trial, run_check
+from collect.checks.declarative import Trial, run_check
 from collect.pricing import cost_of
 from collect.runners.base import Execution
 from collect.tools.detect import ToolUse
@@ -58,21 +58,21 @@ def passed_of(
     """Return the one verdict that every view uses (decision A9), without a judge.
 
     False for a failure of the model's own; null for any other failure and where the case has
-    nothing to judge by, so that what is counted never depends on how a trial ended. A hook that
-    may not run leaves the verdict open (decision H2).
+    nothing to judge by, so that what is counted never depends on how a trial ended. A check that
+    could not look leaves the verdict open, whatever the others found: else a trial without it
+    could only fail.
     """
     failure = execution.reply.failure
     if not execution.trial.is_scorable:
         return None
     if failure is not None:
         return False if failure.counts_against_model else None
-    silenced = any(check.message == HOOKS_DISABLED for check in checks)
-    parts = [check.outcome == "passed" for check in checks if check.message != HOOKS_DISABLED]
+    if any(check.outcome == "error" for check in checks):
+        return None
+    parts = [check.outcome == "passed" for check in checks]
     if verdict.objective_pass is not None:
         parts.append(verdict.objective_pass)
-    if not all(parts):
-        return False
-    return None if silenced or not parts else True
+    return all(parts) if parts else None
 
 
 def checks_of(execution: Execution, n_tool_calls: int) -> tuple[CheckResult, ...]:
@@ -86,7 +86,10 @@ def checks_of(execution: Execution, n_tool_calls: int) -> tuple[CheckResult, ...
         status="success" if failure is None else failure.status,
         folder=execution.case.folder,
     )
-    return tuple(run_check(check, trial) for check in execution.case.checks)
+    hindered = dict(execution.case.unevaluable)
+    return tuple(
+        run_check(check, trial, hindered.get(check.check_id)) for check in execution.case.checks
+    )
 
 
 def result_of(

@@ -30,6 +30,7 @@ from collect.signals import GRACE_S, Interrupts
 from collect.tools.detect import tool_use
 from collect.turns import Turns
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
+from schemas.failures import SKIPPED_ON_REQUEST
 from schemas.frames import artifact_frame
 from schemas.redact import redact, redact_json
 from schemas.result import Event, Result
@@ -187,7 +188,11 @@ class Run:
         """Stop where the execution policy says so (decision E7)."""
         policy = self._job.policy
         failure = execution.reply.failure
-        outside = failure is not None and not failure.counts_against_model
+        outside = (
+            failure is not None
+            and not failure.counts_against_model
+            and result.failure_type != SKIPPED_ON_REQUEST
+        )
         self._failed_outside = self._failed_outside or outside
         if policy.fail_fast and result.passed is False:
             where = f"case `{result.case_id}`, model `{result.model_id}`"

@@ -55,6 +55,7 @@ def run_config_of(
         allowed_hosts=inputs.allowed_hosts,
         warnings=inputs.warnings,
         narrowed=inputs.narrowed,
+        skip_unevaluable=inputs.skip_unevaluable,
         run_group=_group(inputs),
         labels=tuple(labels),
         reuse=reuse,

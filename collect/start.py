@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from collect.config import RunInputs, load_inputs, refuse_unbuilt
+from collect.config import RunInputs, load_inputs, runnable
 from collect.detectable import detectable_lines
 from collect.hosts import refuse_foreign_hosts
 from collect.job import stored_job
@@ -45,6 +45,7 @@ def narrowed_inputs(
     model: Sequence[str] | None,
     max_trials: int | None,
     shard: str | None,
+    skip_unevaluable: bool = False,
 ) -> RunInputs:
     """Return what the command line asks for, loaded, narrowed and known to be runnable.
 
@@ -61,9 +62,7 @@ def narrowed_inputs(
         max_trials=max_trials,
         shard=shard,
     )
-    inputs = narrow(inputs, wanted)
-    refuse_unbuilt(inputs)
-    return inputs
+    return runnable(narrow(inputs, wanted), skip_unevaluable=skip_unevaluable)
 
 
 def refuse_beside_resume(flags: Mapping[str, object]) -> None:

@@ -35,7 +35,7 @@ CASES_FILE = "cases.jsonl.zst"
 NAMED = 3
 """Cases named in a refusal; of more, only how many there are."""
 
-_PAIRS = ("attachments", "hooks")
+_PAIRS = ("attachments", "hooks", "unevaluable")
 _TUPLES = ("messages", "turns", "expected_tool_calls", "tags")
 _FIELDS = {
     field.name: field.default if field.default_factory is MISSING else field.default_factory()

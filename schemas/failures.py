@@ -64,6 +64,9 @@ FAILURES: MappingProxyType[str, FailureClass] = MappingProxyType(
     }
 )
 
+SKIPPED_ON_REQUEST = "sandbox_missing"
+"""Trials that were not made since `--skip-unevaluable` said so: no bad news of a run."""
+
 UNACCEPTED_TIMEOUT = FailureClass("error", "timed_out", "provider", retryable=True)
 """A time-out before the endpoint had taken the whole request: not the model's (decision A6)."""
 

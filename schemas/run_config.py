@@ -100,6 +100,9 @@ class RunConfig(Record):
     allowed_hosts: tuple[str, ...] = Field(description="Hosts allowed to get a key of their own.")
     warnings: tuple[str, ...]
     narrowed: Narrowed = Field(default_factory=Narrowed)
+    skip_unevaluable: bool = Field(
+        default=False, description="Without tools, runners and checks that were not there."
+    )
     run_group: str | None = Field(
         default=None, description="The same for all shards of one plan; null without shards."
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from collect.config import load_inputs, refuse_unbuilt
+from collect.config import load_inputs, runnable
 
 
 class Project:
@@ -65,7 +65,6 @@ class Project:
     def prompts(self, name, prompts):
         return self.write(f"configs/suites/{name}", json.dumps(prompts))
 
-    def load(self, suite="s", profile="p", working_dir=None, **options):
+    def load(self, suite="s", profile="p", working_dir=None, *, skip=False, **options):
         inputs = load_inputs(suite, profile, working_dir=working_dir or self.root, **options)
-        refuse_unbuilt(inputs)
-        return inputs
+        return runnable(inputs, skip_unevaluable=skip)

@@ -1,8 +1,7 @@
 """Deterministic checks that need no model and no code of the user's.
 
-A check of a kind this file does not know cannot exist: the kinds are a closed union. A hook is
-code of the user's and does not run here (decision H2): its outcome is an error that is nobody's
-failure.
+A check of a kind this file does not know cannot exist: the kinds are a closed union. What cannot
+look, as a hook that may not run or a file that cannot be read, is an error and nobody's failure.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from collect.checks.evaluable import HOOKS_DISABLED, beside
 from schemas.base import Record
 from schemas.checks import (
     DeterministicCheck,
@@ -26,8 +26,6 @@ from schemas.checks import (
 )
 from schemas.failures import TrialStatus
 from schemas.result import CheckResult
-
-HOOKS_DISABLED = "hooks_disabled"
 
 CONTENT_LIMIT = 8_000_000
 """Bytes of a file that is searched; a larger one is an error, not a silent half."""
@@ -48,12 +46,17 @@ Outcome = tuple[bool, str | None]
 """(passed, what was found when it did not)."""
 
 
-def run_check(check: DeterministicCheck, trial: Trial) -> CheckResult:
-    """Return what one check found; what keeps it from looking is an error, not a failure."""
-    if check.declarative is None:
-        return CheckResult(
-            check_id=check.check_id, kind=check.kind, outcome="error", message=HOOKS_DISABLED
-        )
+def run_check(check: DeterministicCheck, trial: Trial, hindered: str | None = None) -> CheckResult:
+    """Return what one check found; what keeps it from looking is an error, not a failure.
+
+    Args:
+        check: of the trial's case.
+        trial: what may be looked at.
+        hindered: why it cannot look, known since the case was loaded.
+    """
+    if check.declarative is None or hindered is not None:
+        why = hindered or HOOKS_DISABLED
+        return CheckResult(check_id=check.check_id, kind=check.kind, outcome="error", message=why)
     try:
         passed, message = KINDS[type(check.declarative)](check.declarative, trial)
     except (OSError, UnicodeDecodeError, ValueError) as exc:
@@ -80,27 +83,17 @@ def _status_is(check: StatusIs, trial: Trial) -> Outcome:
     return trial.status == check.status, f"got {trial.status}"
 
 
-def _place(name: str, trial: Trial) -> Path | None:
-    """Return where a name leads: beside test.yaml, never on the rest of the host (H3)."""
-    if trial.folder is None or Path(name).is_absolute():
-        return None
-    folder = trial.folder.resolve()
-    path = (folder / name).resolve()
-    return path if path.is_relative_to(folder) else None
-
-
 def _file_exists(check: FileExists, trial: Trial) -> Outcome:
-    path = _place(check.path, trial)
+    path = beside(check.path, trial.folder)
     return path is not None and path.is_file(), f"no file {check.path}"
 
 
 def _path_exists(check: PathExists, trial: Trial) -> Outcome:
-    path = _place(check.path, trial)
-    return path is not None and path.exists(), f"nothing at {check.path}"
+    return beside(check.path, trial.folder) is not None, f"nothing at {check.path}"
 
 
 def _file_contains(check: FileContains, trial: Trial) -> Outcome:
-    path = _place(check.path, trial)
+    path = beside(check.path, trial.folder)
     if path is None or not path.is_file():
         return False, f"no file {check.path}"
     if path.stat().st_size > CONTENT_LIMIT:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collect.config.inputs import RunInputs, load_inputs, refuse_unbuilt
+from collect.config.inputs import RunInputs, load_inputs, runnable
 from collect.config.loaded import LoadedCase, ResolvedModel
 
-__all__ = ["LoadedCase", "ResolvedModel", "RunInputs", "load_inputs", "refuse_unbuilt"]
+__all__ = ["LoadedCase", "ResolvedModel", "RunInputs", "load_inputs", "runnable"]

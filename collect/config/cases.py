@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue, ValidationError
 
+from collect.checks.evaluable import HINDRANCES, hindrance
 from collect.config.loaded import LoadedCase
 from collect.config.messages import Notes, inside, messages_of, read_beside, resolved
 from schemas.case import Case, CaseContext
@@ -17,7 +18,8 @@ from schemas.run_profile import RunnerSettings
 from schemas.yaml_problems import check_extras, parse, problems_of
 from schemas.yaml_source import KeyPath, Source, read_yaml
 
-ATTACHMENT_LIMIT = 8_000_000
+SKIP_TRIALS = "`--skip-unevaluable` records its trials as skipped"
+SKIP_CHECKS = "`--skip-unevaluable` runs the case, which then gets no verdict"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def load_case(path: Path) -> CaseFile:
         notes.wrong("differs from its folder", ("case_id",), found=case.case_id, advice=advice)
     hooks = _check_checks(case, notes)
     _check_context(case, notes)
-    _note_unbuilt(case, notes)
+    unavailable = _unavailable(case, notes)
+    unevaluable = _unevaluable(case, notes)
     settings = _settings(case, notes)
     messages, attachments = messages_of(case, notes)
     turns = [
@@ -88,6 +91,8 @@ def load_case(path: Path) -> CaseFile:
         context=case.input.context,
         folder=path.parent,
         cluster=case.cluster,
+        unavailable=unavailable,
+        unevaluable=unevaluable,
         unbuilt=tuple(notes.unbuilt),
     )
     return CaseFile(
@@ -143,19 +148,37 @@ def _check_context(case: Case, notes: Notes) -> None:
         inside(name, (*key, "openclaw", "expected_artifact"), notes)
 
 
-def _note_unbuilt(case: Case, notes: Notes) -> None:
-    """Note what this version cannot do; a suite that selects the case is refused by name."""
+def _unavailable(case: Case, notes: Notes) -> str | None:
+    """Return why no trial of a case can be made; a suite that selects it is refused by name."""
+    why = []
     if case.runner.type == "openclaw":
-        what = "the openclaw runner is not part of this version"
-        notes.unbuilt.append(notes.problem(what, ("runner", "type")))
+        why.append("the openclaw runner is not part of this version")
+        notes.unbuilt.append(notes.problem(why[-1], ("runner", "type"), advice=SKIP_TRIALS))
     elif case.input.turns:
         advice = "write them as `messages`"
         notes.wrong("only openclaw cases have turns", ("input", "turns"), advice=advice)
     if case.input.context.llm_probe.tools:
         key = ("input", "context", "llm_probe", "tools")
-        advice = "ask for the command in the prompt and use `expected_tool_calls`"
-        what = "tools are not part of this version"
-        notes.unbuilt.append(notes.problem(what, key, advice=advice))
+        instead = "ask for the command in the prompt and use `expected_tool_calls`"
+        advice = f"{instead}, or {SKIP_TRIALS}"
+        why.append("tools are not part of this version")
+        notes.unbuilt.append(notes.problem(why[-1], key, advice=advice))
+    return "; ".join(why) or None
+
+
+def _unevaluable(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
+    """Return the checks that cannot look here, and note what a run says of them."""
+    found = []
+    for number, check in enumerate(case.deterministic_checks):
+        has_workspace = case.runner.type == "openclaw"
+        reason = hindrance(check, notes.source.path.parent, has_workspace=has_workspace)
+        if reason is not None:
+            found.append((check.check_id, reason))
+            of = "python_hook" if check.declarative is None else "declarative"
+            what = f"check `{check.check_id}` cannot be made: {HINDRANCES[reason]}"
+            key = ("deterministic_checks", number, of)
+            notes.unbuilt.append(notes.problem(what, key, advice=SKIP_CHECKS))
+    return tuple(found)
 
 
 def _settings(case: Case, notes: Notes) -> dict[str, JsonValue]:

@@ -40,10 +40,14 @@ class Findings:
             self._cases[project] = find_cases(project)
         return self._cases[project]
 
+    def refused(self, problem: Problem) -> None:
+        """Keep what is no mistake, and refused by `plan` and `run`."""
+        self.warnings.append(f"{problem}; a run refuses it")
+
     def note(self, problem: Problem) -> None:
         """Keep a problem; what is only not built yet is a warning."""
         if NOT_BUILT in problem.what:
-            self.warnings.append(f"{problem}; a run refuses it")
+            self.refused(problem)
         else:
             self.problems.append(problem)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from collect.config.models import resolve_models
 from collect.config.project import name_problems, resolve
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
+from collect.config.unjudged import without_verdict
 from schemas.errors import ConfigError, Problem
 from schemas.project_file import LoadedProject, load_project_file
 from schemas.run_config import Narrowed
@@ -49,6 +50,8 @@ class RunInputs:
     warnings: tuple[str, ...]
     narrowed: Narrowed = field(default_factory=Narrowed)
     """Which part of the plan the run makes."""
+    skip_unevaluable: bool = False
+    """What this version cannot do is left out, and nothing is refused for it."""
 
 
 def load_inputs(
@@ -115,17 +118,27 @@ def load_inputs(
     )
 
 
-def refuse_unbuilt(inputs: RunInputs) -> None:
-    """Refuse what cannot be run, by name, before anything is spent.
+def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
+    """Return what can be run, and refuse the rest by name before anything is spent.
+
+    Args:
+        inputs: loaded and narrowed.
+        skip_unevaluable: run without what this version cannot do, and warn of each.
+
+    Returns:
+        The inputs, with a warning for what will have no verdict.
 
     Raises:
-        ConfigError: every place of a selected case that needs something not built, or that a
-            selected model's transport cannot send.
+        ConfigError: every place of a selected case that needs something not built, unless it is
+            skipped, or that a selected model's transport cannot send.
     """
-    problems = [problem for case in inputs.cases for problem in case.unbuilt]
-    problems += unsendable(inputs.models, inputs.cases)
+    problems = unsendable(inputs.models, inputs.cases)
+    if not skip_unevaluable:
+        problems += [problem for case in inputs.cases for problem in case.unbuilt]
     if problems:
         raise ConfigError(problems)
+    warnings = (*inputs.warnings, *without_verdict(inputs.cases))
+    return replace(inputs, warnings=warnings, skip_unevaluable=skip_unevaluable)
 
 
 def _load(

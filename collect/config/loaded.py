@@ -63,14 +63,21 @@ class LoadedCase:
     """Where test.yaml lies; None for an entry of a prompt list."""
     cluster: str | None = None
     """Names the cases that are not independent of this one; part of no fingerprint."""
+    unavailable: str | None = None
+    """Why no trial of it can be made here; such trials are recorded without a request."""
+    unevaluable: tuple[tuple[str, str], ...] = ()
+    """(check_id, reason) of each check that cannot look here."""
     unbuilt: tuple[Problem, ...] = ()
     """What the case needs and this version does not have, each with its place."""
 
     @property
     def is_scorable(self) -> bool:
-        """Return whether a trial of the case can get a verdict without a judge."""
+        """Return whether a trial of the case can get a verdict without a judge.
+
+        Not where one of its checks cannot look: the others alone could only ever fail it.
+        """
         judged = self.validator is not None and self.validator.type != "noop"
-        return judged or any(check.python_hook is None for check in self.checks)
+        return (judged or bool(self.checks)) and not self.unevaluable
 
     @property
     def expected_tools(self) -> tuple[str, ...]:

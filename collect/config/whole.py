@@ -30,7 +30,7 @@ def case_file(file: CaseFile, found: Findings) -> None:
     found.problems += file.problems
     found.warnings += file.warnings
     for problem in file.case.unbuilt if file.case else ():
-        found.note(problem)
+        found.refused(problem)
 
 
 def check_suite(path: Path, found: Findings) -> None:
