@@ -15,6 +15,7 @@ from rich.text import Text
 from collect.progress import RunReport
 from schemas.errors import EXIT_INTERRUPTED, printable
 from schemas.interval import is_apart
+from schemas.run_config import RunConfig, load_run_config, output_limits
 from schemas.thresholds import Thresholds
 
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
@@ -34,7 +35,9 @@ def show(report: RunReport, again: str, detectable: Sequence[str], limits: Thres
     groups = _groups(run_dir / "summary.json") if report.is_summed_up else []
     if groups:
         console.print(_table(groups))
-    said = (*report.open_shifts, *distrust(groups, limits), *_advice(report, again), *detectable)
+    config = load_run_config(run_dir / "config.json") if groups else None
+    doubts = distrust(groups, limits, config)
+    said = (*report.open_shifts, *doubts, *_advice(report, again), *detectable)
     for line in said:
         console.print(Text(line))
     for name in WRITTEN if report.is_summed_up else WRITTEN[:1]:
@@ -42,8 +45,16 @@ def show(report: RunReport, again: str, detectable: Sequence[str], limits: Thres
             console.print(Text(f"{run_dir / name}"), soft_wrap=True)
 
 
-def distrust(groups: list[dict[str, Any]], limits: Thresholds) -> list[str]:
-    """Return what keeps a model's numbers from being taken at face value."""
+def distrust(
+    groups: list[dict[str, Any]], limits: Thresholds, config: RunConfig | None = None
+) -> list[str]:
+    """Return what keeps a model's numbers from being taken at face value.
+
+    Args:
+        groups: of summary.json.
+        limits: what is worth a warning.
+        config: what the run was asked to do; None: not known.
+    """
     lines = []
     for group in groups:
         name, coverage = printable(group["model_id"]), group["coverage"]
@@ -59,6 +70,15 @@ def distrust(groups: list[dict[str, Any]], limits: Thresholds) -> list[str]:
             lines.append(
                 f"warning: {name}: {_beside(share, most)} % of the trials timed out (limit "
                 f"{100 * most:g} %); a longer timeout_seconds may tell more"
+            )
+        n_cut, most = group["failures"].get("output_truncated", 0), limits.truncation_warning_share
+        if n_cut > most * group["n_total"]:
+            ended = output_limits(config, group["model_id"]) if config else ()
+            by = f" at max_tokens {' or '.join(f'{one:,}' for one in ended[:3])}" if ended else ""
+            lines.append(
+                f"warning: {name}: {n_cut:,} of {group['n_total']:,} answers "
+                f"({_beside(n_cut / group['n_total'], most)} %) were cut off{by} (limit "
+                f"{100 * most:g} %); they count as failed"
             )
     return lines
 

@@ -102,6 +102,10 @@ class SideFacts(Record):
     n_scored: Count = Field(description="Trials with a verdict.")
     n_passed: Count
     n_timeout: Count = Field(description="Of the trials that can get a verdict.")
+    n_truncated: Count = Field(default=0, description="Answers cut off at a limit of length.")
+    truncated_after: tuple[Count, Count] | None = Field(
+        default=None, description="Fewest and most output tokens of an answer that was cut off."
+    )
     passed_rate: Rate | None = Field(description="n_passed / n_scored.")
     ci95: Interval | None
     score_strict: Rate | None = Field(description="n_passed / n_scorable: the lower bound.")

@@ -78,6 +78,7 @@ DoubtCode = Literal[
     "served_model",
     "late_client",
     "timeouts",
+    "truncated",
     "reused",
     "shard",
     "narrowed",

@@ -120,6 +120,19 @@ class RunConfig(Record):
     )
 
 
+def output_limits(config: RunConfig, model_id: str) -> tuple[int, ...]:
+    """Return every `max_tokens` in force for some case of a model, in order; empty: none is set."""
+    settings = [
+        case["max_tokens"] for case in config.case_settings.values() if "max_tokens" in case
+    ]
+    settings += [
+        model.settings["max_tokens"]
+        for model in config.models
+        if model.model_id == model_id and "max_tokens" in model.settings
+    ]
+    return tuple(sorted({one.value for one in settings if isinstance(one.value, int)}))
+
+
 def load_run_config(path: Path) -> RunConfig:
     """Return a run's config.json; fields of a later patch of the same version are passed over.
 

@@ -31,6 +31,10 @@ class Thresholds(Record):
         default=0.05,
         description="Share of time-outs above which numbers carry a warning.",
     )
+    truncation_warning_share: Rate = Field(
+        default=0.01,
+        description="Share of answers cut off at a limit above which numbers carry a warning.",
+    )
     alpha: Chance = Field(default=0.05, description="Two-sided chance of a false alarm.")
     power: Chance = Field(
         default=0.80, description="Chance of showing a difference, when a run is planned."

@@ -292,6 +292,7 @@ class Side:
             plan["is_scorable"] and line is not None and line["failure_type"] == "timeout"
             for plan, line in self.trials
         )
+        self.cut = sum(line["failure_type"] == "output_truncated" for line in lines)
         self.own = [line["passed"] for line in own if line["passed"] is not None]
         answered = [line for line in own if line["success"] and line["availability_status"] == "ok"]
         self.answers = [line["raw_output"] for line in answered]
@@ -319,6 +320,13 @@ def share(part, whole):
 def facts(model_id, run_ids, rows, cases):
     scorable, m, k = (sum(getattr(c, name) for c in cases) for name in ("scorable", "m", "k"))
     timeouts = sum(c.timeouts for c in cases)
+    lengths = [
+        line["output_tokens"]
+        for row in rows
+        for _, line in row.trials
+        if line and line["failure_type"] == "output_truncated" and line["output_tokens"]
+    ]
+    cut_after = [min(lengths), max(lengths)] if lengths else None
     repeated, alike = (sum(getattr(c, n) for c in cases) for n in ("is_repeated", "is_identical"))
     identical = repeated > 0 and alike >= Fraction(95, 100) * repeated
     found = {
@@ -326,6 +334,7 @@ def facts(model_id, run_ids, rows, cases):
         "n_planned": sum(len(c.trials) for c in cases), "n_scorable": scorable,
         "n_total": sum(c.total for c in cases), "n_reused": sum(c.reused for c in cases),
         "n_scored": m, "n_passed": k, "n_timeout": timeouts, "passed_rate": share(k, m),
+        "n_truncated": sum(c.cut for c in cases), "truncated_after": cut_after,
         "ci95": rate_interval([c.k for c in cases], [c.m for c in cases]),
         "score_strict": share(k, scorable), "score_upper": share(k + scorable - m, scorable),
         "score_available": share(k, m), "coverage": share(m, scorable),

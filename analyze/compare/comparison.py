@@ -88,7 +88,7 @@ def compare_evidence(
     without: Collection[Quarantined] = (),
 ) -> Comparison:
     """Return what a candidate is beside a base, of which all is read: as `compare` does."""
-    base, candidate, rows, causes, runs_dir, past = evidence
+    base, candidate, rows, causes, runs_dir, past, cuts = evidence
     first, second = set(base.run_ids), set(candidate.run_ids)
     pairing = pair(
         [row for row in rows if row.run_id in first],
@@ -104,9 +104,12 @@ def compare_evidence(
         figures_of(
             group,
             causes,
-            least,
-            differing[group.candidate_key.model_id],
-            nights_of(group, rows, past, limits.thresholds, any_content="case" in pairing.allowed),
+            cuts,
+            min_coverage=least,
+            differing=differing[group.candidate_key.model_id],
+            nights=nights_of(
+                group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
+            ),
         )
         for group in groups
     ]

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.compare.night_runs import PastNight, read_past_nights, read_plans
-from analyze.compare.outcomes import CaseOutcome, Causes, read_causes, read_outcomes
+from analyze.compare.outcomes import (
+    CaseOutcome,
+    Causes,
+    Cuts,
+    read_causes,
+    read_cuts,
+    read_outcomes,
+)
 from analyze.compare.sides import Chosen
 from schemas.lake_files import month_of
 
@@ -30,6 +37,8 @@ class Evidence(NamedTuple):
     runs_dir: Path
     past: Mapping[str, Sequence[PastNight]]
     """Nights of each of the candidate's models before it, by model_id, oldest first."""
+    cuts: Cuts
+    """Where answers were cut off, of the runs that have such."""
 
 
 def read_evidence(
@@ -55,8 +64,9 @@ def read_evidence(
         rows = read_outcomes(session, run_ids)
         short = {row.run_id for row in rows if row.counts.n_scored < row.counts.n_scorable}
         causes = read_causes(session, sorted(short))
+        cuts = read_cuts(session, sorted({row.run_id for row in rows if row.counts.n_truncated}))
         past = {}
         if set(base.run_ids) != set(candidate.run_ids):
             asked = {row.key.model_id for row in rows if row.run_id in candidate.run_ids}
             past = read_past_nights(session, [plan for plan in plans if plan.is_before], asked)
-    return Evidence(base, candidate, rows, causes, session.runs_dir, past)
+    return Evidence(base, candidate, rows, causes, session.runs_dir, past, cuts)

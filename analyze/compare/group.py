@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from analyze.compare.nights import Nights, told
-from analyze.compare.outcomes import Causes
+from analyze.compare.outcomes import Causes, Cuts
 from analyze.compare.paired import OwnTrials
 from analyze.compare.pairing import PairedCase, PairedGroup, Pooled
 from analyze.compare.ratios import Measure, measures_of
@@ -64,6 +64,8 @@ class Figures:
 def figures_of(
     group: PairedGroup,
     causes: Causes,
+    cuts: Cuts,
+    *,
     min_coverage: float,
     differing: Collection[Axis] = (),
     nights: Nights | None = None,
@@ -73,6 +75,7 @@ def figures_of(
     Args:
         group: its cases on both sides.
         causes: why trials have no verdict, of every run.
+        cuts: where answers were cut off, of every run that has such.
         min_coverage: share of trials with a verdict that each side must have.
         differing: axes that keep cases of it out.
         nights: how it varies between nights; None where both sides are the same ones.
@@ -82,14 +85,16 @@ def figures_of(
         group.base_runs,
         group.base_served,
         [case.base for case in group.cases],
-        _causes(group, causes, is_base=True),
+        causes=_causes(group, causes, is_base=True),
+        cut_after=_cut_after(group.base_key.model_id, group.base_runs, cuts),
     )
     candidate = side_facts(
         group.candidate_key.model_id,
         group.candidate_runs,
         group.candidate_served,
         [case.candidate for case in group.cases],
-        _causes(group, causes, is_base=False),
+        causes=_causes(group, causes, is_base=False),
+        cut_after=_cut_after(group.candidate_key.model_id, group.candidate_runs, cuts),
     )
     counts = paired_counts(group.cases)
     n_common = sum(
@@ -272,6 +277,12 @@ def _untested(cases: Sequence[PairedCase]) -> Iterator[str]:
         n_reused = sum(not side.own.n_scored for side in sides)
         if n_reused:
             yield reused_in_words(name, n_reused, len(sides))
+
+
+def _cut_after(model_id: str, run_ids: Sequence[str], cuts: Cuts) -> tuple[int, int] | None:
+    """Return the fewest and the most tokens of a cut answer of one side; None where unknown."""
+    found = [cuts[run_id, model_id] for run_id in run_ids if (run_id, model_id) in cuts]
+    return (min(one[0] for one in found), max(one[1] for one in found)) if found else None
 
 
 def _causes(group: PairedGroup, causes: Causes, *, is_base: bool) -> Counter[str]:

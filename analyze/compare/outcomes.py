@@ -85,6 +85,7 @@ class CaseCounts(NamedTuple):
     n_independent: int
     n_independent_passed: int
     n_timeout: int
+    n_truncated: int
 
 
 class Answers(NamedTuple):
@@ -136,7 +137,8 @@ COLUMNS = (
     "case_hash", "first_repetition",
     "settings", "endpoint", "harness", "tools", "model_build", "agent", "image", "tags",
     "n_planned", "n_scorable", "n_total", "n_reused", "n_scored", "n_passed", "n_independent",
-    "n_independent_passed", "n_timeout", "n_answers", "n_failed_answers", "first_hash", "last_hash",
+    "n_independent_passed", "n_timeout", "n_truncated", "n_answers", "n_failed_answers",
+    "first_hash", "last_hash",
     "n_e2e_ms", "ln_e2e_ms", "e2e_ms", "n_ttft_ms", "ln_ttft_ms", "ttft_ms",
     "n_input_tokens", "ln_input_tokens", "input_tokens",
     "n_output_tokens", "ln_output_tokens", "output_tokens",
@@ -177,11 +179,11 @@ def _outcome(row: tuple[Any, ...], facts: RunFacts) -> CaseOutcome:
         first_repetition=row[8],
         parts=None if row[9] is None else Parts(*row[9:16]),
         tags=tuple(row[16] or ()),
-        counts=CaseCounts(*row[17:26]),
-        answers=Answers(*row[26:30]),
+        counts=CaseCounts(*row[17:27]),
+        answers=Answers(*row[27:31]),
         measured=tuple(
             Measured(row[place], row[place + 1] or 0, row[place + 2] or 0)
-            for place in range(30, len(COLUMNS) - 1, 3)
+            for place in range(31, len(COLUMNS) - 1, 3)
         ),
         facts=facts,
         cluster=row[-1],
@@ -221,6 +223,31 @@ def read_causes(session: Session, run_ids: Sequence[str]) -> Causes:
         why = cause_of(failure_type) if has_result else "missing"
         found[run_id, model_id, CaseKey(suite_id, case_id)][why] += n
     return found
+
+
+Cuts = Mapping[tuple[str, str], tuple[int, int]]
+"""(run_id, model_id) to the fewest and the most output tokens of an answer that was cut off."""
+
+
+def read_cuts(session: Session, run_ids: Sequence[str]) -> Cuts:
+    """Return after how many tokens answers were cut off, of the runs that say it.
+
+    Args:
+        session: the open lake.
+        run_ids: the runs.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    if not run_ids:
+        return {}
+    rows = session.rows(
+        "select run_id, model_id, min(output_tokens), max(output_tokens) from trials "  # noqa: S608
+        f"where failure_type = 'output_truncated' and output_tokens > 0 and {among(run_ids)} "
+        "group by all",
+        run_ids,
+    )
+    return {(run_id, model_id): (least, most) for run_id, model_id, least, most in rows}
 
 
 def cause_of(failure_type: str | None) -> str:

@@ -23,7 +23,9 @@ def side_facts(
     run_ids: Sequence[str],
     served_models: Sequence[str],
     cases: Sequence[Pooled],
+    *,
     causes: Mapping[str, int],
+    cut_after: tuple[int, int] | None = None,
 ) -> SideFacts:
     """Return the facts of one side.
 
@@ -33,6 +35,7 @@ def side_facts(
         served_models: names of models that its answers gave.
         cases: what each comparable case came to.
         causes: why trials have no verdict, counted.
+        cut_after: fewest and most output tokens of an answer that was cut off.
     """
     passed = [case.counts.n_passed for case in cases]
     scored = [case.counts.n_scored for case in cases]
@@ -57,6 +60,8 @@ def side_facts(
         n_scored=n_scored,
         n_passed=n_passed,
         n_timeout=n_timeout,
+        n_truncated=sum(case.counts.n_truncated for case in cases),
+        truncated_after=cut_after,
         passed_rate=_share(n_passed, n_scored),
         ci95=interval_of_units([case.cluster for case in cases], passed, scored),
         score_strict=_share(n_passed, n_scorable),

@@ -183,8 +183,23 @@ def warnings_of(base: SideFacts, candidate: SideFacts, thresholds: Thresholds) -
                 f"{name}: {percent(share)} % of the trials timed out ({whole(side.n_timeout)} of "
                 f"{whole(side.n_scorable)}): a slow server reads like a worse model"
             )
+        if side.n_truncated > thresholds.truncation_warning_share * side.n_total:
+            yield (
+                f"{name}: {whole(side.n_truncated)} of {whole(side.n_total)} answers "
+                f"({percent(side.n_truncated / side.n_total)} %) were cut off"
+                f"{cut_words(side.truncated_after)}: a limit reads like a worse model"
+            )
         if side.n_reused and side.n_reused == side.n_total:
             yield f"{name}: every answer was taken from an older run"
+
+
+def cut_words(after: tuple[int, int] | None) -> str:
+    """Return after how many output tokens answers were cut off; nothing where it is not known."""
+    if after is None:
+        return ""
+    least, most = after
+    tokens = whole(most) if least == most else f"{whole(least)} to {whole(most)}"
+    return f" after {tokens} token{'s' * (most != 1)}"
 
 
 def reused_in_words(name: str, n_reused: int, n_common: int) -> str:

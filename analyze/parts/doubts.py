@@ -11,7 +11,13 @@ from typing import get_args
 
 from analyze.parts.asked import Asked
 from analyze.parts.doubt_facts import RunDoubtFacts, doubt_facts
-from analyze.parts.doubts_asking import late_client, served_model, timeouts, unpinned_routing
+from analyze.parts.doubts_asking import (
+    late_client,
+    served_model,
+    timeouts,
+    truncated,
+    unpinned_routing,
+)
 from analyze.parts.doubts_beside import changed_with_it, not_comparable, skipped_history
 from analyze.parts.doubts_scope import imported, narrowed, reused, shard, unknown_cost
 from analyze.parts.doubts_size import few_cases, identical_repetitions, one_repetition
@@ -33,6 +39,7 @@ OF_THE_RUN: tuple[Callable[[RunDoubtFacts], Iterator[Doubt]], ...] = (
     served_model,
     late_client,
     timeouts,
+    truncated,
     reused,
     shard,
     narrowed,

@@ -11,6 +11,7 @@ from analyze.parts.doubt_words import ids_of, names_of, query_of, share, some
 from analyze.report.numbers import percent, whole
 from schemas.comparison import SideFacts
 from schemas.report_answer import Doubt
+from schemas.run_config import output_limits
 
 LATE_SHARE = 0.05
 """Of timed trials: from here on a late one stands at the 95th percentile."""
@@ -138,6 +139,50 @@ def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
                 "failure_type = 'timeout'",
             ),
         )
+
+
+def truncated(facts: RunDoubtFacts) -> Iterator[Doubt]:
+    """Yield models of which more answers were cut off than chance would, and by which limit."""
+    most = facts.asked.limits.thresholds.truncation_warning_share
+    comparison = facts.asked.comparison
+    base = (
+        {group.candidate_model_id: group.base for group in comparison.groups} if comparison else {}
+    )
+    cut, told = [], []
+    for one in facts.models:
+        n_cut, n_total = one.group.failures.get("output_truncated", 0), one.group.n_total
+        said = []
+        if n_cut > most * n_total:
+            said.append(share(n_cut, n_total))
+        side = base.get(one.model_id)
+        if side is not None and side.n_truncated > most * side.n_total:
+            said.append(f"in the baseline {share(side.n_truncated, side.n_total)}")
+        if said:
+            cut.append(one)
+            told.append(f"{one.model_id} {', '.join(said)}{_limit_of(facts, one)}")
+    if cut:
+        yield Doubt(
+            code="truncated",
+            is_serious=True,
+            model_ids=ids_of(cut),
+            sentence=f"More than {percent(most)} % of the answers were cut off: "
+            f"{some(told, '; ')}. They count as failed, so a limit reads like a worse model.",
+            command=query_of(
+                facts.asked,
+                "select model_id, case_id, repetition, output_tokens, finish_reason from results",
+                "failure_type = 'output_truncated'",
+            ),
+        )
+
+
+def _limit_of(facts: RunDoubtFacts, one: ModelFacts) -> str:
+    """Return the limit that a model's answers have, as the run was asked; nothing: not known."""
+    if facts.config is None:
+        return ""
+    limits = output_limits(facts.config, one.model_id)
+    if not limits:
+        return " (no max_tokens is set: the server's own limit, or the end of the context)"
+    return f" (max_tokens {' or '.join(whole(limit) for limit in limits[:3])})"
 
 
 def _is_slow(side: SideFacts, limit: float) -> bool:

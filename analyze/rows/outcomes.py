@@ -50,6 +50,7 @@ class CaseOutcomesRow(GroupRow):
     n_independent: Count = Field(description="Trials made in this run with a verdict.")
     n_independent_passed: Count = Field(description="Of them, those that passed.")
     n_timeout: Count = Field(description="Trials that ran out of time.")
+    n_truncated: Count = Field(description="Trials whose answer was cut off at a limit.")
     n_answers: Count = Field(description="Successes made in this run.")
     n_failed_answers: Count = Field(
         description="Trials made in this run that have a verdict without being a success."

@@ -281,6 +281,18 @@ def test_time_outs_are_a_warning_beside_the_verdict(new_run):
     assert "7.5 % of the trials timed out (9 of 120)" in group.warnings[0]
 
 
+def test_answers_that_were_cut_off_are_a_warning_with_where_they_ended(new_run):
+    cut = {"failure_type": "output_truncated", "passed": False, "output_tokens": 32}
+    night(new_run, 0, STEADY, result=lambda case, rep, model: cut if (case, rep) == (0, 1) else {})
+    run = night(new_run, 1, STEADY, result=lambda case, rep, model: cut if case < 2 else {})
+    group = only(compared(run))
+
+    assert (group.base.n_truncated, group.candidate.n_truncated) == (1, 6)
+    assert group.candidate.truncated_after == (32, 32)
+    (warning,) = group.warnings
+    assert warning.startswith("candidate: 6 of 120 answers (5.0 %) were cut off after 32 tokens:")
+
+
 def test_ten_models_are_one_family_whatever_is_shown(new_run):
     models = tuple(f"m{n}" for n in range(10))
 

@@ -43,8 +43,8 @@ MODELS = {
     "m5": ("ollama_openai", "two", None),
 }
 FAILURES = ("timeout", "http_503", "http_429", "http_401", "connection_error", "exception",
-             "empty_response", "max_turns_exceeded", "stream_interrupted", "sandbox_missing",
-            "http_599")  # fmt: skip
+             "empty_response", "max_turns_exceeded", "output_truncated",
+             "stream_interrupted", "sandbox_missing", "http_599")  # fmt: skip
 
 
 class Nights:
@@ -279,6 +279,12 @@ def hold(found, wanted):
         assert bool(group["reasons"]) or group["verdict"] not in {"not_comparable", "unchanged"}
         late = [side for side in ("base", "candidate") if (mine[side]["timeout_share"] or 0) > 0.05]
         assert [w.split(":")[0] for w in group["warnings"] if "timed out" in w] == late
+        cut = [
+            side
+            for side in ("base", "candidate")
+            if mine[side]["n_truncated"] > 0.01 * mine[side]["n_total"]
+        ]
+        assert [w.split(":")[0] for w in group["warnings"] if "cut off" in w] == cut
     assert_same(said["overall"], wanted["overall"], "overall")
     assert_same(said["tags"], wanted["tags"], "tags")
     changes = [

@@ -70,19 +70,21 @@ def test_a_clean_run_beside_a_clean_baseline_has_none(runs):
 
 
 SERIOUS = {
-    "night_01": [],
-    "night_02": [],
-    "night_03_prompt": [],
-    "night_04_context": ["coverage", "infrastructure", "served_model", "not_comparable"],
-    "night_05_crowded": ["not_comparable"],
-    "night_06_long": ["changed_with_it"],
-    "night_07_outage": ["no_verdict", "coverage", "infrastructure", "not_comparable"],
-    "night_08_resumed": ["not_comparable", "not_comparable"],
-    "night_09_reused": ["reused"],
-    "night_10_setting": ["not_comparable"],
-    "night_11_tools": ["few_cases"],
+    "night_01": ["truncated"],
+    "night_02": ["truncated"],
+    "night_03_prompt": ["truncated"],
+    "night_04_context": [
+        "coverage", "infrastructure", "served_model", "truncated", "not_comparable",
+    ],
+    "night_05_crowded": ["truncated", "not_comparable"],
+    "night_06_long": ["truncated", "changed_with_it"],
+    "night_07_outage": ["no_verdict", "coverage", "infrastructure", "truncated", "not_comparable"],
+    "night_08_resumed": ["truncated", "not_comparable", "not_comparable"],
+    "night_09_reused": ["truncated", "reused"],
+    "night_10_setting": ["truncated", "not_comparable"],
+    "night_11_tools": ["few_cases", "truncated"],
     "older_tool": [],
-}
+}  # fmt: skip
 
 TO_BE_KNOWN = {
     "night_01": ["identical_repetitions"],
@@ -388,6 +390,20 @@ def test_many_time_outs_put_a_doubt_on_either_side(runs):
     assert doubt.is_serious
     assert "m1 1 of 12 (8.3 %), in the baseline 3 of 12 (25.0 %)." in doubt.sentence
     assert "timeouts" not in codes(doubts(runs.runs_dir, "now", timeout_warning_share=0.1))
+
+
+def test_answers_cut_off_put_a_doubt_on_either_side_and_name_the_limit(runs):
+    cut = {"failure_type": "output_truncated"}
+    night(runs, "before", 0, result=those(first(2), cut))
+    limit = {CASES[0]: {"max_tokens": {"value": 32, "origin": "case"}}}
+    night(runs, result=those(first(3), cut), case_settings=limit)
+
+    doubt = one(doubts(runs.runs_dir, "now", "before"), "truncated")
+
+    assert doubt.is_serious
+    said = "m1 3 of 12 (25.0 %), in the baseline 2 of 12 (16.7 %) (max_tokens 32)."
+    assert said in doubt.sentence
+    assert "truncated" not in codes(doubts(runs.runs_dir, "now", truncation_warning_share=0.3))
 
 
 @pytest.mark.parametrize(("of", "is_serious"), [("before", True), ("long-ago", False)])

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from tests import kept
+from tests.endpoint import chunk, sse
 
 
 @pytest.fixture
@@ -416,6 +417,27 @@ def test_a_run_says_what_to_distrust_by_the_thresholds_in_force(
     limits = {"min_coverage": 0.7, "timeout_warning_share": 0.3}
     project.write("benchlake.yaml", {"schema_version": 1, "thresholds": limits})
     assert "warning" not in collect(*run).stdout
+
+
+def test_a_run_says_how_many_answers_were_cut_off_and_by_which_limit(collect, project, endpoint):
+    for number in range(4):
+        project.case(f"c{number}", validator={"type": "max_words", "value": 9})
+    project.model(base_url=endpoint.base_url)
+    project.profile(runner_defaults={"max_tokens": 16})
+
+    def script(wire, request):
+        finish = "length" if "c0" in request.body["messages"][0]["content"] else "stop"
+        wire.stream(sse(chunk("on and on"), chunk(finish=finish)))
+
+    endpoint.script = script
+    run = ("run", "--suite", "s", "--run-profile", "p")
+
+    said = " ".join(collect(*run).stdout.split())
+    assert "m: 1 of 4 answers (25.0 %) were cut off at max_tokens 16 (limit 1 %)" in said
+
+    limits = {"truncation_warning_share": 0.3}
+    project.write("benchlake.yaml", {"schema_version": 1, "thresholds": limits})
+    assert "cut off" not in collect(*run).stdout
 
 
 def test_a_host_allowed_by_the_project_may_get_a_key(collect, project):
