@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,8 @@ class Listed:
 
     runs: Sequence[ListedRun]
     n_all: int
+    newest: Mapping[str, str]
+    """run_id of the newest run of each suite, listed or not."""
 
 
 def read_runs(
@@ -82,7 +84,8 @@ def read_runs(
         values.append(label)
     rows = session.read(RunsRow, " and ".join(terms), values)
     rows.sort(key=lambda row: (row.started_at_ms or -1, row.run_id), reverse=True)
-    return Listed(_listed(session, rows[:limit] if limit else rows), len(rows))
+    newest = {row.suite_id: row.run_id for row in reversed(rows)}
+    return Listed(_listed(session, rows[:limit] if limit else rows), len(rows), newest)
 
 
 def read_run(session: Session, run_id: str) -> ListedRun:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from analyze.regressions.open_shifts import standing_shifts
+from analyze.regressions.standing import standing_shifts
 from analyze.shifts.points import Point
 from analyze.shifts.series import Series
 from analyze.stats.cell_shift import cell_splits

@@ -374,7 +374,9 @@ def memory(draws: Draws) -> None:
         for place, (size, noise) in enumerate(worlds):
             kept, dropped, mended = (
                 _series(
-                    draws.series // 4, Nights(size, nights=90, noise=noise, **more), (13, place, n)
+                    draws.series // 4 if more else 5 * draws.series,
+                    Nights(size, nights=90, noise=noise, **more),
+                    (13, place, n),
                 )
                 for n, more in enumerate(_HISTORIES)
             )

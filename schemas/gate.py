@@ -8,7 +8,7 @@ from pydantic import Field
 
 from schemas.base import Positive, Record
 from schemas.comparison import Comparison, Metric
-from schemas.known import Quarantined
+from schemas.known import Acknowledged, Quarantined
 from schemas.regressions import OpenShift
 
 GATE_VERSION = 2
@@ -45,6 +45,19 @@ class GateLine(Record):
     by_open_shift: bool = Field(
         default=False, description="Failed by an open shift alone: the comparison fails nothing."
     )
+    base_run_ids: tuple[str, ...] = Field(
+        default=(), description="Runs that it is held against, oldest first; empty: not known."
+    )
+
+
+class BaselineComparison(Record):
+    """Metrics that are held against the same runs, and what came of it."""
+
+    metrics: tuple[Metric, ...]
+    comparison: Comparison
+    confirmation: Comparison | None = Field(
+        default=None, description="The fresh run against the same baseline."
+    )
 
 
 class GateResult(Record):
@@ -70,5 +83,16 @@ class GateResult(Record):
         description="Shifts for the worse of what was asked that nobody has acknowledged and that "
         "have not recovered.",
     )
-    comparison: Comparison
+    unused_shifts: tuple[Acknowledged, ...] = Field(
+        default=(), description="Acknowledged, and no such shift in what was asked."
+    )
+    comparison: Comparison = Field(
+        description="Of the passed rate where it was asked, else of the first metric; and of every "
+        "metric that `other_baselines` does not name."
+    )
     confirmation: Comparison | None = Field(description="The fresh run against the same baseline.")
+    other_baselines: tuple[BaselineComparison, ...] = Field(
+        default=(),
+        description="Each metric is held against runs since its own last level shift: those of "
+        "which these are other runs.",
+    )

@@ -86,7 +86,13 @@ class OpenShift(Record):
     is_tolerated: bool | None = Field(
         default=None,
         description="The newest level is no further below than the gate tolerates; null: nothing "
-        "was asked, or it is of a time or cost, which is named and fails nothing.",
+        "was asked, or it is of a time or cost, or of a model that was not asked: these are named "
+        "and fail nothing.",
+    )
+    last_asked_in: str | None = Field(
+        default=None,
+        description="run_id of the newest run that asked this model, where the run that is judged "
+        "did not; null: it did.",
     )
 
 

@@ -28,7 +28,7 @@ class Nights:
         rates: Mapping[str, float],
         cases: Mapping[str, float] | None = None,
         lost: float = 0.0,
-        e2e_ms: float = 400,
+        e2e_ms: float | Mapping[str, float] = 400,
         cost_usd: float | None = None,
         hashes: str = "",
         parts: Mapping[str, str] | None = None,
@@ -47,7 +47,7 @@ class Nights:
             rates: chance to pass of each model.
             cases: chance of single cases, before that of the model.
             lost: share of trials that end in a 500.
-            e2e_ms: median time.
+            e2e_ms: median time, of all models or of each.
             cost_usd: of a trial.
             hashes: another text is another content of every case.
             parts: of the fingerprint, by name.
@@ -65,6 +65,7 @@ class Nights:
             name = run_id or f"night-{self.n_nights:03d}"
             run = RunFolder(self.runs_dir, name, STARTED_AT_MS + self.n_nights * DAY_MS)
             for model_id, rate in rates.items():
+                median = e2e_ms[model_id] if isinstance(e2e_ms, Mapping) else e2e_ms
                 for place in range(self.n_cases if only is None else only):
                     case_id = f"case-{place:02d}"
                     chance = (cases or {}).get(case_id, rate)
@@ -78,7 +79,7 @@ class Nights:
                         )  # fmt: skip
                         run.result(
                             trial, passed=self.dice.random() < chance,
-                            e2e_ms=round(e2e_ms * self.dice.lognormvariate(0, 0.1)),
+                            e2e_ms=round(median * self.dice.lognormvariate(0, 0.1)),
                             cost_usd=cost_usd, cost_source="computed" if cost_usd else None,
                             served_model=served,
                         ) if self.dice.random() >= lost else run.result(

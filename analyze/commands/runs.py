@@ -12,7 +12,7 @@ from analyze.options import RUNS, JsonOption, NoSyncOption, RunsOption
 if TYPE_CHECKING:
     from analyze.run_rows import Listed
     from analyze.session import Session
-    from schemas.known import KnownFile
+    from schemas.known import Acknowledged, KnownFile
     from schemas.regressions import OpenShift
 
 LIMIT = 30
@@ -41,7 +41,7 @@ def runs(
     Below them: levels that fell, or times and costs that rose, and have not recovered since.
     """
     from analyze.gate.known_files import read_known
-    from analyze.report.open_shift_words import open_lines
+    from analyze.report.open_shift_words import open_lines, unused_lines
     from analyze.report.plain import screen_width
     from analyze.report.run_table import run_lines, runs_json
     from analyze.run_rows import read_runs
@@ -57,27 +57,35 @@ def runs(
         if label is not None:
             require_label(session, label)
         listed = read_runs(session, suite=suite, model=model, label=label, limit=limit)
-        opened = [] if json else _open_shifts(session, listed, model, entries)
+        opened, unused = _open_shifts(session, listed, model, entries) if not json else ([], [])
     if json:
         typer.echo(runs_json(listed.runs))
         return
-    for line in [*run_lines(listed, screen_width()), *open_lines(opened, screen_width())]:
+    width = screen_width()
+    for line in [
+        *run_lines(listed, width),
+        *open_lines(opened, width),
+        *unused_lines(unused, width),
+    ]:
         typer.echo(line)
 
 
 def _open_shifts(
     session: Session, listed: Listed, model: str | None, known: KnownFile | None
-) -> list[OpenShift]:
-    """Return what stands at the newest listed run of each suite."""
+) -> tuple[list[OpenShift], list[Acknowledged]]:
+    """Return what stands at the newest run of each suite, however few are listed.
+
+    And the entries of the file of known things that fit none of their shifts.
+    """
     from analyze.limits import limits_in_force
     from analyze.regressions.open_shifts import find_open_shifts
 
-    newest: dict[str, str] = {}
-    for run in listed.runs:
-        newest.setdefault(run.asked.suite_id, run.run_id)
     limits = limits_in_force(Path.cwd()).thresholds
-    return [
-        one.shift
-        for run_id in newest.values()
-        for one in find_open_shifts(session, [run_id], limits=limits, model=model, known=known)
+    found = [
+        find_open_shifts(session, [run_id], limits=limits, model=model, known=known)
+        for _, run_id in sorted(listed.newest.items())
     ]
+    return (
+        [opened.shift for one in found for opened in one.shifts],
+        [entry for one in found for entry in one.unused],
+    )

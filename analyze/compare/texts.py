@@ -23,6 +23,29 @@ Only = Mapping[str, frozenset[str]]
 """model_id to the runs that count for it."""
 
 
+class NothingBefore(ConfigError):
+    """A word such as `previous` means a run before another one, and there is none.
+
+    Attributes:
+        part: that word.
+        suite_id: of the run that nothing is before.
+        run_id: that run.
+        asked: which models the run before was to have asked, in words; empty: any.
+        runs_dir: where there is none.
+    """
+
+    def __init__(self, part: str, plan: Plan, models: Sequence[str], runs_dir: Path) -> None:
+        self.part, self.runs_dir = part, runs_dir
+        self.suite_id, self.run_id = plan.suite_id, plan.run_ids[0]
+        named = " and ".join(f"`{name}`" for name in models)
+        self.asked = f" that asked {named}" if named else ""
+        what = (
+            f"`{part}` means a run of suite `{self.suite_id}` before `{self.run_id}`{self.asked}, "
+            f"and there is none in {runs_dir}"
+        )
+        super().__init__([Problem(None, what)])
+
+
 class Texts:
     """What texts mean in one lake."""
 
@@ -162,13 +185,8 @@ class Texts:
 
     def _nothing_before(
         self, part: str, plans: Sequence[Plan], models: Sequence[str]
-    ) -> ConfigError:
-        plan = plans[0]
-        asked = f" that asked {' and '.join(f'`{name}`' for name in models)}" if models else ""
-        return refused(
-            f"`{part}` means a run of suite `{plan.suite_id}` before `{plan.run_ids[0]}`{asked}, "
-            f"and there is none in {self._session.runs_dir}"
-        )
+    ) -> NothingBefore:
+        return NothingBefore(part, plans[0], models, self._session.runs_dir)
 
 
 def runs_of(plans: Iterable[Plan]) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """What a candidate is measured against: one run, or the last of its series pooled (statistics S14).
 
-`last:N` are runs since the last level shift: a baseline across one would average two levels, and
-neither a drop from the new nor a return to the old could be told. While a shift for the worse
-stands they are runs before it, so that a drop is not forgotten once it is a few nights old.
+`last:N` are runs since the last level shift of what is judged: a baseline across one would average
+two levels, and neither a change from the new nor a return to the old could be told. Each metric has
+levels of its own, so each has a baseline of its own. While a pass rate has an open shift for the
+worse they are runs before it, so that a drop is not forgotten once it is a few nights old.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from analyze.compare.history import History, Plan
 from analyze.compare.outcomes import read_outcomes
 from analyze.compare.pairing import pair
 from analyze.compare.sides import Chosen, resolve_sides
-from analyze.compare.texts import LAST, in_order, runs_of
+from analyze.compare.texts import LAST, NothingBefore, in_order, refused, runs_of
 from analyze.shifts.since import runs_since_shift
-from schemas.comparison import Axis
-from schemas.errors import ConfigError, Problem
+from schemas.comparison import Axis, Metric
+from schemas.errors import ConfigError
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -32,50 +33,93 @@ HISTORY_RUNS = 7
 LAST_RUNS = re.compile(rf"{LAST}[0-9]+")
 
 
+@dataclass(frozen=True)
+class Baseline:
+    """The runs that some metrics are held against."""
+
+    metrics: tuple[Metric, ...]
+    runs: Chosen
+
+
 def resolve_baseline(
     session: Session,
     baseline: str,
     candidate: str,
     *,
     limits: Thresholds,
+    metrics: Sequence[Metric] = ("passed_rate",),
     model: str | None = None,
     allow: Collection[Axis] = (),
     opened: Sequence[Open] = (),
-) -> tuple[Chosen, Chosen]:
-    """Return the baseline of a gate and its candidate.
+) -> tuple[list[Baseline], Chosen]:
+    """Return the baselines of a gate, one for each set of runs, and its candidate.
 
     Args:
         session: the open lake.
         baseline: a run, `previous`, `label:NAME`, `last:N`, or `history`, which is `last:7`.
         candidate: a run, or `latest`.
         limits: in force; a level shift is one beyond their margin.
+        metrics: that are judged; the baseline of the first one comes first.
         model: only this one, by its model_id or model string.
         allow: axes on which a difference keeps nothing out.
-        opened: shifts that stand at the candidate: `last:N` are then runs before the oldest.
+        opened: shifts that stand at the candidate: of a pass rate `last:N` are then runs before
+            the oldest.
 
     Raises:
         RunNotFound: there is no such run; names what is near.
         ConfigError: a side means nothing, or no run before the candidate can be used.
     """
     text = f"{LAST}{HISTORY_RUNS}" if baseline == HISTORY else baseline
-    base, chosen = resolve_sides(session, text, candidate, model=model)
+    try:
+        base, chosen = resolve_sides(session, text, candidate, model=model)
+    except NothingBefore as exc:
+        if exc.part != text:
+            raise
+        raise _first_run(baseline, exc) from exc
     if not LAST_RUNS.fullmatch(text) or base.only is None:
-        return replace(base, asked=baseline), chosen
+        return [Baseline(tuple(metrics), replace(base, asked=baseline))], chosen
     history = History(session)
     number = int(text.removeprefix(LAST))
-    series = _Series(session, chosen, limits, frozenset(allow), _levels_before(opened))
+    series = _Series(
+        session, chosen, limits, frozenset(allow), tuple(metrics), _levels_before(opened)
+    )
     last = {model_id: series.last(history, model_id, number) for model_id in base.only}
-    if not any(last.values()):
-        what = (
-            f"no run before `{chosen.run_ids[0]}` can be its baseline: since the last level shift "
-            "none that asked the whole suite has a verdict for nine of ten trials"
-        )
-        raise ConfigError([Problem(None, what)])
-    for model_id in [name for name, plans in last.items() if not plans]:
-        last[model_id] = [_newest(history, base.only[model_id])]
-    run_ids = runs_of(in_order(plan for plans in last.values() for plan in plans))
-    only = {model_id: frozenset(runs_of(plans)) for model_id, plans in last.items()}
-    return Chosen(baseline, run_ids, base.model, only), chosen
+    found: list[Baseline] = []
+    for metric in metrics:
+        plans = {model_id: of[metric] for model_id, of in last.items()}
+        if not any(plans.values()):
+            raise _no_usable_run(chosen.run_ids[0])
+        for model_id in [name for name, some in plans.items() if not some]:
+            plans[model_id] = [_newest(history, base.only[model_id])]
+        run_ids = runs_of(in_order(plan for some in plans.values() for plan in some))
+        only = {model_id: frozenset(runs_of(some)) for model_id, some in plans.items()}
+        _add(found, metric, Chosen(baseline, run_ids, base.model, only))
+    return found, chosen
+
+
+def _add(found: list[Baseline], metric: Metric, runs: Chosen) -> None:
+    """Add a metric to the baseline of the same runs, or as one of its own."""
+    for place, one in enumerate(found):
+        if one.runs == runs:
+            found[place] = Baseline((*one.metrics, metric), runs)
+            return
+    found.append(Baseline((metric,), runs))
+
+
+def _first_run(baseline: str, exc: NothingBefore) -> ConfigError:
+    """Return that there is nothing to compare with yet, in the words that were asked with."""
+    return refused(
+        f"`{baseline}` means runs of suite `{exc.suite_id}` before `{exc.run_id}`{exc.asked}, and "
+        f"there is none in {exc.runs_dir}: nothing to compare it with yet; the gate of the next "
+        "run is held against this one"
+    )
+
+
+def _no_usable_run(candidate: str) -> ConfigError:
+    return refused(
+        f"no run before `{candidate}` can be its baseline: since the last level shift none that "
+        "asked the whole suite has a verdict for nine of ten trials"
+    )
 
 
 def _levels_before(opened: Sequence[Open]) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -103,37 +147,52 @@ class _Series:
     candidate: Chosen
     limits: Thresholds
     allow: frozenset[Axis]
+    metrics: tuple[Metric, ...]
     levels_before: Mapping[tuple[str, str], tuple[str, ...]]
 
-    def last(self, history: History, model_id: str, number: int) -> list[Plan]:
-        """Return the last comparable plans of a model since its last shift, oldest first.
+    def last(self, history: History, model_id: str, number: int) -> dict[Metric, list[Plan]]:
+        """Return the last comparable plans of a model at the level of each metric, oldest first.
 
-        While a shift stands they are of the level before it: held against the nights since, a drop
-        that nobody mended would pass from the fourth night on.
+        While a shift of its pass rate stands they are of the level before it: held against the
+        nights since, a drop that nobody mended would pass from the fourth night on.
 
         Those that differ on an axis are passed over while there are others; when all differ, the
         newest are taken, and the comparison says in what.
         """
         before = self.candidate.run_ids[0]
         suites = {plan.suite_id for one in self.candidate.run_ids if (plan := history.of(one))}
-        since = in_order(
-            plan
-            for suite_id in suites
-            for run_id in self._level(suite_id, model_id, before)
-            if (plan := history.of(run_id))
+        levels = [self._levels(suite_id, model_id, before) for suite_id in sorted(suites)]
+        runs = {
+            metric: tuple(run for one in levels for run in one[metric]) for metric in self.metrics
+        }
+        last = {
+            run_ids: self._last(
+                in_order(plan for run_id in run_ids if (plan := history.of(run_id))),
+                model_id,
+                number,
+            )
+            for run_ids in set(runs.values())
+        }
+        return {metric: last[run_ids] for metric, run_ids in runs.items()}
+
+    def _levels(self, suite_id: str, model_id: str, before: str) -> dict[Metric, tuple[str, ...]]:
+        """Return the runs of the level that each metric of a candidate is held against."""
+        level = self.levels_before.get((suite_id, model_id))
+        given: dict[Metric, tuple[str, ...]] = {"passed_rate": level} if level else {}
+        wanted = [metric for metric in self.metrics if metric not in given]
+        if not wanted:
+            return given
+        return given | runs_since_shift(
+            self.session, suite_id, model_id, before, wanted, limits=self.limits, allow=self.allow
         )
-        newest = since[-number:]
+
+    def _last(self, since: Sequence[Plan], model_id: str, number: int) -> list[Plan]:
+        """Return the last comparable ones of the plans of a level."""
+        newest = list(since[-number:])
         comparable = self._comparable(newest, model_id)
         if len(comparable) < len(newest) < len(since):
             comparable = self._comparable(since, model_id)[-number:]
         return comparable or newest
-
-    def _level(self, suite_id: str, model_id: str, before: str) -> Sequence[str]:
-        """Return the runs of the level that a candidate is held against."""
-        level = self.levels_before.get((suite_id, model_id))
-        return level or runs_since_shift(
-            self.session, suite_id, model_id, before, limits=self.limits, allow=self.allow
-        )
 
     def _comparable(self, plans: Sequence[Plan], model_id: str) -> list[Plan]:
         """Return the plans that have a case in common with the candidate."""

@@ -18,7 +18,7 @@ from analyze.gate.quarantine import Quarantine, quarantine_on, with_quarantine
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.shifts.levels import METRICS
 from schemas.comparison import Axis, Comparison, ThresholdsUsed
-from schemas.gate import GateResult, GateRules
+from schemas.gate import BaselineComparison, GateResult, GateRules
 from schemas.known import KnownFile
 
 if TYPE_CHECKING:
@@ -72,19 +72,21 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         known=question.known,
         max_drop=question.rules.max_drop,
     )
-    base, candidate = resolve_baseline(
+    metrics = sorted(question.rules.metrics, key=lambda metric: metric != "passed_rate")
+    baselines, candidate = resolve_baseline(
         session,
         question.baseline,
         question.candidate,
         limits=question.limits.thresholds,
+        metrics=metrics,
         model=question.model,
         allow=question.allow,
-        opened=opened,
+        opened=opened.shifts,
     )
     known = question.known
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
 
-    def compared(chosen: Chosen) -> Comparison:
+    def compared(base: Chosen, chosen: Chosen) -> Comparison:
         return compare(
             session,
             base,
@@ -96,13 +98,21 @@ def decide(session: Session, question: Question, today: date) -> Decision:
             before=candidate.run_ids,  # what a fresh run is to confirm is no noise of nights
         )
 
-    confirmation = None
+    confirming = None
     if question.confirm is not None:
         confirming = _alone(session, question.confirm, question.model)
-        check_confirming(session, confirming, candidate, base)
-        confirmation = compared(confirming)
-    result = judge(compared(candidate), question.rules, confirmation)
-    result = with_open_shifts(result, [one.shift for one in opened])
+        base_runs = {run_id for one in baselines for run_id in one.runs.run_ids}
+        check_confirming(session, confirming, candidate, base_runs)
+    first, *others = (
+        BaselineComparison(
+            metrics=one.metrics,
+            comparison=compared(one.runs, candidate),
+            confirmation=None if confirming is None else compared(one.runs, confirming),
+        )
+        for one in baselines
+    )
+    result = judge(first.comparison, question.rules, first.confirmation, others)
+    result = with_open_shifts(result, [one.shift for one in opened.shifts], opened.unused)
     return Decision(with_quarantine(result, quarantine), candidate)
 
 

@@ -23,7 +23,9 @@ Planned = tuple[str, str, str]
 """suite_id, model_id, case_id."""
 
 
-def check_confirming(session: Session, confirming: Chosen, candidate: Chosen, base: Chosen) -> None:
+def check_confirming(
+    session: Session, confirming: Chosen, candidate: Chosen, base_runs: Collection[str]
+) -> None:
     """Check that a run can confirm what a gate says: another one, later, fresh and whole.
 
     Whether enough of its trials have a verdict is left to the comparison.
@@ -32,26 +34,26 @@ def check_confirming(session: Session, confirming: Chosen, candidate: Chosen, ba
         session: the open lake.
         confirming: the run that is to confirm, with its shards.
         candidate: what the gate judges.
-        base: the baseline of both.
+        base_runs: every run that either is held against.
 
     Raises:
         ConfigError: it cannot; says everything that is in the way.
     """
     problems = [
         Problem(None, f"--confirm {confirming.asked}: {what}")
-        for what in _obstacles(session, confirming, candidate, base)
+        for what in _obstacles(session, confirming, candidate, base_runs)
     ]
     if problems:
         raise ConfigError(problems)
 
 
 def _obstacles(
-    session: Session, confirming: Chosen, candidate: Chosen, base: Chosen
+    session: Session, confirming: Chosen, candidate: Chosen, base_runs: Collection[str]
 ) -> Iterator[str]:
     if same := set(confirming.run_ids) & set(candidate.run_ids):
         yield f"{_named(same)} is the candidate itself; only another run can confirm it"
         return
-    if same := set(confirming.run_ids) & set(base.run_ids):
+    if same := set(confirming.run_ids) & set(base_runs):
         yield f"{_named(same)} is in the baseline already"
         return
     if not _start(session, confirming.run_ids) > _start(session, candidate.run_ids):

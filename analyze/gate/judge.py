@@ -7,7 +7,7 @@ not have shown is said and passes, unless the gate is to prove that nothing fell
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analyze.compare.verdict import explanations_of, is_shown, widest
@@ -20,7 +20,7 @@ from analyze.stats.rate_difference import Z_POWER
 from analyze.stats.student import t_quantile
 from schemas.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
-from schemas.gate import GateLine, GateResult, GateRules, Outcome
+from schemas.gate import BaselineComparison, GateLine, GateResult, GateRules, Outcome
 from schemas.thresholds import Thresholds
 
 LEAST_CASES = 5
@@ -46,7 +46,10 @@ class Ruling:
 
 
 def judge(
-    comparison: Comparison, rules: GateRules, confirmation: Comparison | None = None
+    comparison: Comparison,
+    rules: GateRules,
+    confirmation: Comparison | None = None,
+    others: Sequence[BaselineComparison] = (),
 ) -> GateResult:
     """Return what a gate says of the candidate of a comparison.
 
@@ -54,15 +57,17 @@ def judge(
         comparison: the candidate against the baseline.
         rules: what was asked of it.
         confirmation: a fresh run against the same baseline; a failure stands only with it.
+        others: metrics that are held against other runs, with the same of them.
     """
-    lines = _lines(comparison, rules)
-    if confirmation is not None:
-        fresh = {(line.model_id, line.metric): line for line in _lines(confirmation, rules)}
-        run_ids = confirmation.candidate.run_ids
-        lines = [
-            confirmed_by(line, fresh.get((line.model_id, line.metric)), run_ids, rules)
-            for line in lines
-        ]
+    elsewhere = {metric for other in others for metric in other.metrics}
+    own = tuple(metric for metric in rules.metrics if metric not in elsewhere)
+    lines = _lines(
+        BaselineComparison(metrics=own, comparison=comparison, confirmation=confirmation), rules
+    )
+    for other in others:
+        lines += _lines(other, rules)
+    models = list(dict.fromkeys(line.model_id for line in lines))
+    lines.sort(key=lambda line: (models.index(line.model_id), rules.metrics.index(line.metric)))
     outcome = worst_of([line.outcome for line in lines])
     return GateResult(
         outcome=outcome,
@@ -72,6 +77,7 @@ def judge(
         quarantined=(),
         comparison=comparison,
         confirmation=confirmation,
+        other_baselines=tuple(others),
     )
 
 
@@ -82,11 +88,29 @@ def worst_of(outcomes: list[Outcome]) -> Outcome:
     return "cannot_judge" if "cannot_judge" in outcomes or not outcomes else "passed"
 
 
-def _lines(comparison: Comparison, rules: GateRules) -> list[GateLine]:
+def _lines(held: BaselineComparison, rules: GateRules) -> list[GateLine]:
+    """Return the lines of some metrics, as they stand beside a fresh run where one was asked."""
+    lines = _lines_of(held.comparison, held.metrics, rules)
+    if held.confirmation is None:
+        return lines
+    fresh = {
+        (line.model_id, line.metric): line
+        for line in _lines_of(held.confirmation, held.metrics, rules)
+    }
+    run_ids = held.confirmation.candidate.run_ids
+    return [
+        confirmed_by(line, fresh.get((line.model_id, line.metric)), run_ids, rules)
+        for line in lines
+    ]
+
+
+def _lines_of(
+    comparison: Comparison, metrics: Sequence[Metric], rules: GateRules
+) -> list[GateLine]:
     thresholds = comparison.limits.thresholds
     found = []
     for group in comparison.groups:
-        for metric in rules.metrics:
+        for metric in metrics:
             ruling = _ruling(group, metric, rules, thresholds)
             found.append(
                 GateLine(
@@ -95,6 +119,7 @@ def _lines(comparison: Comparison, rules: GateRules) -> list[GateLine]:
                     outcome=ruling.outcome,
                     why=ruling.why,
                     unseen=ruling.unseen,
+                    base_run_ids=group.base.run_ids,
                 )
             )
     return found

@@ -7,17 +7,22 @@ from collections.abc import Sequence
 from analyze.gate.judge import EXIT_CODES, worst_of
 from analyze.report.open_shift_words import open_size
 from schemas.gate import GateLine, GateResult
+from schemas.known import Acknowledged
 from schemas.regressions import OpenShift
 
 
-def with_open_shifts(result: GateResult, opened: Sequence[OpenShift]) -> GateResult:
+def with_open_shifts(
+    result: GateResult, opened: Sequence[OpenShift], unused: Sequence[Acknowledged] = ()
+) -> GateResult:
     """Return a result that names the shifts which stand, and fails by those of the passed rate.
 
-    A shift that is tolerated is named, and so is one of a time or a cost: neither fails anything.
+    A shift that is tolerated is named, and so is one of a time or a cost, or of a model that the
+    candidate did not ask: none of them fails anything.
 
     Args:
         result: of the comparison alone.
         opened: the shifts that stand at the candidate, of what was asked; the oldest first.
+        unused: entries of the file of known things that fit no shift.
     """
     failing = [one for one in opened if one.is_tolerated is False]
     by_model = {model_id: _of(model_id, failing) for model_id in _models(failing)}
@@ -38,6 +43,7 @@ def with_open_shifts(result: GateResult, opened: Sequence[OpenShift]) -> GateRes
             "outcome": outcome,
             "exit_code": EXIT_CODES[outcome],
             "open_shifts": tuple(opened),
+            "unused_shifts": tuple(unused),
         }
     )
 

@@ -36,7 +36,11 @@ def quarantine_on(day: date, known: KnownFile) -> Quarantine:
 
 def with_quarantine(result: GateResult, quarantine: Quarantine) -> GateResult:
     """Return a result that names the entries which took cases out, and those which did not."""
-    comparisons = [result.comparison, result.confirmation]
+    comparisons = [
+        result.comparison,
+        result.confirmation,
+        *(one for held in result.other_baselines for one in (held.comparison, held.confirmation)),
+    ]
     left_out = {key for one in comparisons if one is not None for key in _left_out(one)}
     used = {n for n, e in enumerate(quarantine.holding) if _key(e) in left_out}
     return result.model_copy(

@@ -88,7 +88,7 @@ def build_report(
         baseline=tuple(reported_run(session, read_run(session, one)) for one in asked.baseline),
         answer=answers_of(asked),
         doubts=doubts_of(asked, shifts),
-        open_shifts=tuple(one.shift for one in opened),
+        open_shifts=tuple(one.shift for one in opened.shifts),
         summary=asked.summary,
         thresholds=thresholds_of(asked.folder),
         matrix=matrix_of(asked),

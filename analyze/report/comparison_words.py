@@ -178,11 +178,21 @@ def ratios_in_short(group: GroupComparison) -> str:
 
 def side_of(side: Side) -> str:
     """Return which runs one side means, as it was asked for where that says something else."""
-    runs = list(side.run_ids)
-    named = ", ".join(runs) if len(runs) <= MOST_NAMED else f"{runs[0]} to {runs[-1]}"
-    count = f" ({whole(len(runs))} runs)" if len(runs) > 1 else ""
-    asked = "" if runs == [side.asked] else f"  [{side.asked}]"
-    return named + count + (f", model {side.model}" if side.model else "") + asked
+    model = f", model {side.model}" if side.model else ""
+    return runs_named(side.run_ids) + model + asked_of(side)
+
+
+def runs_named(run_ids: Sequence[str]) -> str:
+    """Return which runs these are, and how many: `night_01 to night_07 (7 runs)`."""
+    named = ", ".join(run_ids)
+    if len(run_ids) > MOST_NAMED:
+        named = f"{run_ids[0]} to {run_ids[-1]}"
+    return named + (f" ({whole(len(run_ids))} runs)" if len(run_ids) > 1 else "")
+
+
+def asked_of(side: Side) -> str:
+    """Return what a side was asked for as, where that says something else than its runs."""
+    return "" if list(side.run_ids) == [side.asked] else f"  [{side.asked}]"
 
 
 def axis_lines(comparison: Comparison) -> Iterator[str]:

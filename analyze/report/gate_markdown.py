@@ -14,7 +14,9 @@ from analyze.report.gate_words import (
     OUTCOMES,
     asked,
     by_need,
+    has_own_baselines,
     headline,
+    held_against,
     metric_name,
     next_steps,
     not_tested,
@@ -44,10 +46,17 @@ def _lines(result: GateResult, runs_dir: Path | None) -> Iterator[str]:
         yield f"- {name}: {as_text(value)}"
     if result.lines:
         yield ""
+        against = ("Held against",) if has_own_baselines(result) else ()
         yield from markdown_table(
-            ("Outcome", "Model", "Metric", "Why"),
+            ("Outcome", "Model", "Metric", "Why", *against),
             [
-                (OUTCOMES[line.outcome], line.model_id, metric_name(line.metric), line.why)
+                (
+                    OUTCOMES[line.outcome],
+                    line.model_id,
+                    metric_name(line.metric),
+                    line.why,
+                    *([held_against(result, line)] if against else []),
+                )
                 for line in by_need(result.lines)
             ],
         )

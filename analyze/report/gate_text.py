@@ -13,6 +13,7 @@ from analyze.report.gate_words import (
     asked,
     by_need,
     headline,
+    held_against,
     line_title,
     next_steps,
     not_tested,
@@ -47,6 +48,8 @@ def gate_lines(
         yield ""
         yield line_of(f"{OUTCOMES[line.outcome]}: {line_title(line)}")
         yield from wrapped(line.why, width)
+        if runs := held_against(result, line):
+            yield from wrapped(f"held against {runs}", width)
     yield from open_lines(result.open_shifts, width)
     yield from _listed("not in the test", not_tested(result), width)
     yield from _listed("to know", notes(result), width)

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from analyze.report.comparison_words import (
     RATIO_NAMES,
+    asked_of,
     axis_lines,
     excluded_lines,
+    runs_named,
     side_of,
 )
 from analyze.report.limits_source import limits_source
 from analyze.report.numbers import percent, points
+from analyze.report.regressions_words import entry_line
 from analyze.runs_option import runs_option
-from schemas.comparison import CaseChange, GroupComparison, Metric
+from schemas.comparison import CaseChange, Comparison, GroupComparison, Metric
 from schemas.gate import GateLine, GateResult, GateRules, Outcome
 from schemas.known import Quarantined
 
@@ -48,12 +51,24 @@ def headline(result: GateResult) -> str:
 
 def asked(result: GateResult) -> Iterator[tuple[str, str]]:
     """Yield what was compared and what was asked of it, as names and values."""
-    yield "baseline", side_of(result.comparison.base)
+    base = result.comparison.base
+    is_one = not has_own_baselines(result)
+    yield "baseline", side_of(base) if is_one else f"of each line its own{asked_of(base)}"
     yield "candidate", side_of(result.comparison.candidate)
     if result.confirmation is not None:
         yield "confirming", side_of(result.confirmation.candidate)
     yield "asked", rules_words(result.rules)
     yield "thresholds", limits_source(result.comparison.limits)
+
+
+def has_own_baselines(result: GateResult) -> bool:
+    """Return whether lines are held against different runs, so that each has to say which."""
+    return len({line.base_run_ids for line in result.lines if line.base_run_ids}) > 1
+
+
+def held_against(result: GateResult, line: GateLine) -> str:
+    """Return the runs that a line is held against; empty where all are held against the same."""
+    return runs_named(line.base_run_ids) if has_own_baselines(result) else ""
 
 
 def metric_name(metric: Metric) -> str:
@@ -84,10 +99,7 @@ def line_title(line: GateLine) -> str:
 
 def not_tested(result: GateResult) -> Iterator[str]:
     """Yield what the gate did not look at, and why."""
-    yield from result.comparison.unmatched
-    yield from _axes(result, is_allowed=False)
-    others = [case for case in result.comparison.excluded if case.reason != "quarantined"]
-    yield from excluded_lines(others)
+    yield from _of_each(result, _left_out)
     for entry in result.quarantined:
         yield f"in quarantine: {entry_words(entry)}"
     for entry in result.expired:
@@ -108,17 +120,40 @@ def notes(result: GateResult) -> Iterator[str]:
 
     What differs and was allowed comes first: it is in the test, and the answer is about it too.
     """
-    yield from _axes(result, is_allowed=True)
     said = " ".join(line.why for line in result.lines)
-    for group in result.comparison.groups:
-        for text in (*group.reasons, *group.warnings):
-            if text not in said:
-                yield f"{group.candidate_model_id}: {text}"
+
+    def of_one(comparison: Comparison) -> Iterator[str]:
+        yield from _axes(comparison, is_allowed=True)
+        for group in comparison.groups:
+            for text in (*group.reasons, *group.warnings):
+                if text not in said:
+                    yield f"{group.candidate_model_id}: {text}"
+
+    yield from _of_each(result, of_one)
+    for entry in result.unused_shifts:
+        yield f"acknowledged, and no such shift: {entry_line(entry)}"
 
 
-def _axes(result: GateResult, *, is_allowed: bool) -> Iterator[str]:
-    axes = tuple(axis for axis in result.comparison.axes if axis.is_allowed is is_allowed)
-    yield from axis_lines(result.comparison.model_copy(update={"axes": axes}))
+def _of_each(result: GateResult, sentences: Callable[[Comparison], Iterator[str]]) -> Iterator[str]:
+    """Yield sentences of the comparison, then what other baselines add, with their metrics."""
+    first = list(sentences(result.comparison))
+    yield from first
+    for other in result.other_baselines:
+        names = ", ".join(map(metric_name, other.metrics))
+        for sentence in sentences(other.comparison):
+            if sentence not in first:
+                yield f"{names}: {sentence}"
+
+
+def _left_out(comparison: Comparison) -> Iterator[str]:
+    yield from comparison.unmatched
+    yield from _axes(comparison, is_allowed=False)
+    yield from excluded_lines([one for one in comparison.excluded if one.reason != "quarantined"])
+
+
+def _axes(comparison: Comparison, *, is_allowed: bool) -> Iterator[str]:
+    axes = tuple(axis for axis in comparison.axes if axis.is_allowed is is_allowed)
+    yield from axis_lines(comparison.model_copy(update={"axes": axes}))
 
 
 def worse_cases(result: GateResult) -> list[CaseChange]:
@@ -142,8 +177,17 @@ def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str
                 continue  # another tool made it, and nothing here can go on with it
             words = ["collect", "run", "--resume", run_id, *runs_option(runs_dir)]
             yield f"{shlex.join(words)} asks again what may be mended"
+    standing = {one.series.model_id for one in result.open_shifts if one.is_tolerated is False}
+    if standing:
+        yield (
+            f"no fresh run clears {'an open shift' if len(standing) == 1 else 'open shifts'}: mend "
+            "what broke, or acknowledge it in a file for --known (the command above prints the "
+            "entry)"
+        )
     by_comparison = any(
-        line.outcome == "failed" and not line.by_open_shift for line in result.lines
+        line.outcome == "failed"
+        and not (line.metric == "passed_rate" and line.model_id in standing)
+        for line in result.lines
     )
     if by_comparison and result.confirmation is None:
         yield (

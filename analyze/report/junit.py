@@ -12,11 +12,13 @@ from io import BytesIO
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from analyze.report.gate_words import held_against
 from analyze.report.numbers import whole
 from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import line_of
 from schemas.comparison import CaseChange, ExcludedCase
 from schemas.gate import GateLine, GateResult
+from schemas.regressions import OpenShift
 
 Key = tuple[str, str, str]
 """suite_id, model_id, case_id."""
@@ -90,7 +92,8 @@ def junit_xml(result: GateResult, cases: Sequence[CandidateCase]) -> bytes:
 def _gate_suite(result: GateResult) -> TestSuite:
     suite = TestSuite("gate")
     tests = [_gate_case(line, _of_line(result, line)) for line in result.lines]
-    if not tests:
+    tests += [_not_asked(one) for one in result.open_shifts if one.last_asked_in is not None]
+    if not result.lines:
         nothing = TestCase("gate", "gate")
         nothing.result = Error("nothing of the candidate can be compared", "cannot_judge")
         tests.append(nothing)
@@ -99,23 +102,38 @@ def _gate_suite(result: GateResult) -> TestSuite:
 
 
 def _of_line(result: GateResult, line: GateLine) -> list[str]:
-    """Return what stands of the series of a line, with the command that shows it."""
+    """Return whose nights a line is held against, and what stands, with commands that show it."""
+    runs = held_against(result, line)
     told = [
         one
         for one in result.open_shifts
         if (one.series.model_id, one.series.metric) == (line.model_id, line.metric)
     ]
-    return [f"open shift: {what}; {command}" for what, command in open_sentences(told)]
+    return [*([f"held against {runs}"] if runs else []), *_standing(told)]
 
 
-def _gate_case(line: GateLine, opened: Sequence[str]) -> TestCase:
+def _standing(opened: Sequence[OpenShift]) -> list[str]:
+    return [f"open shift: {what}; {command}" for what, command in open_sentences(opened)]
+
+
+def _not_asked(shift: OpenShift) -> TestCase:
+    """Return the test of a series that stands and that the candidate says nothing of."""
+    series = shift.series
+    case = TestCase(line_of(f"gate: {series.metric}"), line_of(series.model_id))
+    (told,) = map(line_of, _standing([shift]))
+    case.result = Skipped(told, "open_shift")
+    case.system_out = told
+    return case
+
+
+def _gate_case(line: GateLine, more: Sequence[str]) -> TestCase:
     case = TestCase(line_of(f"gate: {line.metric}"), line_of(line.model_id))
     why = line_of(line.why)
     if line.outcome == "failed":
         case.result = Failure(why, "open_shift" if line.by_open_shift else "regressed")
     elif line.outcome == "cannot_judge":
         case.result = Error(why, "cannot_judge")
-    case.system_out = "\n".join([why, *map(line_of, opened)])
+    case.system_out = "\n".join([why, *map(line_of, more)])
     return case
 
 

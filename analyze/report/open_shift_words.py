@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.report.numbers import millis, percent, signed_points, times, usd
 from analyze.report.plain import UNLIMITED, line_of
-from analyze.report.regressions_words import WHAT, counted
+from analyze.report.regressions_words import WHAT, counted, entry_line
+from schemas.known import Acknowledged
 from schemas.regressions import OpenShift
 
 INDENT = "  "
@@ -58,6 +59,15 @@ def open_lines(opened: Sequence[OpenShift], width: int = UNLIMITED) -> Iterator[
         yield INDENT + line_of(command)
 
 
+def unused_lines(unused: Sequence[Acknowledged], width: int = UNLIMITED) -> Iterator[str]:
+    """Yield the entries of a file of known things that fit no shift, as lines of a terminal."""
+    if unused:
+        yield ""
+        yield "acknowledged, and no such shift:"
+    for entry in unused:
+        yield from wrapped(entry_line(entry), width)
+
+
 def wrapped(sentence: str, width: int) -> Iterator[str]:
     """Yield a sentence as indented lines; names are never cut."""
     room = max(width - len(INDENT), 20)
@@ -69,8 +79,13 @@ def wrapped(sentence: str, width: int) -> Iterator[str]:
 
 def _role(shift: OpenShift) -> str:
     if shift.series.metric != "passed_rate":
-        return "; named only: shifts of times and costs fail nothing"
-    return "; named only: --max-drop tolerates it" if shift.is_tolerated else ""
+        role = "; named only: shifts of times and costs fail nothing"
+    else:
+        role = "; named only: --max-drop tolerates it" if shift.is_tolerated else ""
+    if shift.last_asked_in is None:
+        return role
+    asked = f"; this model was last asked in {shift.last_asked_in}"
+    return asked + (role or ", so a gate of a later run names it and fails nothing")
 
 
 def _levels(shift: OpenShift) -> str:

@@ -18,7 +18,14 @@ from analyze.report.answer_words import (
 from analyze.report.numbers import DASH, case_mean, duration, millis, moment, percent, usd, whole
 from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import safe
-from analyze.report.regressions_words import counted, everything, headline, is_alert, names
+from analyze.report.regressions_words import (
+    counted,
+    entry_line,
+    everything,
+    headline,
+    is_alert,
+    names,
+)
 from analyze.report.summary_table import as_text
 from schemas.report_answer import ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
@@ -50,6 +57,7 @@ def report_markdown(report: RunReport) -> str:
         [_text(line) for line in _about(report)],
         _table(TITLES, [_model_row(answer, report) for answer in report.answer]),
         list(_section("Open shifts", _open_shifts(report))),
+        list(_section("Acknowledged, and no such shift", _unused(report))),
         list(_section("To distrust", _doubts(report))),
         _flips(report),
         list(_section("Level shifts", _shifts(report))),
@@ -221,6 +229,12 @@ def _open_shifts(report: RunReport) -> list[str]:
         "; ".join(filter(None, (_text(sentence, 2 * LONGEST_TEXT), _command(command))))
         for sentence, command in open_sentences(report.open_shifts)
     ]
+
+
+def _unused(report: RunReport) -> list[str]:
+    """Return the entries of the file of known things that fit no shift."""
+    entries = report.shifts.unused if report.shifts else ()
+    return [_text(entry_line(entry), 2 * LONGEST_TEXT) for entry in entries]
 
 
 def _shifts(report: RunReport) -> list[str]:

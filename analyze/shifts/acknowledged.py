@@ -12,7 +12,7 @@ from analyze.shifts.break_place import may_lie_at
 if TYPE_CHECKING:
     from analyze.shifts.cells import FoundCell
     from analyze.shifts.found import FoundShift
-    from schemas.known import Acknowledged, KnownFile
+    from schemas.known import Acknowledged, KnownFile, ShiftMetric
 
 
 class Entries:
@@ -61,15 +61,29 @@ class Entries:
         return self._entries[places[0]] if places else None
 
     def unused(
-        self, suite: str | None, model_ids: Collection[str] | None
+        self,
+        suite: str | None,
+        model_ids: Collection[str] | None,
+        *,
+        metrics: Collection[ShiftMetric] | None = None,
+        beyond: Collection[str] = (),
     ) -> tuple[Acknowledged, ...]:
-        """Return the entries about a suite and some models, or about all, that silence nothing."""
+        """Return the entries about a suite and some models, or about all, that silence nothing.
+
+        Args:
+            suite: of the entries; None: any.
+            model_ids: of the entries; None: any.
+            metrics: of series that were looked at, and no single case was; None: all was.
+            beyond: runs that were not looked at: an entry of one of them may fit a shift there.
+        """
         return tuple(
             entry
             for place, entry in enumerate(self._entries)
             if place not in self._used
             and suite in (None, entry.suite_id)
             and (model_ids is None or entry.model_id in model_ids)
+            and (metrics is None or (entry.case_id is None and entry.metric in metrics))
+            and entry.first_run not in beyond
         )
 
 

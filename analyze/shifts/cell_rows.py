@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from schemas.known import ShiftMetric
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analyze.session import Session
     from analyze.shifts.points import Point
+    from schemas.comparison import Metric
 
     Ints = NDArray[np.int64]
 
@@ -43,8 +42,11 @@ COUNTS = {
 """Of each cell, by the column of `int_case_outcomes`: what every series needs. `answer` stands for
 the one answer that all of its own trials gave; UNKNOWN where they gave several."""
 
-SUMS: Mapping[ShiftMetric, Mapping[str, str]] = {
+SUMS: Mapping[Metric, Mapping[str, str]] = {
     "e2e_ms": {"ln_e2e_ms": "ln_e2e_ms"},
+    "ttft_ms": {"n_ttft_ms": "n_ttft_ms", "ln_ttft_ms": "ln_ttft_ms"},
+    "input_tokens": {"n_input_tokens": "n_input_tokens", "ln_input_tokens": "ln_input_tokens"},
+    "output_tokens": {"n_output_tokens": "n_output_tokens", "ln_output_tokens": "ln_output_tokens"},
     "cost_usd": {"n_cost_usd": "n_cost", "ln_cost_usd": "ln_cost_nano_usd"},
 }
 """What some metrics need besides; `ln_`: sums of logarithms in 1 / LN_SCALE."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyze.shifts.cells import Cell, FoundCell, can_shift, cells_of, shifted_cells
-from analyze.shifts.levels import METRICS, rests_on, scan, why_not, why_not_now
+from analyze.shifts.levels import METRICS, has_enough, rests_on, scan, why_not, why_not_now
 from analyze.shifts.series import Series, read_history
 from schemas.regressions import SeriesSkipped
 
@@ -64,7 +64,7 @@ class Found:
 
     Attributes:
         n_runs: that were read.
-        n_series: of one metric each that were scanned.
+        n_series: of one metric each that have runs enough to shift.
         n_cells: that have runs enough to shift.
         points: every one, the oldest first.
         model_ids: of the series.
@@ -153,7 +153,7 @@ def _scan_series(
             skip(metric, why_none)
             continue
         scanned = scan(series, metric, limits)
-        found.n_series += 1
+        found.n_series += has_enough(series, scanned)
         found.shifts += [
             FoundShift(*key, metric, series.points, usable, shift, *rests_on(series, metric, shift))
             for shift in scanned.shifts

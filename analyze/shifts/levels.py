@@ -15,7 +15,8 @@ from schemas.known import ShiftMetric
 
 if TYPE_CHECKING:
     from analyze.shifts.series import Series
-    from analyze.stats.series_scan import LevelShift, Scan
+    from analyze.stats.series_scan import LevelShift, Scan, Segment
+    from schemas.comparison import Metric
     from schemas.thresholds import Thresholds
 
 METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)
@@ -26,8 +27,11 @@ FEWEST = 6
 NANO = 1e9
 
 
-def scan(series: Series, metric: ShiftMetric, limits: Thresholds) -> Scan:
-    """Return the levels of a metric of a series; indices are places in its points."""
+def scan(series: Series, metric: Metric, limits: Thresholds) -> Scan:
+    """Return the levels of a metric of a series; indices are places in its points.
+
+    Those of METRICS raise alerts. The others have levels too, for whoever asks.
+    """
     if metric == "passed_rate":
         hashes, passed, scored = unit_columns(
             series.clusters, series.hashes, series.passed, series.scored
@@ -62,12 +66,21 @@ def why_not(series: Series, metric: ShiftMetric) -> str | None:
     return None if series.measured[metric][0].any() else f"no {name} of it is known"
 
 
+def has_enough(series: Series, found: Scan) -> bool:
+    """Return whether a series had at any time runs enough to shift."""
+    return bool(found.shifts) or any(_n_runs(series, one) >= FEWEST for one in found.segments)
+
+
+def _n_runs(series: Series, segment: Segment) -> int:
+    return int(np.count_nonzero(series.is_usable[segment.first : segment.last + 1]))
+
+
 def why_not_now(series: Series, found: Scan) -> str | None:
     """Return why the newest level of a series could not shift yet; None: it could."""
     if not found.segments:
         return "none of its runs has enough verdicts"
     newest = found.segments[-1]
-    n_runs = int(np.count_nonzero(series.is_usable[newest.first : newest.last + 1]))
+    n_runs = _n_runs(series, newest)
     if n_runs >= FEWEST or newest.cause == "shift":
         return None
     runs = f"{n_runs} run" if n_runs == 1 else f"{n_runs} runs"

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analyze.session import Session
-    from schemas.comparison import Axis
-    from schemas.known import ShiftMetric
+    from schemas.comparison import Axis, Metric
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -83,7 +82,7 @@ class History:
 
     points: tuple[Point, ...]
     rows: CellRows
-    metrics: tuple[ShiftMetric, ...]
+    metrics: tuple[Metric, ...]
     allow: frozenset[Axis]
     clusters: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """By suite_id and case_id, as its newest run has it; a case without one is not in it."""
@@ -160,7 +159,7 @@ class History:
 
 def read_history(
     session: Session,
-    metrics: Collection[ShiftMetric],
+    metrics: Collection[Metric],
     *,
     suite: str | None = None,
     model: str | None = None,

@@ -1,8 +1,8 @@
-"""The runs of a series since its pass rate last shifted: what a new run can be held against."""
+"""The runs of a series since each of its metrics last shifted: what a new run is held against."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +12,13 @@ from analyze.shifts.series import read_history
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
-    from analyze.session import Session
-    from schemas.comparison import Axis
-    from schemas.known import ShiftMetric
+    from numpy.typing import NDArray
 
-METRICS: tuple[ShiftMetric, ...] = ("passed_rate",)
+    from analyze.session import Session
+    from analyze.shifts.series import Series
+    from schemas.comparison import Axis, Metric
+
+    Ints = NDArray[np.int64]
 
 
 def runs_since_shift(
@@ -24,36 +26,53 @@ def runs_since_shift(
     suite_id: str,
     model_id: str,
     before: str,
+    metrics: Sequence[Metric] = ("passed_rate",),
     *,
     limits: Thresholds | None = None,
     allow: Collection[Axis] = (),
-) -> list[str]:
-    """Return the runs of one model before a run, since the last shift or change of the suite.
+) -> dict[Metric, tuple[str, ...]]:
+    """Return the runs of one model before a run since the last shift, of each metric its own.
 
-    Runs that lost more than a tenth of their verdicts, and parts of a suite, are not among them;
-    of shards every one is. What comes after the run plays no part.
+    They begin anew as well when the suite changed. Runs that lost more than a tenth of their
+    verdicts, and parts of a suite, are not among them; of shards every one is. What comes after
+    the run plays no part.
 
     Args:
         session: the open lake.
         suite_id: of the runs.
         model_id: that they asked.
         before: run_id of the run that is judged.
-        limits: margin below which a shift is none; by default the packaged one.
+        metrics: whose levels are looked for. One that no run has a value of has no levels: then
+            all runs are returned.
+        limits: margins below which a shift is none; by default the packaged ones.
         allow: with `case`, a case is the same whatever its content.
 
     Returns:
-        run_ids, the oldest first; none when there is no such run.
+        run_ids by metric, the oldest first; none when there is no such run.
     """
     history = read_history(
-        session, METRICS, suite=suite_id, model=model_id, before=before, allow=allow
+        session, metrics, suite=suite_id, model=model_id, before=before, allow=allow
     )
     for series in history.series():
-        if series.model_id != model_id:
-            continue
-        segments = scan(series, "passed_rate", limits or Thresholds()).segments
-        if not segments:
-            return []
-        usable = np.flatnonzero(series.is_usable)
-        newest = usable[(usable >= segments[-1].first) & (usable <= segments[-1].last)]
-        return [run_id for place in newest for run_id in series.points[place].run_ids]
-    return []
+        if series.model_id == model_id:
+            return {
+                metric: tuple(
+                    run_id
+                    for place in _newest_level(series, metric, limits or Thresholds())
+                    for run_id in series.points[place].run_ids
+                )
+                for metric in metrics
+            }
+    return dict.fromkeys(metrics, ())
+
+
+def _newest_level(series: Series, metric: Metric, limits: Thresholds) -> Ints:
+    """Return the places of the points of the newest level that say something."""
+    usable = np.flatnonzero(series.is_usable)
+    if metric != "passed_rate" and not series.measured[metric][0].any():
+        return usable
+    segments = scan(series, metric, limits).segments
+    if not segments:
+        return usable[:0]
+    newest = segments[-1]
+    return usable[(usable >= newest.first) & (usable <= newest.last)]

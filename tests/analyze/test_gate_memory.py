@@ -118,6 +118,7 @@ def test_a_shift_is_told_with_its_first_run_its_size_and_what_to_do(answer, gate
     assert "smoke / good, pass rate: 90.0 -> 70.0 % passed (-20.0 points) since night-09" in told
     assert "analyze regressions --suite smoke --model good --since night-09 --runs " in told
     assert "--confirm" not in told  # a fresh run would not change it
+    assert "no fresh run clears an open shift: mend what broke, or acknowledge it in a" in told
 
 
 def test_the_command_that_is_told_prints_the_entry(answer):
@@ -180,6 +181,18 @@ def test_a_fresh_run_that_passes_does_not_clear_a_shift():
 
     assert (judged.exit_code, result.exit_code) == (0, 1)
     assert "fresh does not confirm this" in result.lines[0].why
+
+
+def test_a_drop_that_stands_and_is_seen_tonight_too_is_no_matter_of_a_fresh_run():
+    rate = {"before": 0.9, "after": 0.7, "now": 0.7, "size": -0.2, "is_tolerated": False}
+    judged = judge(comparison(group(difference(-0.1, 0.05, q=0.01))), RULES)
+    result = with_open_shifts(judged, [open_shift(**rate)])
+    told = "\n".join(gate_lines(result))
+
+    assert [line.by_open_shift for line in result.lines] == [False]
+    assert "a fresh run tells" not in told
+    assert "no fresh run clears an open shift" in told
+    assert "a fresh run tells" in "\n".join(gate_lines(judged))
 
 
 def test_an_outage_does_not_hide_a_shift(answer):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from analyze.compare.outcomes import LN_SCALE
-from analyze.regressions.open_shifts import standing_shifts
+from analyze.regressions.standing import standing_shifts
 from analyze.shifts.points import Point
 from analyze.shifts.series import Series
 from analyze.stats.recovery import change_of_rates, rate_is_back, value_is_back

@@ -333,11 +333,15 @@ def test_the_runs_since_the_last_shift_are_those_of_the_level_and_before_the_run
     nights.add(1, rates={"m": 0.5, "other": 1.0}, only=2)
     last = nights.add(3, rates={"m": 0.5, "other": 1.0})
     with open_session(nights.runs_dir) as session:
-        since = runs_since_shift(session, "smoke", "m", last[-1])
-        assert since == ["night-009", "night-010", "night-011", *last[:-1]]
-        assert runs_since_shift(session, "smoke", "other", last[-1])[0] == "night-001"
-        assert runs_since_shift(session, "smoke", "m", "night-001") == []
-        assert runs_since_shift(session, "smoke", "nobody", last[-1]) == []
+        metrics = ("passed_rate", "e2e_ms", "ttft_ms", "cost_usd")
+        since = runs_since_shift(session, "smoke", "m", last[-1], metrics)
+        level = ("night-009", "night-010", "night-011", *last[:-1])
+        every = tuple(f"night-{number:03d}" for number in range(1, 9)) + level
+        assert since == {"passed_rate": level} | dict.fromkeys(metrics[1:], every)
+        other = runs_since_shift(session, "smoke", "other", last[-1])
+        assert other["passed_rate"][0] == "night-001"
+        for model_id, run_id in (("m", "night-001"), ("nobody", last[-1])):
+            assert runs_since_shift(session, "smoke", model_id, run_id) == {"passed_rate": ()}
 
 
 def test_a_long_history_is_read_in_stretches_and_comes_to_the_same(nights, monkeypatch):

@@ -63,6 +63,12 @@ def pasted(out, tmp_path, name="known.toml"):
     return path
 
 
+def test_series_with_too_few_runs_are_not_said_to_have_enough(tmp_path):
+    Nights(tmp_path / "runs", n_cases=5, repetitions=1).add(rates={"m": 1.0})
+    done = call("regressions", "--runs", tmp_path / "runs")
+    assert done.out.startswith("nothing shifted: 1 run, 0 series and 0 cells with runs enough\n")
+
+
 def test_what_it_says_to_paste_silences_every_alert(drop, tmp_path):
     path = pasted(call("regressions", "--runs", drop, columns=500).out, tmp_path)
     assert len(read_known(path).acknowledged) == 2

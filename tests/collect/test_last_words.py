@@ -1,7 +1,9 @@
 """The last words of a run name what stands; a look-up that is slow or fails costs nothing."""
 
 import asyncio
+import shutil
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +13,7 @@ from collect import closing, mirror
 from collect.child import MirrorChild
 from collect.progress import RunReport
 from schemas.thresholds import Thresholds
+from tests.analyze_cli import call
 from tests.nights import Nights
 
 
@@ -25,15 +28,10 @@ def run_dir(tmp_path):
 
 
 def test_the_mirror_leaves_what_stands_as_its_last_words(run_dir, capsys):
-    async def run():
-        child = await MirrorChild.start(run_dir)
-        return await child.finish(), await child.last_words()
-
-    trouble, words = asyncio.run(run())
+    words = asyncio.run(_mirrored(run_dir))
     report = RunReport("r", str(run_dir), planned=8, present=8, open_shifts=words)
     closing.show(report, "again", "", Thresholds())
 
-    assert trouble is None
     assert len(words) == 1
     assert words[0].startswith(
         "open shift: smoke / m, pass rate: 100.0 -> 0.0 % passed (-100.0 points) since night-008 "
@@ -54,14 +52,33 @@ def test_a_look_that_is_slow_or_fails_is_silent(run_dir, monkeypatch, capsys, lo
 
 
 def test_more_than_a_few_are_counted(run_dir, monkeypatch):
-    (found,) = after_run.find_open_shifts(
+    found = after_run.find_open_shifts(
         open_session(run_dir.parent), [run_dir.name], limits=Thresholds(), metrics=["passed_rate"]
     )
-    monkeypatch.setattr(after_run, "find_open_shifts", lambda *_, **__: [found] * 7)
+    many = replace(found, shifts=found.shifts * 7)
+    monkeypatch.setattr(after_run, "find_open_shifts", lambda *_, **__: many)
     lines = after_run.open_after_run(run_dir)
 
     assert len(lines) == 6
-    assert lines[-1] == "and 2 more open shifts: analyze runs"
+    assert lines[-1] == f"and 2 more open shifts: analyze runs --runs {run_dir.parent}"
+
+
+def test_runs_that_the_lake_lacks_are_told_with_the_command_that_brings_them(run_dir):
+    shutil.rmtree(run_dir.parent / "lake")
+    asyncio.run(_mirrored(run_dir))
+    (told,) = after_run.open_after_run(run_dir)
+
+    assert told.startswith("10 other runs are not in the lake yet, so open shifts may be missing")
+    command = told.partition("open: ")[2]
+    assert "smoke / m, pass rate: 100.0 -> 0.0 % passed" in call(*command.split()[1:]).out
+    (told,) = after_run.open_after_run(run_dir)
+    assert told.startswith("open shift: smoke / m, pass rate")
+
+
+async def _mirrored(run_dir):
+    child = await MirrorChild.start(run_dir)
+    assert await child.finish() is None
+    return await child.last_words()
 
 
 def test_the_first_runs_of_a_suite_say_nothing(tmp_path):

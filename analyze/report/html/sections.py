@@ -41,7 +41,7 @@ from analyze.report.html.tables_run import (
 )
 from analyze.report.html.trial_words import shown_trials
 from analyze.report.numbers import whole
-from analyze.report.regressions_words import details, everything, skipped_lines
+from analyze.report.regressions_words import details, entry_line, everything, skipped_lines
 from analyze.report.regressions_words import headline as shift_headline
 from schemas.report_parts import RunReport
 
@@ -172,6 +172,7 @@ class _Sections:
             "more": _more(len(shifts) - MOST_SHIFTS, "more shifts"),
             "is_part": any(doubt.code == "narrowed" for doubt in self._report.doubts),
             "is_shard": self._report.run.shard is not None,
+            "unused": [entry_line(entry) for entry in found.unused] if found else [],
             "skipped": skipped_lines(found.skipped)[:MOST_LINES] if found else [],
             "command": self._command("regressions"),
             "table": self._told(history(self._report.history, self._command("runs"))),
