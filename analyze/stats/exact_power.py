@@ -30,9 +30,9 @@ FEWEST_CASES = 6
 FORMULA_FROM = 50
 """Cases from which the t formula holds what it promises."""
 
-SIZES = (6, 7, 8, 10, 13, 20, 32)
+SIZES = (6, 7, 8, 10, 13, 16, 20, 32)
 REPETITIONS = (2, 3, 5, 10)
-PASS_RATES = (0.15, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97)
+PASS_RATES = (0.15, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9, 0.97)
 RHOS = (0.0, 0.25, 0.5, 0.75, 0.9)
 KAPPAS = (0.0, 0.6, 0.9, 1.0)
 """Axes of the table, outermost first; at a rho of 0 there is nothing for kappa to tell."""
