@@ -7,11 +7,11 @@ the pass rate and rho; the one before it adds kappa. Without such a run all of i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from analyze.stats.assumptions import LOOK_BACK, Assumptions, CaseSeen, RunSeen, assumptions_of
+from analyze.seen_runs import ModelRun, read_model_runs
+from analyze.stats.assumptions import LOOK_BACK, Assumptions, assumptions_of
 from analyze.stats.planning import PowerPlan, power_plan
 from analyze.which import require_model, require_suite, resolve_run
 from schemas.errors import ConfigError, Problem
@@ -47,17 +47,6 @@ class PowerAnswer:
     plans: tuple[PowerPlan, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """One model in one run."""
-
-    n_cases: int
-    repetitions: int
-    seen: RunSeen
-    clusters: Mapping[str, str | None]
-    """Of each case that can get a verdict, by case_id."""
-
-
 def plan_power(session: Session, question: PowerQuestion, limits: Thresholds) -> PowerAnswer:
     """Return what runs of a size can show and which size a difference needs, model by model.
 
@@ -70,7 +59,8 @@ def plan_power(session: Session, question: PowerQuestion, limits: Thresholds) ->
     if question.model is not None:
         require_model(session, question.model)
     suite_id, runs = _last_runs(session, question)
-    planned = _planned(session, runs, question.model)
+    models = () if question.model is None else (question.model,)
+    planned = read_model_runs(session, runs, models)
     if question.run is not None and not planned[0]:
         whose = "" if question.model is None else f" of model `{question.model}`"
         raise ConfigError([Problem(None, f"run `{runs[0][0]}` planned no trial{whose}")])
@@ -79,7 +69,9 @@ def plan_power(session: Session, question: PowerQuestion, limits: Thresholds) ->
     for model_id in sorted(newest):
         of_model = [run[model_id] for run in planned if model_id in run]
         clusters = of_model[0].clusters
-        given = assumptions_of((one.seen for one in of_model), clusters)
+        given = assumptions_of(
+            (one.seen for one in of_model), clusters, margin=limits.pass_rate_margin
+        )
         known_from = [one for one in of_model if one.seen.run_ids == given.run_ids]
         there_is = (known_from or of_model)[0]
         plans.append(_plan((model_id,), given, limits, question, there_is))
@@ -93,7 +85,7 @@ def _plan(
     given: Assumptions,
     limits: Thresholds,
     question: PowerQuestion,
-    there_is: _Planned | None,
+    there_is: ModelRun | None,
 ) -> PowerPlan:
     n_cases, repetitions = question.n_cases, question.repetitions
     if there_is is not None:
@@ -142,75 +134,3 @@ def _last_runs(
         if suite == suite_id:
             runs[group].append(run_id)
     return suite_id, [tuple(sorted(members)) for members in list(runs.values())[:LOOK_BACK]]
-
-
-def _planned(
-    session: Session, runs: Sequence[tuple[str, ...]], model: str | None
-) -> list[Mapping[str, _Planned]]:
-    """Return each model of each run, with what became of its cases."""
-    if not runs:
-        return []
-    place = {run_id: at for at, run_ids in enumerate(runs) for run_id in run_ids}
-    values: list[object] = list(place)
-    condition = f"run_id in ({', '.join('?' * len(place))})"
-    if model is not None:
-        condition += " and ? in (model_id, model)"
-        values.append(model)
-    rows: defaultdict[tuple[int, str], defaultdict[str, list[_Row]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    columns = ", ".join(_Row._fields)
-    for run_id, model_id, case_id, *facts in session.rows(
-        f"select run_id, model_id, case_id, {columns} "  # noqa: S608 - our own terms
-        f"from int_case_outcomes where {condition} order by run_id, model_id, case_id",
-        values,
-    ):
-        rows[place[run_id], model_id][case_id].append(_Row(*facts))
-    return [
-        {
-            model_id: _one_model(run_ids, cases)
-            for (at, model_id), cases in rows.items()
-            if runs[at] == run_ids
-        }
-        for run_ids in runs
-    ]
-
-
-class _Row(NamedTuple):
-    """What is read of a case in one run or shard; trials that were taken over are no draw."""
-
-    case_hash: str | None
-    cluster: str | None
-    n_scorable: int
-    n_independent: int
-    n_independent_passed: int
-    n_answers: int
-    n_failed_answers: int
-    first_hash: str | None
-    last_hash: str | None
-
-
-def _one_model(run_ids: tuple[str, ...], cases: Mapping[str, Sequence[_Row]]) -> _Planned:
-    scorable = [sum(row.n_scorable for row in shards) for shards in cases.values()]
-    return _Planned(
-        n_cases=sum(count > 0 for count in scorable),
-        repetitions=max(scorable),
-        seen=RunSeen(run_ids, {case_id: _case(shards) for case_id, shards in cases.items()}),
-        clusters={
-            case_id: shards[0].cluster
-            for (case_id, shards), count in zip(cases.items(), scorable, strict=True)
-            if count
-        },
-    )
-
-
-def _case(shards: Sequence[_Row]) -> CaseSeen:
-    answers = {hash_ for row in shards for hash_ in (row.first_hash, row.last_hash) if hash_}
-    is_repeated = sum(row.n_answers for row in shards) > 1
-    return CaseSeen(
-        shards[0].case_hash,
-        sum(row.n_independent for row in shards),
-        sum(row.n_independent_passed for row in shards),
-        is_repeated,
-        is_repeated and len(answers) == 1 and not any(row.n_failed_answers for row in shards),
-    )

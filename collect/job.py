@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
-from collect.plan import planned_size
+from collect.plan import planned_sizes
 from collect.plan_file import trial_of
-from collect.plan_size import PlanSize, size_of
+from collect.plan_size import PlanSize, sizes_of
 from collect.stored import CASES_FILE, models_of, read_cases, verify_stored
 from schemas.errors import NotResumable
 from schemas.prices import Price
@@ -27,7 +27,8 @@ class Job:
     models: tuple[ResolvedModel, ...]
     cases: Mapping[str, LoadedCase]
     policy: ExecutionPolicy
-    size: PlanSize
+    sizes: Mapping[str, PlanSize]
+    """Of each model's part of the plan."""
     thresholds: Thresholds
     warnings: tuple[str, ...] = ()
     max_cost_usd: float | None = None
@@ -35,6 +36,11 @@ class Job:
     """Answers of earlier runs are taken over before anything is asked."""
     again: str = ""
     """The command that starts a new run and takes over what is the same; of a stored job."""
+
+    @property
+    def n_planned(self) -> int:
+        """Trials of the plan."""
+        return sum(size.n_planned for size in self.sizes.values())
 
 
 def job_of(
@@ -46,7 +52,7 @@ def job_of(
         models=inputs.models,
         cases={case.case_id: case for case in inputs.cases},
         policy=inputs.profile.execution_policy,
-        size=planned_size(inputs),
+        sizes=planned_sizes(inputs),
         thresholds=inputs.project.thresholds,
         warnings=inputs.warnings,
         max_cost_usd=max_cost_usd,
@@ -88,13 +94,13 @@ def _stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None
     again = shlex.join(["collect", "run", "--suite", suite, "--run-profile", profile, "--reuse"])
     verify_stored(run_dir, models, cases, again)
     with (run_dir / "plan.jsonl").open("rb") as plan:
-        size = size_of(map(trial_of, plan))
+        sizes = sizes_of(map(trial_of, plan))
     return Job(
         run_id=config.run_id,
         models=models,
         cases=cases,
         policy=config.execution_policy,
-        size=size,
+        sizes=sizes,
         thresholds=config.thresholds,
         max_cost_usd=config.max_cost_usd if max_cost_usd is None else max_cost_usd,
         reuse=config.reuse,

@@ -74,7 +74,7 @@ class Run:
         self._turns = Turns()
         self._mirror_failed = False
         self._disk_error: CollectError | None = None
-        self.report = RunReport(job.run_id, str(log.run_dir), job.size.n_planned)
+        self.report = RunReport(job.run_id, str(log.run_dir), job.n_planned)
         self._failed_outside = bool(finished.count_into(self.report, final=True))
         self._models = {model.model_id: model for model in job.models}
         around = Around(tags_of(job.models), log.write_text, self._event)

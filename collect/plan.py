@@ -16,7 +16,7 @@ from collect.fingerprint import (
     tools_part,
 )
 from collect.narrow import part_of
-from collect.plan_size import PlanSize, clusters_of, size_of
+from collect.plan_size import PlanSize, clusters_of, sizes_of
 from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
 
 
@@ -94,12 +94,20 @@ def _order(inputs: RunInputs) -> Iterator[tuple[ResolvedModel, LoadedCase, int]]
                 yield model, case, repetition
 
 
-def planned_size(inputs: RunInputs) -> PlanSize:
-    """Return how large the plan will be; counted, not made, unless flags pick single trials."""
+def planned_sizes(inputs: RunInputs) -> dict[str, PlanSize]:
+    """Return how large each model's part of the plan will be.
+
+    Counted, not made, unless flags pick single trials.
+    """
     narrowed = inputs.narrowed
     if narrowed.max_trials is not None or narrowed.shard is not None:
-        return size_of(plan_trials(inputs, "size"))
+        return sizes_of(plan_trials(inputs, "size"))
     repetitions = inputs.profile.execution_policy.run_repetitions
     scorable = {case.case_id: case.cluster for case in inputs.cases if case.is_scorable}
-    planned = len(inputs.models) * len(inputs.cases) * repetitions
-    return PlanSize(planned, len(scorable), repetitions if scorable else 0, clusters_of(scorable))
+    size = PlanSize(
+        len(inputs.cases) * repetitions,
+        len(scorable),
+        repetitions if scorable else 0,
+        clusters_of(scorable),
+    )
+    return {model.model_id: size for model in inputs.models if size.n_planned}

@@ -28,7 +28,11 @@ def powers_of(
     return tuple(
         power_plan(
             (model_id,),
-            assumptions_of((run[model_id] for run in runs if model_id in run), size.clusters),
+            assumptions_of(
+                (run[model_id] for run in runs if model_id in run),
+                size.clusters,
+                margin=limits.pass_rate_margin,
+            ),
             limits,
             n_cases=size.n_scorable_cases,
             repetitions=max(size.repetitions, 1),

@@ -8,8 +8,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +19,7 @@ from collect.estimate import ModelEstimate, estimate
 from collect.news import News, earlier_plan, news_since
 from collect.plan import make_plan
 from collect.plan_power import detectable_drop, powers_json, powers_of, powers_text
-from collect.plan_size import size_of
+from collect.plan_size import sizes_of
 from collect.seen import outcomes_seen, tokens_seen
 from schemas.errors import printable
 from schemas.errors import shown as shown_path
@@ -68,10 +66,7 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
 def _powers(
     inputs: RunInputs, trials: Sequence[PlannedTrial], runs_dir: Path
 ) -> tuple[PowerPlan, ...]:
-    sizes = {
-        model_id: size_of(of_model)
-        for model_id, of_model in groupby(trials, key=attrgetter("model_id"))
-    }
+    sizes = sizes_of(trials)
     runs = outcomes_seen(runs_dir, inputs.suite.suite_id, sizes)
     return powers_of(sizes, runs, inputs.project.thresholds)
 

@@ -71,7 +71,7 @@ def run(
                 made_of,
                 job.run_id,
                 tags_of(job.models),
-                job.size.n_planned,
+                job.n_planned,
                 options.labels,
                 reuse=options.reuse,
                 max_cost_usd=options.max_cost_usd,
@@ -103,7 +103,7 @@ async def _executed(
         finished = FinishedTrials(results)
         if job.reuse:
             taken = await asyncio.to_thread(take_over, log, finished.is_final)
-            of_all = f"of {job.size.n_planned:,} trials"
+            of_all = f"of {job.n_planned:,} trials"
             screen.note(f"{taken:,} {of_all} are taken from earlier runs")
             finished = FinishedTrials(results)
         return await Run(job, log, screen, finished, meanwhile)(interrupts)

@@ -19,7 +19,7 @@ from collect.job import stored_job
 from collect.keys import refuse_unusable_keys
 from collect.log import RunLog, is_begun, resume_command
 from collect.narrow import narrow, parse_shard
-from collect.plan import planned_size
+from collect.plan import planned_sizes
 from collect.pricing import parse_assumed, refuse_unpriced, with_prices
 from collect.progress import RunReport
 from collect.reuse import newest_first
@@ -129,7 +129,7 @@ def start(inputs: RunInputs, wish: Wish) -> int:
 
     words = _LastWords(
         lambda: detectable_lines(
-            dict.fromkeys((model.model_id for model in inputs.models), planned_size(inputs)),
+            planned_sizes(inputs),
             runs_dir,
             inputs.suite.suite_id,
             inputs.project.thresholds,
@@ -181,7 +181,7 @@ def go_on(run: str, wish: Wish) -> int:
     suite_id = orjson.loads((run_dir / "config.json").read_bytes())["suite_id"]
     words = _LastWords(
         lambda: detectable_lines(
-            dict.fromkeys((model.model_id for model in job.models), job.size),
+            job.sizes,
             wish.runs_dir,
             suite_id,
             job.thresholds,

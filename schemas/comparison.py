@@ -175,14 +175,39 @@ class RateDifference(Record):
     p: Rate
     q: Rate | None = Field(description="After Benjamini and Hochberg, over the models of the call.")
     detectable: Rate | None = Field(
-        description="Smallest drop that this data would have shown four times in five; 1: none."
+        description="Smallest drop that a plan of the size of both sides shows four times in five, "
+        "by the candidate's history; 1: none. `smallest_difference` of `analyze power`."
     )
     is_borderline: bool = Field(description="Test and interval disagree; the test decides.")
     cases_needed: Count | None = Field(
         description=(
-            "About so many cases show four times in five that nothing changed by the margin, in "
-            "two runs of one night; null: there are as many."
+            "About so many units, each with `repetitions` trials, show four times in five that "
+            "nothing changed by the margin, with what nights vary by where there are two; null: "
+            "there are as many, or `is_beyond_reach`. `cases_unchanged` of `analyze power`."
         )
+    )
+    cases_needed_same_night: Count | None = Field(
+        default=None, description="The same within one night; null: written before it was kept."
+    )
+    is_beyond_reach: bool = Field(
+        default=False, description="Nights vary too much for any number of units to show it."
+    )
+    n_planned_units: Count | None = Field(
+        default=None,
+        description="Units that both sides planned trials of their own for, whose size `detectable`"
+        " is of; null: written before it was kept.",
+    )
+    repetitions: float | None = Field(
+        default=None,
+        ge=1,
+        description="Trials of each unit in `cases_needed`: the candidate's, of several runs the "
+        "harmonic mean of both sides, and 1 where repeating shows nothing; null: written before "
+        "it was kept.",
+    )
+    planned_repetitions: tuple[Positive, Positive] | None = Field(
+        default=None,
+        description="Trials of a case that base and candidate planned, behind `detectable`; null: "
+        "written before it was kept.",
     )
     margin: Rate | None = Field(
         default=None,

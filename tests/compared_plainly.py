@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-Z95, Z90, Z80 = stats.norm.ppf(0.975), stats.norm.ppf(0.95), stats.norm.ppf(0.8)
+Z95, Z90 = stats.norm.ppf(0.975), stats.norm.ppf(0.95)
 PARTS = ("settings", "tools", "endpoint", "model_build", "agent", "image", "harness")
 AXES = ("case", *PARTS, "judge", "served_model", "routing")
 SIDES = ("base", "candidate")
@@ -374,14 +374,6 @@ def mean_rates(pairs):
     return {"base_rate": float(sums[0] / len(pairs)), "candidate_rate": float(sums[1] / len(pairs))}
 
 
-def after_the_fact(pairs, low, high):
-    """What a closed form tells: below 50 cases, or without repetitions, it is a table's."""
-    repeats = any(m > 1 for pair in pairs for _, m in pair)
-    if len(pairs) < 50 or not repeats:
-        return {}
-    return {"detectable": min((Z95 + Z80) / Z95 * (high - low) / 2, 1)}
-
-
 # ---------- between nights
 
 
@@ -480,12 +472,8 @@ def add_nights(found, nights, n_nights):
         se, se_df = t_of(side)
         half = stats.t.ppf(0.95 if name.endswith("90") else 0.975, se_df) * se
         night[name] = float(np.clip(d + (half if name.startswith("high") else -half), -1, 1))
-    se, se_df = t_of((sides["low"] + sides["high"]) / 2)
-    seen = (stats.t.ppf(0.975, se_df) + stats.t.ppf(0.8, se_df)) * se
     p = 2 * stats.t.sf(abs(d) / error, its_df) if error else float(d == 0)
     found["night"], found["night_p"] = night, float(max(p, 1e-12))
-    if "detectable" in found:
-        found["detectable"] = float(max(found["detectable"], min(seen, 1)))
 
 
 # ---------- both sides, again
@@ -507,18 +495,12 @@ def rate_figures(sides, margin):
     test, p, n_nonzero = rate_test(pairs)
     rate = mean_rates(pairs)["base_rate"]
     room = max(0.01, min(rate, 1 - rate))
-    limits = (low90, high90) if room >= margin - 1e-12 else (low, high)
     margin = min(margin, room) if room < margin - 1e-12 else margin
-    half = (limits[1] - limits[0]) / 2
-    z = Z90 if limits == (low90, high90) else Z95
-    needed = math.ceil(len(pairs) * ((z + stats.norm.ppf(0.9)) / z * half / margin) ** 2)
     return {
         "margin": margin, "missing_p": missing_p,
         "test": test, "n_cases": len(pairs), "n_nonzero": n_nonzero, "p": p,
         **mean_rates(pairs),
         "difference": difference, "low": low, "high": high, "low90": low90, "high90": high90,
-        **after_the_fact(pairs, low, high),
-        "cases_needed": needed if needed > len(pairs) else None,
     }  # fmt: skip
 
 

@@ -263,7 +263,7 @@ def logs_between_nights(differences, variance, df, n_base, n_candidate):
 
 
 def rates_between_nights(counts, variance, df, n_base, n_candidate):
-    """p, 95 % limits, 90 % limits, detectable, degrees of freedom of the p."""
+    """p, 95 % limits, 90 % limits, degrees of freedom of the p."""
     added = variance * (1 / n_base + 1 / n_candidate)
 
     def error_and_df(side, z):
@@ -284,9 +284,7 @@ def rates_between_nights(counts, variance, df, n_base, n_candidate):
     ):
         each, its = error_and_df(side, z)
         limits.append(min(1.0, max(-1.0, delta + sign * float(stats.t.ppf(q, its)) * each)))
-    each, its = error_and_df((high - low) / 2, Z95)
-    shown = (stats.t.ppf(0.975, its) + stats.t.ppf(0.8, its)) * each
-    return [p, *limits, min(1.0, shown), free]
+    return [p, *limits, free]
 
 
 # Mean costs

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from analyze.compare.changes import changes_of
 from analyze.compare.evidence import Evidence, read_evidence
 from analyze.compare.group import common_cases, figures_of, judged, mean_rate, paired_counts
-from analyze.compare.nights import nights_of
+from analyze.compare.nights import asked_by, nights_of
 from analyze.compare.outcomes import CaseKey
 from analyze.compare.pairing import PairedCase, PairedGroup, pair
 from analyze.compare.ratios import ratios_of
@@ -88,7 +88,7 @@ def compare_evidence(
     without: Collection[Quarantined] = (),
 ) -> Comparison:
     """Return what a candidate is beside a base, of which all is read: as `compare` does."""
-    base, candidate, rows, causes, runs_dir, past, cuts = evidence
+    base, candidate, rows, causes, runs_dir, past, cuts, history = evidence
     first, second = set(base.run_ids), set(candidate.run_ids)
     pairing = pair(
         [row for row in rows if row.run_id in first],
@@ -110,6 +110,7 @@ def compare_evidence(
             nights=nights_of(
                 group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
             ),
+            history=history.get(asked_by(group), ()),
         )
         for group in groups
     ]

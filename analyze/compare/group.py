@@ -15,25 +15,20 @@ from analyze.compare.nights import Nights, told
 from analyze.compare.outcomes import Causes, Cuts
 from analyze.compare.paired import OwnTrials
 from analyze.compare.pairing import PairedCase, PairedGroup, Pooled
+from analyze.compare.planned import planned_answers
 from analyze.compare.ratios import Measure, measures_of
 from analyze.compare.side_facts import side_facts
 from analyze.compare.verdict import (
     effective_margin,
-    limits_for_margin,
     limits_of,
     obstacles_between,
     reused_in_words,
     verdict_of,
     warnings_of,
 )
-from analyze.stats.detectable import detectable_drop
-from analyze.stats.intervals import Z90, Z95
+from analyze.seen_runs import ModelRun
 from analyze.stats.night_noise import NightDifference, rate_between_nights
-from analyze.stats.rate_difference import (
-    RateInterval,
-    cases_needed,
-    rate_difference,
-)
+from analyze.stats.rate_difference import RateInterval, rate_difference
 from analyze.stats.rate_test import RateTest, rate_test
 from analyze.stats.units import n_clusters, unit_sums
 from schemas.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
@@ -54,6 +49,8 @@ class Figures:
     """Why the sides cannot be compared."""
     nights: Nights | None = None
     """How the model varies between nights; None where both sides are the same ones."""
+    history: tuple[ModelRun, ...] = ()
+    """Of the candidate's model, the newest first; none where both sides are the same runs."""
 
     @property
     def p(self) -> float | None:
@@ -69,6 +66,7 @@ def figures_of(
     min_coverage: float,
     differing: Collection[Axis] = (),
     nights: Nights | None = None,
+    history: Sequence[ModelRun] = (),
 ) -> Figures:
     """Return the figures of one model that do not depend on other models.
 
@@ -79,6 +77,7 @@ def figures_of(
         min_coverage: share of trials with a verdict that each side must have.
         differing: axes that keep cases of it out.
         nights: how it varies between nights; None where both sides are the same ones.
+        history: runs of the candidate's model, the newest first, which is the candidate.
     """
     base = side_facts(
         group.base_key.model_id,
@@ -114,6 +113,7 @@ def figures_of(
         ),
         obstacles=obstacles,
         nights=nights,
+        history=tuple(history),
     )
 
 
@@ -224,10 +224,14 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
     clusters = [case.cluster for case in common_cases(figures.group.cases)]
     is_sure = q is not None and q <= thresholds.alpha
     base_rate = mean_rate(k_a, m_a)
-    margin = effective_margin(base_rate, thresholds)
-    low, high = limits_for_margin(found, margin, thresholds)
     apart = _apart(found, figures.nights)
-    shows = detectable_drop(k_a, m_a, k_b, m_b, low=found.low, high=found.high, limits=thresholds)
+    shown, plan, repetitions = planned_answers(
+        figures.group.cases, figures.history, figures.nights, thresholds
+    )
+    is_apart = apart is not None
+    smallest = shown.smallest if is_apart else shown.smallest_same_night
+    needed = plan.cases_unchanged if is_apart else plan.cases_unchanged_same_night
+    n_planned = shown.n_cases or 0
     return RateDifference(
         test=test.test,
         n_cases=len(clusters),
@@ -242,12 +246,15 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         high90=found.high90,
         p=test.p,
         q=q,
-        detectable=min(max(shows, 0.0 if apart is None else apart.detectable), 1.0),
+        detectable=1.0 if smallest is None or base_rate == 0 else smallest,
         is_borderline=q is not None and is_sure != (found.low > 0 or found.high < 0),
-        cases_needed=cases_needed(
-            len(clusters), low, high, margin, z=Z90 if low == found.low90 else Z95
-        ),
-        margin=margin,
+        cases_needed=None if needed is None or needed <= n_planned else needed,
+        cases_needed_same_night=plan.cases_unchanged_same_night,
+        is_beyond_reach=needed is None,
+        n_planned_units=n_planned,
+        repetitions=plan.repetitions,
+        planned_repetitions=repetitions,
+        margin=effective_margin(base_rate, thresholds),
         missing_p=missing_p(figures.group.cases),
         night_p=None if apart is None else apart.p,
         night=None

@@ -46,6 +46,7 @@ judged as (
 )
 
 select
+    plans.suite_id,
     plans.run_ids,
     plans.starts,
     coalesce((plans.moment, plans.name) < judged.place, false) as is_before
@@ -88,6 +89,7 @@ SUMS = [column for columns in COLUMNS.values() for column in columns]
 class Plan(NamedTuple):
     """A run, or all shards of one plan."""
 
+    suite_id: str
     run_ids: tuple[str, ...]
     starts_ms: tuple[int | None, ...]
     is_before: bool
@@ -128,7 +130,10 @@ def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -
     sides = sorted(runs)
     sql = PLANS.format(judged=among(before), sides=among(sides))
     rows = session.rows(sql, [*before, *sides, *sides, LAST_PLANS])
-    return [Plan(tuple(runs), tuple(starts), is_before) for runs, starts, is_before in rows]
+    return [
+        Plan(suite_id, tuple(runs), tuple(starts), is_before)
+        for suite_id, runs, starts, is_before in rows
+    ]
 
 
 def read_past_nights(

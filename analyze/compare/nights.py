@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from analyze.compare.night_level import level_of_logs, level_of_rates
 from analyze.compare.night_runs import PastCell, PastNight
 from analyze.compare.outcomes import METRICS, CaseKey, CaseOutcome
 from analyze.compare.pairing import PairedGroup
+from analyze.stats.night_level import level_of_logs, level_of_rates
 from analyze.stats.night_noise import (
     MOST_RUNS,
     NightVariance,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, get_args
 
-from analyze.report.numbers import chance, percent, points, whole
+from analyze.report.numbers import chance, in_cases, percent, points, times, whole
 from analyze.stats.rate_difference import RateInterval, margin_at
-from schemas.comparison import Axis, RateDifference, SideFacts, Verdict
+from schemas.comparison import Axis, NightNoise, RateDifference, SideFacts, Verdict
 from schemas.thresholds import Thresholds
 
 MOST_APART = 0.05
@@ -164,14 +164,47 @@ def limits_of(
     if verdict != "inconclusive":
         return
     yield from _unshown(difference, thresholds)
-    if difference.cases_needed is not None:
+    if difference.cases_needed is not None or difference.is_beyond_reach:
         near = f" near {100 if difference.base_rate > 0.5 else 0} %" if is_smaller else ""
-        nights = "" if difference.night is None else "; what nights vary by comes on top"
-        yield (
-            f"margin of {points(margin)} points{near} out of reach: needs about "
-            f"{whole(difference.cases_needed)} cases, there are "
-            f"{whole(difference.n_cases)}{_clustered(difference)}{nights}"
-        )
+        yield f"margin of {points(margin)} points{near} out of reach: {_needed(difference)}"
+
+
+def _needed(difference: RateDifference) -> str:
+    """Return how many cases it takes, and how many there are."""
+    night, n_there = difference.night, difference.n_planned_units
+    nights = ""
+    if night is not None:
+        is_pair = night.n_base_runs == night.n_candidate_runs == 1
+        nights = " between two nights" if is_pair else f" with {_nights(night)}"
+    there = whole(difference.n_units if n_there is None else n_there)
+    if difference.n_clusters is not None:
+        there += f" ({in_cases(difference.n_cases, None)})"
+    if difference.cases_needed is None:
+        found = f"no number of {_units(difference)} is enough{nights}"
+        one = difference.cases_needed_same_night
+        within = "" if one is None else f", within one it takes about {_size(difference, one)}"
+        return f"{found}{within}; there are {there}"
+    return f"needs about {_size(difference, difference.cases_needed)}{nights}, there are {there}"
+
+
+def _nights(night: NightNoise) -> str:
+    """Return how many nights each side is."""
+    base = "1 night" if night.n_base_runs == 1 else f"{whole(night.n_base_runs)} nights"
+    return f"{base} against {whole(night.n_candidate_runs)}"
+
+
+def _size(difference: RateDifference, n_units: int) -> str:
+    """Return so many cases or clusters, and how often each is asked."""
+    each = difference.repetitions
+    if each is None:
+        return f"{whole(n_units)} {_units(difference)}"
+    often = whole(each) if each == int(each) else times(each)
+    trials = "" if difference.n_clusters is None else " trials"
+    return f"{whole(n_units)} {_units(difference)} x {often}{trials}"
+
+
+def _units(difference: RateDifference) -> str:
+    return "cases" if difference.n_clusters is None else "clusters"
 
 
 def warnings_of(base: SideFacts, candidate: SideFacts, thresholds: Thresholds) -> Iterator[str]:
@@ -252,11 +285,6 @@ def _causes(side: SideFacts) -> str:
         return ""
     counts = sorted(side.causes.items(), key=lambda cause: (-cause[1], cause[0]))
     return "; without one: " + ", ".join(f"{whole(count)} {name}" for name, count in counts)
-
-
-def _clustered(difference: RateDifference) -> str:
-    n_clusters = difference.n_clusters
-    return "" if n_clusters is None else f" in {whole(n_clusters)} clusters"
 
 
 def _too_few(difference: RateDifference, thresholds: Thresholds) -> str:

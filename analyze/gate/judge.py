@@ -197,7 +197,8 @@ def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) ->
         shown = (
             f"a drop of {points(drop, tolerated)} points is shown, and up to {limit} are tolerated"
         )
-    return Ruling("passed", f"{shown}; {unseen_words(unseen)}{_rests(found)}", unseen)
+    missed = unseen_words(found)
+    return Ruling("passed", f"{shown}; {missed}{_rests(found)}", unseen)
 
 
 def _of_ratio(found: Ratio, rules: GateRules, alpha: float) -> Ruling:

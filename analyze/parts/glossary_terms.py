@@ -331,11 +331,10 @@ ENTRIES: tuple[Entry, ...] = (
         ("comparison",),
         RateDifference,
         formula=(
-            "below 50 cases the drop that the test finds four times in five, with the pass rate, "
-            "rho and kappa of these runs; from 50 repeated cases on 1.43 x half the width of the "
-            "95 % interval"
+            "what `analyze power` answers for as many cases and trials, with the pass rate and "
+            "rho of the candidate's history, kappa of both sides, and what nights vary by"
         ),
-        source="Hoenig and Heisey 2001",
+        source="Miller 2024, section 5; Hoenig and Heisey 2001",
     ),
     Entry("cases needed", "cases_needed", ("comparison",), RateDifference),
     Entry(

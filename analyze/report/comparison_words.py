@@ -137,7 +137,7 @@ def notes_of(group: GroupComparison) -> Iterator[str]:
     if found is not None and found.night is not None and group.verdict != "not_comparable":
         yield f"between nights: {nights_words(found.night, is_rate=True)}"
     if found is not None and group.verdict == "inconclusive" and found.detectable is not None:
-        yield unseen_words(found.detectable)
+        yield unseen_words(found)
     if found is not None and found.is_borderline and group.verdict != "not_comparable":
         yield "borderline: the test and the interval disagree, and the test decides"
     if found is not None and group.verdict != "not_comparable":

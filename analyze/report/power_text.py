@@ -21,7 +21,7 @@ from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from analyze.power_plan import PowerAnswer
-    from schemas.comparison import ThresholdsUsed
+    from schemas.comparison import RateDifference, ThresholdsUsed
 
 POWER_SCHEMA_VERSION = 2
 """Of the JSON of `analyze power`; version 1 had no number of its own, and spoke of one night."""
@@ -29,6 +29,10 @@ POWER_SCHEMA_VERSION = 2
 WIDTH = 80
 ROUGH = 30
 """Cases below which rho and kappa are rough: at 30 x 3 their standard errors are 0.13 and 0.23."""
+
+OTHER_POWER = (49, 96)
+"""Percent of the time that a planned drop is shown where rho and kappa are not what was assumed:
+the widest of the simulated ones (`benchmarks/planned_power.py`)."""
 
 NAMED = 3
 """Models and runs named in a line; JSON has them all."""
@@ -127,7 +131,7 @@ def headline(plan: PowerPlan) -> str:
 def _source(plan: PowerPlan) -> str:
     given = plan.given
     if not given.run_ids:
-        return "no earlier run of 5 cases or more to learn from: all of this is assumed"
+        return f"no earlier run of 5 {_units(plan)} or more to learn from: all of this is assumed"
     known = f"{whole(given.n_cases)} {_units(plan)}"
     text = f"known from run {_names(given.run_ids)} ({known} with a verdict)"
     if given.before_run_ids:
@@ -147,12 +151,21 @@ def _caveats(plan: PowerPlan) -> Iterable[str]:
             "no trial passed: such a rate cannot drop, and only a rise can be shown; the true "
             f"rate may be anything up to {percent(given.pass_rate)} %, which is planned with"
         )
+    units = _units(plan)
+    alone = f"they count as one, {units} alone help"
     if given.repetitions_identical:
-        yield "repetitions gave the same answers byte for byte: they count as one, cases alone help"
+        yield f"repetitions gave the same answers byte for byte: {alone}"
     elif not given.repeating_helps:
-        yield "repetitions always agreed on the verdict: they count as one, cases alone help"
-    if 0 < given.n_cases < ROUGH and not {"rho", "kappa"} <= {*given.assumed}:
-        yield f"fewer than {ROUGH} cases tell rho and kappa only roughly"
+        yield f"repetitions always agreed on the verdict: {alone}"
+    guessed = [name for name in ("rho", "kappa") if name in given.assumed]
+    if 0 < given.n_cases < ROUGH and len(guessed) < 2:
+        yield f"fewer than {ROUGH} {units} tell rho and kappa only roughly"
+    if guessed:
+        low, high = OTHER_POWER
+        yield (
+            f"where {' or '.join(guessed)} was another than assumed, simulated power was anything "
+            f"from {low} to {high} % in place of 80 %"
+        )
 
 
 def _rates(plan: PowerPlan, limits: Thresholds) -> str:
@@ -191,7 +204,7 @@ def _needs(plan: PowerPlan) -> Iterable[str]:
             yield text
         elif plan.repetitions_needed is None:
             count = f"{whole(plan.n_cases)} {_units(plan)}"
-            yield f"{text}; with {count} no number of repetitions is enough"
+            yield f"{text}; {count} are not enough between two nights, however often each is asked"
         else:
             one, many = "repetition", "repetitions"
             if plan.given.cases_per_cluster is not None:
@@ -200,13 +213,22 @@ def _needs(plan: PowerPlan) -> Iterable[str]:
             if plan.repetitions_needed == 1:
                 enough = f"one {one} is enough"
             yield f"{text}; with {whole(plan.n_cases)} {_units(plan)} {enough}"
+    same = f"nothing changed by {margin_words(plan)}"
     yield _sizes(
         plan,
-        f"to show that nothing changed by {wanted} takes",
-        f"shows that nothing changed by {wanted}",
+        f"to show that {same} takes",
+        f"shows that {same}",
         plan.cases_unchanged,
         plan.cases_unchanged_same_night,
     )
+
+
+def margin_words(plan: PowerPlan) -> str:
+    """Return the margin of a proof that nothing changed, and why it is a smaller one."""
+    if plan.margin == plan.difference:
+        return f"{100 * plan.difference:g} points"
+    end = 100 if plan.given.pass_rate > 0.5 else 0
+    return f"{points(plan.margin)} points (the margin near {end} %)"
 
 
 def _sizes(
@@ -214,7 +236,7 @@ def _sizes(
 ) -> str:
     """Return the sizes for two nights, and those for one where they are others."""
     if all(count is None for count in two):
-        found = f"between two nights no number of cases {shows}"
+        found = f"between two nights no number of {_units(plan)} {shows}"
         return f"{found}; within one, {need} {_or(_pairs(plan, one))}"
     text = f"{need} {_or(_pairs(plan, two))}"
     if one == two:
@@ -228,15 +250,33 @@ def _pairs(plan: PowerPlan, counts: Sequence[int | None]) -> list[str]:
     return [f"{whole(count)} {units} x {column}" for count, column in pairs if count is not None]
 
 
-def unseen_words(share: float | None) -> str:
-    """Return which drops two runs would likely have missed: below the difference they could show.
+def closing_line(plan: PowerPlan) -> str:
+    """Return what one size can show, on what that rests, and how many cases the margin takes."""
+    given, how = plan.given, "" if plan.smallest is None else ", four times in five"
+    source = "by the last runs"
+    if not given.run_ids:
+        source = f"assuming a pass rate of {given.pass_rate:g}, rho {given.rho:g}, "
+        source += f"kappa {given.kappa:g}"
+    at = plan.columns.index(plan.repetitions) if plan.repetitions in plan.columns else 0
+    needed = plan.cases_unchanged[at]
+    size = f"no number of {_units(plan)} is"
+    if needed is not None:
+        size = f"about {whole(needed)} {_units(plan)} x {plan.columns[at]} are"
+    proof = f"{size} enough to show that nothing changed by {margin_words(plan)}"
+    return f"{headline(plan)}{how}, {source}; {proof}"
 
-    Args:
-        share: smallest drop that would be seen four times in five; None or 1 when none would.
-    """
+
+def unseen_words(found: RateDifference) -> str:
+    """Return which drops two sides would likely have missed: those that no such plan shows."""
+    share, trials = found.detectable, found.planned_repetitions
+    if found.base_rate == 0:
+        return "a pass rate of 0 % cannot drop"
     if share is None or share >= 1:
         return "no drop can be promised to be seen"
-    return f"drops under {points(share)} points would be seen less than four times in five"
+    text = f"drops under {points(share)} points would be seen less than four times in five"
+    if trials is None or trials[0] == trials[1]:
+        return text
+    return f"{text} by {whole(trials[0])} trials of a case against {whole(trials[1])}"
 
 
 def _table(plan: PowerPlan) -> list[str]:
@@ -296,6 +336,7 @@ def power_facts(plan: PowerPlan) -> list[dict[str, object]]:
         "night_sd": plan.night_sd,
         "night_run_ids": list(given.night_run_ids),
         "difference": plan.difference,
+        "margin": plan.margin,
         "cases_needed": _by_column(plan, plan.cases_needed),
         "cases_needed_same_night": _by_column(plan, plan.cases_needed_same_night),
         "cases_unchanged": _by_column(plan, plan.cases_unchanged),

@@ -17,10 +17,11 @@ from typing import Literal, NamedTuple
 
 from analyze.stats.identical import repetitions_identical
 from analyze.stats.intervals import effective_trials, mean_rate
+from analyze.stats.night_level import level_of_rates
 from analyze.stats.power import BETWEEN_CASES, PASS_RATE, SAME_HARD_CASES
 from analyze.stats.rate_difference import RateInterval, rate_difference
 from analyze.stats.two_nights import FEWEST_RUNS, Nights
-from analyze.stats.units import n_clusters, unit_places
+from analyze.stats.units import Clusters, n_clusters, unit_places, unit_sums
 from analyze.stats.variance_parts import FEWEST_CASES, kappa_of, parts_of_one
 
 LOOK_BACK = 20
@@ -50,6 +51,12 @@ class CaseSeen(NamedTuple):
     is_identical: bool = False
     """They are the same, byte for byte."""
 
+    @property
+    def own(self) -> tuple[int, int]:
+        """Passes and trials that a test counts: the same answer over again is one."""
+        is_one = self.is_identical and self.n_scored and self.n_passed in {0, self.n_scored}
+        return (self.n_passed // self.n_scored, 1) if is_one else (self.n_passed, self.n_scored)
+
 
 @dataclass(frozen=True, slots=True)
 class RunSeen:
@@ -75,7 +82,8 @@ class PairSeen(NamedTuple):
 
     n_cases: int
     repetitions: float
-    """Trials of a case in each run; the harmonic mean where they differ."""
+    """Trials of a case in each run, the same answer over again among them; the harmonic mean where
+    they differ."""
     base_rate: float
     """Of the older one."""
     interval: RateInterval
@@ -123,7 +131,7 @@ class Assumptions:
         """Whether repetitions ever disagree; else they are one draw, however many they are."""
         return not self.repetitions_identical and self.rho < 1
 
-    def draws(self, n_cases: int, repetitions: int) -> tuple[int, int]:
+    def draws(self, n_cases: int, repetitions: float) -> tuple[int, float]:
         """Return how many units a size has and how many trials each: clusters, or cases."""
         if self.cases_per_cluster is None:
             return n_cases, repetitions
@@ -133,7 +141,10 @@ class Assumptions:
 
 
 def assumptions_of(
-    runs: Iterable[RunSeen], clusters: Mapping[str, str | None] | None = None
+    runs: Iterable[RunSeen],
+    clusters: Mapping[str, str | None] | None = None,
+    *,
+    margin: float = 0.0,
 ) -> Assumptions:
     """Return what the newest usable runs of a model tell.
 
@@ -142,14 +153,16 @@ def assumptions_of(
             verdict are passed over.
         clusters: of each case that can get a verdict, by case_id. Where a case is in one, all of
             it is about clusters: those are passed over that have fewer than 5 of them.
+        margin: least step of a level shift, at which the nights that count begin.
     """
     names = list((clusters or {}).values())
     n_units = n_clusters(names)
     if clusters is None or n_units is None:
-        return _assumptions(runs)
+        return _assumptions([(run, run) for run in runs], None, margin)
     seen = list(runs)
     identical = any(_identical(run.cases.values()) for run in seen[:1])
-    given = _assumptions(_by_cluster(run, clusters, once=identical) for run in seen)
+    both = [(_by_cluster(run, clusters, once=identical), run) for run in seen]
+    given = _assumptions(both, clusters, margin)
     return replace(given, cases_per_cluster=len(names) / n_units, one_trial_a_case=identical)
 
 
@@ -190,19 +203,27 @@ def _identical(cases: Iterable[CaseSeen]) -> bool:
     return repetitions_identical(len(repeated), sum(case.is_identical for case in repeated)) is True
 
 
-def _assumptions(runs: Iterable[RunSeen]) -> Assumptions:
-    usable = [run for run in runs if run.is_usable]
+def _assumptions(
+    runs: Iterable[tuple[RunSeen, RunSeen]],
+    clusters: Mapping[str, str | None] | None,
+    margin: float,
+) -> Assumptions:
+    """Return what runs tell, each by its units and by its cases."""
+    usable = [both for both in runs if both[0].is_usable]
     if not usable:
         return Assumptions()
-    newest = usable[0]
+    newest = usable[0][0]
     cases = [case for case in newest.cases.values() if case.n_scored]
     parts = parts_of_one([case.n_passed for case in cases], [case.n_scored for case in cases])
     identical = _identical(newest.cases.values())
     rho = 1.0 if identical else _clean(parts.rho)
     is_repeated = rho is not None and not identical
-    both = _common(newest, usable[1]) if len(usable) > 1 else []
-    kappa = None if len(both) < FEWEST_CASES else kappa_of(*_counts(both))
-    nights, night_run_ids = _nights(usable)
+    common = _common(usable[0][1], usable[1][1]) if len(usable) > 1 else []
+    if clusters is not None:
+        common = [one for one in common if one.case_id in clusters]
+    names = [None if clusters is None else clusters[one.case_id] for one in common]
+    kappa, pair = two_runs(names, _counts(common), _own_counts(common))
+    nights, night_run_ids = _nights([run for run, _ in usable], margin)
     found: dict[Part, float | None] = {"rho": rho, "kappa": kappa}
     seen = parts.p or 0.0
     rho = BETWEEN_CASES if rho is None else rho
@@ -214,13 +235,38 @@ def _assumptions(runs: Iterable[RunSeen]) -> Assumptions:
         pass_rate_seen=seen,
         n_cases=len(cases),
         run_ids=newest.run_ids,
-        before_run_ids=() if kappa is None and not both else usable[1].run_ids,
+        before_run_ids=usable[1][0].run_ids if common else (),
         repetitions_identical=identical,
         share_within=1 - rho if is_repeated else 1 - BETWEEN_CASES,
         nights=nights,
         night_run_ids=night_run_ids,
-        pair=_pair(both),
+        pair=pair,
     )
+
+
+def two_runs(
+    clusters: Clusters, counts: Sequence[Sequence[int]], own: Sequence[Sequence[int]]
+) -> tuple[float | None, PairSeen | None]:
+    """Return kappa of two runs, and how they stand beside each other; None below five units.
+
+    Args:
+        clusters: of each case that both were asked.
+        counts: passes and trials of each case of the older run or base, then of the newer one.
+        own: the same of trials that a test counts, where the same answer over again is one. Of
+            clusters these tell kappa as well.
+    """
+    of_units = unit_sums(clusters, *own)
+    if len(of_units[0]) < FEWEST_CASES:
+        return None, None
+    kappa = kappa_of(*(of_units if any(clusters) else counts))
+    found = rate_difference(*of_units)
+    if found is None:
+        return kappa, None
+    k_a, m_a, *_ = of_units
+    _, asked_a, _, asked_b = unit_sums(clusters, *counts)
+    repetitions = 2 * len(m_a) / math.fsum(1 / count for count in (*asked_a, *asked_b))
+    base_rate = mean_rate([k / m for k, m in zip(k_a, m_a, strict=True)])
+    return kappa, PairSeen(len(k_a), repetitions, base_rate, found)
 
 
 def _clean(rho: float | None) -> float | None:
@@ -270,40 +316,36 @@ def _counts(both: Sequence[_Both]) -> tuple[list[int], list[int], list[int], lis
     )
 
 
-def _pair(both: Sequence[_Both]) -> PairSeen | None:
-    if len(both) < FEWEST_CASES:
-        return None
-    counts = _counts(both)
-    found = rate_difference(*counts)
-    if found is None:
-        return None
-    trials = [*counts[1], *counts[3]]
-    repetitions = len(trials) / math.fsum(1 / count for count in trials)
-    base_rate = mean_rate([k / m for k, m in zip(*counts[:2], strict=True)])
-    return PairSeen(len(both), repetitions, base_rate, found)
+def _own_counts(both: Sequence[_Both]) -> tuple[list[int], ...]:
+    """Return the same of trials that a test counts."""
+    sides = ([one.before.own for one in both], [one.newest.own for one in both])
+    return tuple([one[place] for one in side] for side in sides for place in (0, 1))
 
 
-def _nights(usable: Sequence[RunSeen]) -> tuple[Nights, tuple[str, ...]]:
+def _nights(usable: Sequence[RunSeen], margin: float) -> tuple[Nights, tuple[str, ...]]:
     """Return how much the level varies over runs beyond what chance within cases does, and which.
 
     The level of a run is the mean over its cases of how far each is from its own rate over all
     runs, so that cases which are missing now and then shift nothing. A run in which fewer than four
-    in five of the newest one's cases were asked the same is no night of this level.
+    in five of the newest one's cases were asked the same is no night of this level, nor is one
+    before a level shift.
     """
     newest = usable[0]
     alike = [
-        (run.run_ids, {one.case_id: one.before for one in _common(newest, run)}) for run in usable
+        (run.run_ids, {one.case_id: one.before.own for one in _common(newest, run)})
+        for run in usable
     ]
     alike = [one for one in alike if len(one[1]) >= LEAST_COMMON * newest.n_cases]
+    alike = alike[: len(alike) - _level_begins([run for _, run in reversed(alike)], margin)]
     if len(alike) < FEWEST_RUNS:
         return Nights(), ()
     runs = [run for _, run in alike]
     passed: Counter[str] = Counter()
     scored: Counter[str] = Counter()
     for run in runs:
-        for case_id, case in run.items():
-            passed[case_id] += case.n_passed
-            scored[case_id] += case.n_scored
+        for case_id, (k, m) in run.items():
+            passed[case_id] += k
+            scored[case_id] += m
     rates = {case_id: passed[case_id] / n for case_id, n in scored.items()}
     within = {
         case_id: rate * (1 - rate) * scored[case_id] / max(scored[case_id] - 1, 1)
@@ -311,9 +353,21 @@ def _nights(usable: Sequence[RunSeen]) -> tuple[Nights, tuple[str, ...]]:
     }
     levels, by_chance = [], []
     for run in runs:
-        off = (case.n_passed / case.n_scored - rates[case_id] for case_id, case in run.items())
+        off = (k / m - rates[case_id] for case_id, (k, m) in run.items())
         levels.append(math.fsum(off) / len(run))
-        chance = (within[case_id] / case.n_scored for case_id, case in run.items())
+        chance = (within[case_id] / m for case_id, (_, m) in run.items())
         by_chance.append(math.fsum(chance) / len(run) ** 2)
     run_ids = tuple(run_id for ids, _ in alike for run_id in ids)
     return Nights(max(variance(levels) - fmean(by_chance), 0.0), len(runs)), run_ids
+
+
+def _level_begins(runs: Sequence[Mapping[str, tuple[int, int]]], margin: float) -> int:
+    """Return with which of some runs, oldest first, the newest level begins."""
+    case_ids = sorted({case_id for run in runs for case_id in run})
+    table = [[run.get(case_id, (0, 0)) for case_id in case_ids] for run in runs]
+    return level_of_rates(
+        [[k for k, _ in row] for row in table],
+        [[m for _, m in row] for row in table],
+        [[int(m > 0) for _, m in row] for row in table],
+        margin,
+    )

@@ -1,9 +1,9 @@
 """How many more cases make a rate sure: of its tier, or of being above a floor.
 
 Wilson's interval is the inversion of the score test: a bound b lies outside the interval of a
-rate p exactly when n (p - b)^2 >= z^2 b (1 - b), with n the effective number of trials (Wilson
-1927; Brown, Cai, DasGupta 2001, section 3). That many cases would do it in half of the runs, since
-the next rate scatters around p; so n is such that it comes about with a power of 80 %,
+mean over cases p exactly when n (p - b)^2 >= z^2 b (1 - b), with n the effective number of trials
+(Wilson 1927; Brown, Cai, DasGupta 2001, section 3). That many cases would do it in half of the
+runs, since the next mean scatters around p; so n is such that it comes about with a power of 80 %,
 sqrt(n) |p - b| >= z sqrt(b (1 - b)) + z_power sqrt(p (1 - p)) (Fleiss, Levin & Paik 2003, chapter
 4), for both bounds of a tier that has two. Further cases are taken to be like those there are, so
 that each brings as much as one of them did.
@@ -37,8 +37,8 @@ def more_cases_for_tier(
         bounds: rates at which the tiers begin.
 
     Returns:
-        0 when it is confident already; None when the rate lies on a bound, where no number of
-        cases is enough.
+        0 when it is confident already; None when the rate lies on a bound, or the mean over cases
+        that the interval is of in another tier: there no number of cases is enough.
     """
     expected = 1.0 if rate is None else rate
     tier = tier_of(expected, bounds)
@@ -46,7 +46,10 @@ def more_cases_for_tier(
     beyond = edges.get(tier or 3, (bounds.tier_2_from,))
     if interval and tier_of(interval.low, bounds) == tier_of(interval.high, bounds) == tier:
         return 0
-    return _more(expected, n_cases, interval, beyond)
+    estimate = _estimate(expected, interval)
+    if tier_of(estimate, bounds) != tier:
+        return None
+    return _more(estimate, n_cases, interval, beyond)
 
 
 def more_cases_above(
@@ -55,11 +58,18 @@ def more_cases_above(
     """Return how many more cases lift the lower end of the interval to `floor`.
 
     Returns:
-        0 when it is there already; None when the rate is not above the floor.
+        0 when it is there already; None when what the interval is of is not above the floor.
     """
     if interval is not None and interval.low >= floor:
         return 0
-    return _more(rate, n_cases, interval, (floor,)) if rate > floor else None
+    estimate = _estimate(rate, interval)
+    return _more(estimate, n_cases, interval, (floor,)) if estimate > floor else None
+
+
+def _estimate(rate: float, interval: Interval | None) -> float:
+    """Return what the interval is of: the mean over cases, around which it shrinks."""
+    known = None if interval is None else interval.estimate
+    return rate if known is None else known
 
 
 def _more(

@@ -34,8 +34,6 @@ MOST_RUNS = 20
 MOST_DF = 200
 """Degrees of freedom are counted up to here, where limits are 0.6 % wider than the normal ones."""
 
-POWER = 0.8
-
 Value = TypeVar("Value")
 
 STEPS = 50
@@ -66,7 +64,6 @@ class NightDifference(NamedTuple):
     """A difference of pass rates between nights: the p of no change, and its limits.
 
     Attributes:
-        detectable: smallest difference that is shown with power 0.8; at most 1.
         df: degrees of freedom of the p, by Satterthwaite.
     """
 
@@ -75,7 +72,6 @@ class NightDifference(NamedTuple):
     high: float
     low90: float
     high90: float
-    detectable: float
     df: int
 
 
@@ -234,15 +230,12 @@ def rate_between_nights(
     down, up = (difference - found.low) / Z95, (found.high - difference) / Z95
     down90, up90 = (difference - found.low90) / Z90, (found.high90 - difference) / Z90
     facing, facing_df = error_of(down if difference > 0 else up)
-    half, half_df = error_of((down + up) / 2)
-    seen = (t_quantile(0.975, half_df) + t_quantile(POWER, half_df)) * half
     return NightDifference(
         p=_p(difference, facing, facing_df),
         low=max(difference - limit(down, 0.975), -1.0),
         high=min(difference + limit(up, 0.975), 1.0),
         low90=max(difference - limit(down90, 0.95), -1.0),
         high90=min(difference + limit(up90, 0.95), 1.0),
-        detectable=min(seen, 1.0),
         df=facing_df,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from analyze.stats.assumptions import Assumptions
@@ -32,6 +33,9 @@ USUAL_CASES = (20, 50, 100, 300, 1000)
 
 NOTHING_KNOWN = Assumptions()
 
+TWO_NIGHTS = 2.0
+"""Each run is one night: variances of so many nights are in their difference."""
+
 ENDLESS = 1_000_000
 """Repetitions that nobody makes: what they do not show, no number of them shows."""
 
@@ -42,6 +46,8 @@ class Planner:
 
     limits: Thresholds
     given: Assumptions = NOTHING_KNOWN
+    nights: float = TWO_NIGHTS
+    """1 / nights of the base + 1 / nights of the candidate."""
 
     @property
     def direction(self) -> Literal["drop", "rise"]:
@@ -51,7 +57,7 @@ class Planner:
     @property
     def night_sd(self) -> float:
         """Standard deviation of one night that is planned with, as a share."""
-        return math.sqrt(self._night_variance(0.0) / 2)
+        return math.sqrt(self._night_variance(0.0) / self.nights)
 
     @property
     def least_cases(self) -> int:
@@ -67,7 +73,7 @@ class Planner:
         """
         if n_cases < self.least_cases:
             return None
-        repetitions = self._draws(repetitions)
+        repetitions = self.draws(repetitions)
         alpha, power = self.limits.alpha, self.limits.power
         if n_cases < FORMULA_FROM:
             found = exact_mde(n_cases, repetitions, self._model, alpha=alpha, power=power)
@@ -104,31 +110,23 @@ class Planner:
             return None
         return fewest(is_enough, self.least_cases)
 
+    def margin(self, margin: float) -> float:
+        """Return the margin that a proof goes by, which is smaller near a rate of 0 or 1."""
+        pair = self.given.pair
+        return margin_at(self._model.p if pair is None else pair.base_rate, margin)
+
     def cases_unchanged(
         self, margin: float, repetitions: float, *, same_night: bool = False
     ) -> int | None:
         """Return the fewest cases that show that nothing changed by a margin, when nothing did.
 
-        Where the last two runs were compared, it is their interval that is carried on.
+        Where the last two runs were compared, it is their interval that is carried on: as if its
+        limits had been reached with as many trials of each case as are asked for.
         """
-        repetitions, model, pair = self._draws(repetitions), self._model, self.given.pair
-        inside = margin_at(model.p if pair is None else pair.base_rate, margin)
+        inside = self.margin(margin)
         z = Z90 if inside == margin else Z95
-
-        def se(n_cases: int) -> float:
-            if pair is None:
-                return interval_se(n_cases, repetitions, model, 0.0)
-            found = pair.interval
-            low, high = (found.low90, found.high90) if z == Z90 else (found.low, found.high)
-            return (
-                (high - low)
-                / 2
-                / z
-                * math.sqrt(pair.n_cases / n_cases * self._of_pair(repetitions))
-            )
-
         return cases_for_unchanged(
-            se,
+            partial(self._carried_on, self.draws(repetitions), z),
             inside,
             z=z,
             night_variance=0.0 if same_night else self._night_variance(0.0),
@@ -136,14 +134,16 @@ class Planner:
             power=self.limits.power,
         )
 
-    def _of_pair(self, repetitions: float) -> float:
-        """Return what other repetitions make of the variance that the last two runs showed."""
-        pair = self.given.pair
-        shown = repetitions if pair is None else self._draws(pair.repetitions)
-        there = self._model.variance(0.0, shown)
-        if shown == repetitions or there == 0:
-            return 1.0
-        return self._model.variance(0.0, repetitions) / there
+    def _carried_on(self, repetitions: float, z: float, n_cases: int) -> float:
+        """Return the standard error of the difference at a size."""
+        pair, model = self.given.pair, self._model
+        if pair is None:
+            return interval_se(n_cases, repetitions, model, 0.0)
+        found = pair.interval
+        low, high = (found.low90, found.high90) if z == Z90 else (found.low, found.high)
+        shown = model.variance(0.0, self.draws(pair.repetitions))
+        other = 1.0 if shown == 0 else model.variance(0.0, repetitions) / shown
+        return (high - low) / 2 / z * math.sqrt(pair.n_cases / n_cases * other)
 
     def repetitions(
         self, difference: float, n_cases: int, *, same_night: bool = False
@@ -171,7 +171,8 @@ class Planner:
         start = 1 - given.pass_rate if given.none_passed else given.pass_rate
         return PairModel(start, given.rho, given.kappa)
 
-    def _draws(self, repetitions: float) -> float:
+    def draws(self, repetitions: float) -> float:
+        """Return how many repetitions count: one where they never disagree."""
         return repetitions if self.given.repeating_helps else 1
 
     def _night_variance(self, drop: float) -> float:
@@ -179,7 +180,71 @@ class Planner:
         p = self._model.p
         worse = max(p - drop, 0.0)
         within = self.given.share_within * (p * (1 - p) + worse * (1 - worse)) / 2
-        return 2 * self.given.nights.variance(within)
+        return self.nights * self.given.nights.variance(within)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeAnswer:
+    """What one size of a suite shows of a model, and how many cases a margin takes.
+
+    The one answer of plans, the last words of a run, comparisons and gates.
+    """
+
+    n_cases: int | None
+    """Scorable cases, or the clusters they are in; None where no suite is known."""
+    repetitions: float
+    """Trials of each that count: the harmonic mean where two sides have other numbers of them, and
+    one where repeating shows nothing."""
+    smallest: float | None
+    """Difference that this size shows between nights."""
+    smallest_same_night: float | None
+    """The same within one night."""
+    margin: float
+    """That a proof of no change goes by: smaller near a rate of 0 or 1."""
+    cases_unchanged: int | None
+    """To show between nights, asked so often, that nothing changed by the margin."""
+    cases_unchanged_same_night: int | None
+
+
+def size_answer(
+    given: Assumptions,
+    limits: Thresholds,
+    *,
+    n_cases: int | None,
+    repetitions: float,
+    difference: float | None = None,
+    nights: float = TWO_NIGHTS,
+) -> SizeAnswer:
+    """Return what a size shows of a model.
+
+    Args:
+        given: what is known of it.
+        limits: alpha, power, and the margin that stands for `difference` unless it is given.
+        n_cases: scorable cases; None where no suite is known.
+        repetitions: of each case, at least 1.
+        difference: as a share, above 0.
+        nights: 1 / nights of the base + 1 / nights of the candidate.
+    """
+    planner = Planner(limits, given, nights)
+    wanted = limits.pass_rate_margin if difference is None else difference
+    n_units = None
+    if n_cases is not None:
+        n_units, repetitions = given.draws(n_cases, repetitions)
+
+    def smallest(*, same_night: bool) -> float | None:
+        if n_units is None:
+            return None
+        return planner.smallest(n_units, repetitions, same_night=same_night)
+
+    return SizeAnswer(
+        n_units,
+        planner.draws(repetitions),
+        smallest(same_night=False),
+        smallest(same_night=True),
+        planner.margin(wanted),
+        planner.cases_unchanged(wanted, repetitions),
+        planner.cases_unchanged(wanted, repetitions, same_night=True),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +280,10 @@ class PowerPlan:
     cases_needed: tuple[int | None, ...]
     """For `difference` between two nights, at each of the columns."""
     cases_needed_same_night: tuple[int | None, ...]
+    margin: float
+    """That stands for `difference` in a proof of no change: smaller near a rate of 0 or 1."""
     cases_unchanged: tuple[int | None, ...]
-    """To show between two nights that nothing changed by `difference`."""
+    """To show between two nights that nothing changed by `margin`."""
     cases_unchanged_same_night: tuple[int | None, ...]
     repetitions_needed: int | None
     """For `difference` between two nights, at `n_cases`; None when no number of them is enough."""
@@ -243,8 +310,12 @@ def power_plan(
         repetitions: of each case, at least 1.
         difference: as a share, above 0.
     """
+    answer = size_answer(
+        given, limits, n_cases=n_cases, repetitions=repetitions, difference=difference
+    )
     if n_cases is not None:
-        n_cases, repetitions = given.draws(n_cases, repetitions)
+        repetitions = int(given.draws(n_cases, repetitions)[1])
+        n_cases = answer.n_cases
     planner = Planner(limits, given)
     wanted = limits.pass_rate_margin if difference is None else difference
     columns = tuple(sorted({*REPETITIONS, repetitions})) if given.repeating_helps else (1,)
@@ -256,12 +327,13 @@ def power_plan(
         n_cases,
         repetitions,
         wanted,
-        None if n_cases is None else planner.smallest(n_cases, repetitions),
-        None if n_cases is None else planner.smallest(n_cases, repetitions, same_night=True),
+        answer.smallest,
+        answer.smallest_same_night,
         planner.night_sd,
         columns,
         tuple(planner.cases(wanted, count) for count in columns),
         tuple(planner.cases(wanted, count, same_night=True) for count in columns),
+        answer.margin,
         tuple(planner.cases_unchanged(wanted, count) for count in columns),
         tuple(planner.cases_unchanged(wanted, count, same_night=True) for count in columns),
         None if n_cases is None else planner.repetitions(wanted, n_cases),

@@ -1,4 +1,4 @@
-"""The interval of a rate difference over the same cases, and what follows from its width.
+"""The interval of a rate difference over the same cases, and the margin it is held against.
 
 Wilson's interval of each side is carried over to the difference with the correlation of the case
 rates (MOVER). Closed forms; the test of the same difference is `sign_flip`, which decides where
@@ -23,7 +23,6 @@ from analyze.stats.intervals import (
     wilson,
 )
 from analyze.stats.paired_counts import Counts, PairedCounts, paired_counts
-from analyze.stats.two_nights import cases_for_unchanged
 
 Z_POWER = NormalDist().inv_cdf(0.8)
 """Normal quantile of a power of 80 %: 0.8416."""
@@ -137,56 +136,6 @@ def margin_at(base_rate: float, margin: float) -> float:
     """
     room = max(MIN_MARGIN, min(base_rate, 1 - base_rate))
     return room if room < margin - ROUNDING else margin
-
-
-def detectable(low: float, high: float) -> float:
-    """Return the smallest difference that the data behind a 95 % interval could have shown.
-
-    With power 0.8: (z + 0.8416) / z, about 1.43, times half the width. It follows from the width
-    alone, never from the observed effect (Hoenig & Heisey 2001), and holds from 50 repeated cases
-    on; `detectable_drop` asks it where it does.
-
-    Args:
-        low: lower end of the 95 % interval.
-        high: upper end of it.
-
-    Returns:
-        A share; 1.0 also where not even the largest difference there is could have been shown.
-    """
-    return min((Z95 + Z_POWER) / Z95 * (high - low) / 2, 1.0)
-
-
-def cases_needed(
-    n_cases: int,
-    low: float,
-    high: float,
-    margin: float,
-    *,
-    z: float = Z90,
-) -> int | None:
-    """Return about how many cases show that nothing changed, or None when there are as many.
-
-    With power 0.8 for both limits, of the 90 % interval ((z + 1.2816) / z)^2, 3.17 times the cases
-    at which the interval that is there would just fit. Its width shrinks with the root of the
-    number of cases, when further cases are like those there are. What nights add does not shrink,
-    and is left out.
-
-    Args:
-        n_cases: cases behind the interval.
-        low: lower limit that must lie inside the margin.
-        high: upper limit.
-        margin: difference that does not matter, as a share above 0.
-        z: normal quantile of these limits, which are those of 90 % as a rule.
-
-    Raises:
-        ValueError: the margin is not above 0.
-    """
-    if margin <= 0:
-        message = f"a margin is above 0, got {margin}"
-        raise ValueError(message)
-    se = (high - low) / 2 / z
-    needed = cases_for_unchanged(lambda count: se * math.sqrt(n_cases / count), margin, z=z)
-    return None if needed is None or needed <= n_cases else needed
 
 
 def _both(pairs: PairedCounts) -> _Both | None:

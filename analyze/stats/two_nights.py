@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -30,6 +31,12 @@ FEWEST_RUNS = 3
 
 MOST_CASES = 1_000_000
 """What so many do not show, no number of cases shows."""
+
+MOST_DF = 100_000
+"""Degrees of freedom beyond which limits are the normal ones to four digits."""
+
+FEW_DF = 64
+"""Below, each whole number of them has quantiles of its own; from here on each power of two."""
 
 
 class Nights(NamedTuple):
@@ -101,12 +108,44 @@ def interval_se(n_cases: int, repetitions: float, model: PairModel, drop: float)
     return math.sqrt(max(down**2 + up**2 - 2 * r * down * up, 0.0)) / Z95
 
 
-def degrees(se: float, night_variance: float, night_df: int) -> int:
-    """Return the degrees of freedom of se^2 + night_variance, of which only the latter has few."""
+def night_reach(
+    se: float, night_variance: float, night_df: int, chances: tuple[float, float]
+) -> float:
+    """Return the sum of two quantiles of Student's t times the standard error with nights in it.
+
+    The degrees of freedom are those of Satterthwaite, of which only the nights' part has few; they
+    are taken as a real number, as between whole ones the quantiles lie in 1 / df. As cases grow
+    they fall faster than the error does, by a percent at most: no size is promised more than
+    endless cases hold, so that more cases or repetitions never show less.
+
+    Args:
+        se: of the cases, without the nights.
+        night_variance: that nights add to the variance of the difference.
+        night_df: degrees of freedom behind it.
+        chances: probabilities of the two quantiles.
+    """
+    error = math.sqrt(se**2 + night_variance)
     if night_variance == 0:
-        return MOST_CASES
-    found = (se**2 + night_variance) ** 2 * night_df / night_variance**2
-    return max(int(min(found, MOST_CASES)), 1)
+        return math.fsum(map(NormalDist().inv_cdf, chances)) * error
+    df = min((se**2 + night_variance) ** 2 * night_df / night_variance**2, MOST_DF)
+    endless = _quantiles(night_df, chances) * math.sqrt(night_variance)
+    return max(_between(df, chances) * error, endless)
+
+
+def _between(df: float, chances: tuple[float, float]) -> float:
+    """Return the quantiles at a real number of degrees of freedom, off by less than 0.0001."""
+    low = math.floor(df)
+    after = low + 1
+    if df >= FEW_DF:
+        low = 1 << low.bit_length() - 1
+        after = 2 * low
+    share = (1 / df - 1 / low) / (1 / after - 1 / low)
+    return (1 - share) * _quantiles(low, chances) + share * _quantiles(after, chances)
+
+
+@lru_cache(maxsize=1_024)
+def _quantiles(df: int, chances: tuple[float, float]) -> float:
+    return math.fsum(t_quantile(chance, df) for chance in chances)
 
 
 def night_mde(
@@ -130,19 +169,13 @@ def night_mde(
         alpha: two-sided chance of a false alarm.
         power: chance of showing the drop.
     """
-    drop: float | None = 0.0
-    for _ in range(3):  # the degrees of freedom depend on the drop a little
-        if drop is None:
-            return None
-        df = degrees(interval_se(n_cases, repetitions, model, drop), night_variance(drop), night_df)
-        quantiles = t_quantile(1 - alpha / 2, df) + t_quantile(power, df)
+    chances = 1 - alpha / 2, power
 
-        def is_shown(drop: float, quantiles: float = quantiles) -> bool:
-            se = interval_se(n_cases, repetitions, model, drop)
-            return quantiles * math.sqrt(se**2 + night_variance(drop)) <= drop
+    def is_shown(drop: float) -> bool:
+        se = interval_se(n_cases, repetitions, model, drop)
+        return night_reach(se, night_variance(drop), night_df, chances) <= drop
 
-        drop = smallest_shown(model.p, is_shown)
-    return drop
+    return smallest_shown(model.p, is_shown)
 
 
 def cases_for_unchanged(
@@ -171,16 +204,10 @@ def cases_for_unchanged(
     Returns:
         At least 2; None when no number of cases is enough, since the nights vary too much.
     """
-    each = (1 + power) / 2
-    normal = z + NormalDist().inv_cdf(each)
+    chances = NormalDist().cdf(z), (1 + power) / 2
 
     def is_enough(n_cases: int) -> bool:
-        width = se(n_cases)
-        if night_variance == 0:
-            return normal * width <= margin
-        df = degrees(width, night_variance, night_df)
-        quantiles = t_quantile(NormalDist().cdf(z), df) + t_quantile(each, df)
-        return quantiles * math.sqrt(width**2 + night_variance) <= margin
+        return night_reach(se(n_cases), night_variance, night_df, chances) <= margin
 
     return fewest(is_enough, 2)
 

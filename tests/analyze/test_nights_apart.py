@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from analyze.api import open_history
-from analyze.compare.night_level import level_of_logs, level_of_rates, may_have_shifted
 from analyze.stats.level_shift import scan_rate
+from analyze.stats.night_level import level_of_logs, level_of_rates, may_have_shifted
 from analyze.stats.night_noise import (
     rate_between_nights,
     t_between_nights,

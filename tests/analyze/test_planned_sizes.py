@@ -1,21 +1,21 @@
 """What planning promises: the power of the test that decides, by a second generator."""
 
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import beta, multinomial, nct, norm
+from scipy.stats import beta, multinomial, nct, norm, t
 
 from analyze.stats.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
-from analyze.stats.detectable import detectable_drop
 from analyze.stats.exact_power import FORMULA_FROM, SIZES, PairModel, exact_mde
-from analyze.stats.planning import Planner
+from analyze.stats.planning import Planner, size_answer
 from analyze.stats.power import most_alike
-from analyze.stats.rate_difference import detectable, rate_difference
+from analyze.stats.rate_difference import rate_difference
 from analyze.stats.sign_flip import sign_flip
-from analyze.stats.two_nights import Nights, cases_for_unchanged, interval_se
+from analyze.stats.two_nights import Nights, cases_for_unchanged, interval_se, night_reach
 from schemas.thresholds import Thresholds
 
 USUAL = Planner(Thresholds())
@@ -179,7 +179,7 @@ def test_how_nights_vary_is_learned_from_the_runs(sd):
     random, found, true = np.random.default_rng(8), [], []
     for _ in range(150):
         runs, within = nightly(random, 20, sd)
-        given = assumptions_of(runs)
+        given = assumptions_of(runs, margin=1.0)  # no step is a level shift
         assert (given.nights.n_runs, len(given.night_run_ids)) == (20, 20)
         found.append(given.nights.seen)
         true.append((sd * within) ** 2)
@@ -198,32 +198,65 @@ def test_two_runs_tell_nothing_of_nights_and_other_cases_are_no_night():
     assert assumptions_of(mixed).night_run_ids == tuple(f"night_{n}" for n in (0, 1, 2, 4, 5))
 
 
-def test_after_the_fact_it_is_the_plan_of_these_runs_never_their_difference():
-    random = np.random.default_rng(3)
-    rates = random.beta(0.8, 0.2, 40)
-    k_a, k_b = (random.binomial(3, rates).tolist() for _ in range(2))
-    threes = [3] * 40
-    found = [
-        detectable_drop(a, threes, b, threes, low=-0.2, high=0.1, limits=Thresholds())
-        for a, b in ((k_a, k_b), (k_b, k_a))
-    ]
+@pytest.mark.parametrize("drop", [0.0, 0.3])
+def test_nights_before_a_level_shift_say_nothing_of_how_nights_vary(drop):
+    """Twelve nights, and eight after a step: the step itself is no night's luck."""
+    random = np.random.default_rng(12)
+    rates = random.beta(0.8, 0.2, 30).clip(0.05, 0.95)
+    runs = []
+    for at in range(20):
+        passed = random.binomial(3, rates if at < 8 else (rates - drop).clip(0.02, 1))
+        cases = {str(c): CaseSeen("same", 3, int(k)) for c, k in enumerate(passed)}
+        runs.append(RunSeen((f"night_{at}",), cases))
+    given = assumptions_of(runs, margin=0.05)
 
-    assert found[0] == pytest.approx(found[1]), "which one came first does not matter"
-    assert 0.08 < found[0] < 0.2
-
-
-def test_after_the_fact_the_interval_tells_from_fifty_repeated_cases_on():
-    k, m = [3, 2] * 25, [3] * 50
-    repeated = detectable_drop(k, m, k, m, low=-0.1, high=0.06, limits=Thresholds())
-    ones = [1, 0, 1, 1, 1] * 10
-    once = detectable_drop(ones, [1] * 50, ones, [1] * 50, low=-0.1, high=0.06, limits=Thresholds())
-
-    assert repeated == detectable(-0.1, 0.06)
-    assert once == Planner(Thresholds(), Assumptions(0.8)).smallest(50, 1, same_night=True)
+    assert given.nights.n_runs == (8 if drop else 20)
+    assert given.night_run_ids == tuple(f"night_{at}" for at in range(given.nights.n_runs))
+    assert given.nights.seen < 0.02**2
 
 
-@pytest.mark.parametrize("n", [2, 5, 6])
-def test_after_the_fact_too_few_cases_promise_nothing(n):
-    k, m = [1] * (n - 1) + [0], [1] * n
+@pytest.mark.parametrize(
+    "nights", [Nights(), Nights(0.0, 4), Nights(0.00002, 8), Nights(0.001, 20)]
+)
+@pytest.mark.parametrize("rate", [0.6, 0.9, 0.97, 0.99])
+@pytest.mark.parametrize("rho", [0.3, 0.8])
+def test_more_repetitions_never_take_more_cases(nights, rate, rho):
+    """Degrees of freedom fall as cases grow, and with them the search had lost its way."""
+    given = replace(Assumptions(), pass_rate=rate, rho=rho, share_within=1 - rho, nights=nights)
+    planner = Planner(Thresholds(), given)
+    columns = (1, 2, 3, 5, 10)
+    for needed in (
+        [planner.cases_unchanged(0.05, m) for m in columns],
+        [planner.cases(0.05, m) for m in columns],
+    ):
+        known = [math.inf if one is None else one for one in needed]
+        assert known == sorted(known, reverse=True)
 
-    assert detectable_drop(k, m, k, m, low=-0.5, high=0.5, limits=Thresholds()) == 1.0
+
+def test_more_cases_never_show_less_between_nights():
+    for nights in (Nights(), Nights(0.0004, 6)):
+        planner = Planner(Thresholds(), replace(Assumptions(), nights=nights))
+        found = [planner.smallest(round(n), 3) for n in np.geomspace(50, 200_000, 60)]
+        assert all(one >= other - 1e-9 for one, other in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize("df", [4.0, 4.3, 7.9, 23.5, 63.5, 64.2, 150.0, 900.0])
+def test_quantiles_between_whole_degrees_of_freedom(df):
+    """scipy's t takes any number of them; no size is promised more than endless cases hold."""
+    found = night_reach(math.sqrt(math.sqrt(df / 4) - 1), 1.0, 4, (0.975, 0.8))
+    error = math.sqrt(math.sqrt(df / 4))
+    endless = t.ppf(0.975, 4) + t.ppf(0.8, 4)
+    exact = (t.ppf(0.975, df) + t.ppf(0.8, df)) * error
+    assert found == pytest.approx(max(exact, endless), rel=2e-3)
+
+
+def test_the_answer_for_a_size_has_the_nights_of_both_sides():
+    given = replace(Assumptions(), nights=Nights(0.03**2, 20))
+    size = {"n_cases": 200, "repetitions": 3}
+    pair = size_answer(given, Thresholds(), **size)
+    of_seven = size_answer(given, Thresholds(), **size, nights=1 + 1 / 7)
+
+    assert pair.smallest > of_seven.smallest > pair.smallest_same_night
+    assert pair.smallest_same_night == of_seven.smallest_same_night
+    near = size_answer(replace(given, pass_rate=0.98), Thresholds(), **size)
+    assert (pair.margin, near.margin) == (0.05, pytest.approx(0.02))

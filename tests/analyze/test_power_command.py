@@ -227,7 +227,7 @@ def test_where_no_number_of_repetitions_suffices_it_says_so(history):
 
     assert one_model(runs_dir, "--difference", "0.01")["repetitions_needed"] is None
     text = shown(runs_dir, "--difference", "0.01")
-    assert "with 20 cases no number of repetitions is enough" in text
+    assert "20 cases are not enough between two nights, however often each is asked" in text
 
 
 def test_fewer_than_five_cases_can_show_nothing(history):

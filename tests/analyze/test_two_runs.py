@@ -14,7 +14,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
 from analyze.stats.intervals import wilson_shrunk
-from analyze.stats.rate_difference import cases_needed, detectable, rate_difference
+from analyze.stats.rate_difference import rate_difference
 from analyze.stats.sign_flip import (
     MOST_LCM,
     MOST_NONZERO,
@@ -336,29 +336,6 @@ def test_cases_that_all_have_the_same_third_have_an_interval_as_any():
 @pytest.mark.parametrize("counts", [([],) * 4, ([2], [3], [1], [3])])
 def test_fewer_than_two_cases_have_no_interval(counts):
     assert rate_difference(*counts) is None
-
-
-def test_detectable_is_what_power_adds_to_half_the_width():
-    z = norm.ppf(0.975)
-
-    assert detectable(-0.1, 0.1) == pytest.approx(0.1 * (z + norm.ppf(0.8)) / z, rel=1e-12)
-    assert detectable(-0.1, 0.1) == pytest.approx(0.143, abs=5e-4)
-    assert detectable(-0.35, 0.05) == detectable(-0.2, 0.2)
-    assert detectable(-1.0, 1.0) == 1
-
-
-def test_cases_needed_grow_with_the_square_of_the_width():
-    factor = ((norm.ppf(0.95) + norm.ppf(0.9)) / norm.ppf(0.95)) ** 2
-    assert factor == pytest.approx(3.17, abs=0.01)
-    assert cases_needed(30, -0.1, 0.1, 0.05) == math.ceil(120 * factor)
-    assert cases_needed(30, -0.2, 0.0, 0.05) == math.ceil(120 * factor)
-    assert cases_needed(30, -0.05, 0.05, 0.05) == math.ceil(30 * factor)
-    assert cases_needed(30, -0.02, 0.02, 0.05) is None
-    assert cases_needed(30, -0.2, 0.2, 0.1, z=norm.ppf(0.975)) == math.ceil(
-        120 * ((norm.ppf(0.975) + norm.ppf(0.9)) / norm.ppf(0.975)) ** 2
-    )
-    with pytest.raises(ValueError, match="above 0"):
-        cases_needed(30, -0.1, 0.1, 0.0)
 
 
 # What both are given

@@ -370,7 +370,8 @@ def test_plan_and_run_say_what_they_can_detect(collect, project, endpoint):
     size = "20 scorable cases x 1 repetitions can show a drop of"
     assert f"{size} 34.5 points or more between two nights" in " ".join(plan.split())
     said = " ".join(run.split()).split(size)[1].split(" or more")[0]
-    assert "(seen four times in five, by the last runs)" in " ".join(run.split())
+    assert ", four times in five, by the last runs; " in " ".join(run.split())
+    assert "enough to show that nothing changed by" in " ".join(run.split())
     again = " ".join(collect("plan", "--suite", "s", "--run-profile", "p").stdout.split())
     assert f"{size}{said} or more" in again, "the run is a history by then"
 

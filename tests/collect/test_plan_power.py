@@ -125,11 +125,12 @@ def test_wrong_9_the_cases_that_are_asked_for_are_enough(planned, two_nights, pr
     done = call("compare", "night_1", "night_2", "--runs", runs_dir, "--json")
     (group,) = json.loads(done.out)["groups"]
     compared = group["difference"]
-    needed = compared["cases_needed"]
+    needed = compared["cases_needed_same_night"]
 
     assert of_plan == of_power
     assert of_plan["cases_unchanged_same_night"]["3"] == needed
-    assert f"needs about {needed:,} cases, there are 24" in " ".join(group["reasons"])
+    assert of_plan["cases_unchanged"]["3"] is compared["cases_needed"] is None
+    assert f"within one it takes about {needed:,} cases x 3" in " ".join(group["reasons"])
 
     with open_session(runs_dir) as session:
         rows = session.rows(
