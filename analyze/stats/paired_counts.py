@@ -8,6 +8,7 @@ since numpy takes longer to load than most comparisons to compute.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import gt
 from typing import NamedTuple
 
 Counts = Sequence[int]
@@ -37,10 +38,10 @@ def paired_counts(
         message = f"each case needs all four counts, got {sizes} of them"
         raise ValueError(message)
     for passed, scored in (counts[:2], counts[2:]):
-        if any(m < 1 for m in scored):
+        if min(scored, default=1) < 1:
             message = "a pair has scored trials on both sides, got a case with none"
             raise ValueError(message)
-        if any(not 0 <= k <= m for k, m in zip(passed, scored, strict=True)):
+        if min(passed, default=0) < 0 or any(map(gt, passed, scored)):
             message = "passes lie between 0 and the scored trials, got a case where they do not"
             raise ValueError(message)
     return counts

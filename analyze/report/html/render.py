@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from typing import cast
 
@@ -65,7 +66,9 @@ def render_html(
     )
 
 
+@cache
 def _environment() -> Environment:
+    """Return the engine, which compiles each template once."""
     environment = Environment(
         loader=FunctionLoader(read_template),
         autoescape=True,
