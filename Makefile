@@ -82,7 +82,7 @@ test: $(STAMP) weights axe ## run the tests
 test-agents: $(STAMP) weights claude ## run the tests against real agents and containers
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) spark swebench ## run the tests beside other tools, engines and servers
+test-peers: $(STAMP) spark swebench ## run the tests beside other tools, engines and servers, and of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 check: $(STAMP) weights ## format, lint, types, import contracts, generated files, docs, notebooks

@@ -1,5 +1,6 @@
 """What tests of every part share: a project on disk and a scripted endpoint."""
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -35,13 +36,13 @@ LONGEST = (
     "end_to_end/test_faults",
     "end_to_end/test_lake_writers",
     "end_to_end/test_swebench",
+    "end_to_end/test_wheel",
     "end_to_end/test_notebooks",
     "browser/test_report_hostile",
     "browser/test_report_script",
     "browser/test_report_access",
     "analyze/test_report_doubts",
     "analyze/test_report_trials",
-    "end_to_end/test_wheel",
     "analyze/test_compared_independently",
     "analyze/test_simulated",
 )
@@ -68,6 +69,16 @@ def has_room():
         return False
     may_run = not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
     return may_run and shutil.disk_usage(MEMORY).free >= ROOM
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while thousands of tests come that all stay; every worker collects."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

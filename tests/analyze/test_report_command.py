@@ -50,6 +50,13 @@ def small(shared_run):
     return night(shared_run, 0, [3, 2, 3, 0, 3]).runs_dir
 
 
+@pytest.fixture(scope="module")
+def second(samples):
+    """Return the report of the second night of the samples."""
+    with open_history(samples) as history:
+        return history.report("night_02")
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """Stand in an empty folder."""
@@ -151,9 +158,9 @@ def test_the_history_beside_a_part_of_the_suite_says_that_it_is_one(samples, tmp
     assert told == [True, False]
 
 
-def test_commands_in_markdown_can_be_copied_and_hold_no_markup(samples, here):
+def test_commands_in_markdown_can_be_copied_and_hold_no_markup(second):
     typed = 'analyze sql "select count(*), `a``b` from x | y"'
-    report = huge(samples, "m")
+    report = huge(second, "m")
     flip = Flip.model_construct(
         flip="broke", case_id="c", candidate_model_id="m", base_passed=3, base_scored=3,
         candidate_passed=0, candidate_scored=3, commands=(typed,),
@@ -196,9 +203,9 @@ def test_markdown_answers_first_and_ends_with_what_goes_deeper(dropped, here):
     assert "- `analyze report " in out
 
 
-def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(samples, here):
+def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(second):
     report = huge(
-        samples, "<img src=x onerror=alert(1)>" + HOSTILE + "|`[a](javascript:1)" + "é" * 3000
+        second, "<img src=x onerror=alert(1)>" + HOSTILE + "|`[a](javascript:1)" + "é" * 3000
     )
     out = report_markdown(report)
 
@@ -211,10 +218,8 @@ def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(samples, her
     assert out.rstrip().endswith("`analyze report`")
 
 
-def huge(runs, text):
+def huge(report, text):
     """Return a report with a text in every place, many times."""
-    with open_history(runs) as history:
-        report = history.report("night_02")
     answer = report.answer[0].model_copy(update={"model_id": text, "model": text})
     doubt = report.doubts[0].model_copy(update={"sentence": text, "command": text})
     return report.model_copy(
@@ -244,13 +249,16 @@ def test_the_baseline_is_the_run_before_unless_another_is_named(samples):
     runs = [one["run_id"] for one in json.loads(call("runs", "--runs", samples, "--json").out)]
     before = runs[runs.index("night_03_prompt") + 1]
 
-    assert [one.run_id for one in parts(samples, "--run", "night_03_prompt").baseline] == [before]
     named = parts(samples, "--run", "night_03_prompt", "--baseline", "night_01")
+    with open_history(samples, sync=False) as history:
+        usual = history.report("night_03_prompt")
+        several = history.report("night_03_prompt", baseline="night_01,night_02")
+        alone = history.report("night_03_prompt", baseline="none")
+
+    assert [one.run_id for one in usual.baseline] == [before]
     assert [one.run_id for one in named.baseline] == ["night_01"]
     assert named.comparison.base.run_ids == ("night_01",)
-    several = parts(samples, "--run", "night_03_prompt", "--baseline", "night_01,night_02")
     assert [one.run_id for one in several.baseline] == ["night_01", "night_02"]
-    alone = parts(samples, "--run", "night_03_prompt", "--baseline", "none")
     assert (alone.baseline, alone.comparison, alone.flips) == ((), None, ())
     assert alone.answer[0].change is None
 

@@ -10,6 +10,8 @@ import pytest
 
 from analyze.catalog import VIEWS
 
+pytestmark = pytest.mark.peers
+
 ROOT = Path(__file__).parents[2]
 
 
