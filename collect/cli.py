@@ -70,7 +70,7 @@ def run(
     report: ReportOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a suite and record every trial, or go on with a run that was cut short.
+    """Run a suite and record every trial, or resume a run cut short.
 
     Exit codes: 0 done; 1 some trials failed for reasons outside the model, or the run stopped
     early; 2 usage or configuration; 130 interrupted.
@@ -167,7 +167,7 @@ def demo(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Run the starter suite on a small model on this machine; needs no server and no key."""
+    """Run a suite on a small model of this machine. Needs no server and no key."""
     from collect.demo import demo as run_demo
 
     again = shlex.join(["collect", *sys.argv[1:]])
@@ -178,7 +178,7 @@ def demo(
 def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
 ) -> None:
-    """Write a commented starter project: cases, a suite and run profiles to copy from."""
+    """Write a starter project. Cases, a suite and profiles, commented to copy from."""
     from collect.starter import write_starter
 
     for line in write_starter(directory):
@@ -193,7 +193,7 @@ def validate(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Check cases, suites, profiles, agents and benchlake.yaml; report every problem at once."""
+    """Check cases, suites, profiles and agents. Reports every problem at once."""
     from collect.validate import text, to_json, validate_paths
 
     validation = validate_paths(paths or [Path()], Path.cwd())
@@ -210,7 +210,7 @@ def doctor(
     allow_host: AllowHostOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Look for what would keep a run from working: keys, endpoints, models, the machine.
+    """Find what would keep a run from working. Keys, endpoints, models, the machine.
 
     Exit codes: 0 nothing failed; 1 something did; 2 usage or configuration.
     """
@@ -226,7 +226,7 @@ def schema(
         str | None, typer.Argument(metavar="KIND", help="Such as case; without it: all names.")
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a kind of file, for editors and other tools."""
+    """Print the JSON Schema of a kind of file, for editors."""
     from collect.starter import published, published_names
 
     typer.echo("\n".join(published_names()) if kind is None else published(kind), nl=kind is None)

@@ -41,12 +41,26 @@ LONGEST = (
     "browser/test_report_hostile",
     "browser/test_report_script",
     "browser/test_report_access",
+    "analyze/test_report_command",
     "analyze/test_report_doubts",
+    "analyze/test_charts",
     "analyze/test_report_trials",
+    "analyze/test_gate_command",
+    "analyze/test_injected",
+    "analyze/test_gate_memory",
+    "analyze/test_sync",
+    "analyze/test_report_marts",
+    "analyze/test_regressions",
+    "analyze/test_summary_bytes",
+    "analyze/test_api",
+    "analyze/test_power_command",
     "analyze/test_compared_independently",
     "analyze/test_simulated",
+    "analyze/test_pairing",
+    "collect/test_interrupts",
+    "analyze/test_nights_apart",
 )
-"""Files that take longest, with few tests: begun last, one worker would wait for the other."""
+"""Files that take 10 s of a core or more: begun last, the other workers would wait for one."""
 
 
 def pytest_configure(config):

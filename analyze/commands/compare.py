@@ -46,8 +46,9 @@ def compare(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Compare a candidate with a base, case by case, and say for each model what follows.
+    """Compare a candidate with a base: a verdict for each model.
 
+    Case by case: what only one of them asked, or asked otherwise, is left out and listed.
     Exit code 1: a model regressed. Exit code 3: no model could be compared.
     """
     from pathlib import Path

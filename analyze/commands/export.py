@@ -49,7 +49,7 @@ def export(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a run as evaluation reports v2, as reports of the SWE-bench harness, or as predictions.
+    """Write a run as reports v2, SWE-bench reports, or predictions.
 
     Each model is a report of its own; repetitions of a case are folded by majority. Without
     --output, reports v2 go to reports/ in the run's folder, all else to the working directory.

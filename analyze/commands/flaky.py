@@ -34,7 +34,7 @@ def flaky(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List cases whose trials disagree, and since which run a case has been worse."""
+    """List cases whose trials disagree, and those that got worse."""
     from analyze.gate.known_files import read_known
     from analyze.limits import limits_in_force
     from analyze.report.plain import screen_width

@@ -63,7 +63,7 @@ def import_runs(
     runs: RunsOption = RUNS,
     json: JsonOption = False,
 ) -> None:
-    """Make run folders of another tool's files; the files stay as they are.
+    """Make run folders of another tool's files. The files stay as they are.
 
     A copy of each file that was read is kept in the run's source/, and of openclaw-bench the whole
     run. The same import again changes nothing. Nothing that the other tool did not write is

@@ -16,7 +16,7 @@ def label(
     no_sync: NoSyncOption = False,
     remove: Annotated[bool, typer.Option("--remove", help="Take these labels away.")] = False,
 ) -> None:
-    """Give a run labels; `label:NAME` then means the newest run with that label."""
+    """Give a run labels. `label:NAME` then means the newest run with that label."""
     from analyze.label_names import changed_labels
     from analyze.report.plain import line_of
     from analyze.session import open_session

@@ -37,7 +37,7 @@ def migrate(
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Make an evaluation report of schema v2 of an older one, and tell what became of each field.
+    """Make a report v2 of an older one. Tells what became of each field.
 
     What has no place in v2 is kept in environment.migrated_from; the source is never changed.
     Exit code 1: it is none of the known shapes, or has mistakes; all are told, nothing is written.

@@ -20,7 +20,7 @@ def open_database(
     ] = False,
     no_sync: NoSyncOption = False,
 ) -> None:
-    """Write a DuckDB file with every view over the lake, for notebooks and other clients.
+    """Write a DuckDB file with every view, for other clients.
 
     It holds no data and sees no later runs: write it again to refresh it.
     """

@@ -35,9 +35,9 @@ def power(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Plan a size: which drop of the pass rate it shows, and how many cases a drop needs.
+    """Plan a size: which drop it shows, which size a drop needs.
 
-    Learns from the last two runs of a suite, the newest one's by default; what they do not tell
+    Learns from the last runs of a suite, the newest one's by default; what they do not tell
     is assumed, and said.
     """
     from analyze.limits import limits_in_force

@@ -50,7 +50,7 @@ def regressions(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Find the runs with which a level shifted, for good and not for one bad night.
+    """Find the runs with which a level shifted for good. One bad night is no shift.
 
     Exit code 1: a level shifted for the worse, and nobody has acknowledged it.
     """

@@ -69,7 +69,7 @@ def report(
     ] = False,
     no_sync: NoSyncOption = False,
 ) -> None:
-    """Report one run: how good each model is, what changed since the run before, what to distrust.
+    """Report one run: its models, what changed, what to distrust.
 
     Exit code 0 also when a model regressed: `analyze gate` is there to fail.
     """

@@ -30,11 +30,11 @@ def route(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Say which model to use, from all runs there are, with reasons for and against each.
+    """Say which model to use, with reasons for and against each.
 
-    Models that fit stand first, in the order of their quality on the cases that both of two were
-    asked; where nothing tells two apart, by cost, then by latency. Exit code 1: no model is
-    recommended, since nothing fits or since those that do share no case.
+    From all runs there are. Models that fit stand first, in the order of their quality on the
+    cases that both of two were asked; where nothing tells two apart, by cost, then by latency.
+    Exit code 1: no model is recommended, since nothing fits or since those that do share no case.
     """
     from analyze.limits import limits_in_force
     from analyze.report.record_json import record_json

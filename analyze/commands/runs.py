@@ -36,7 +36,7 @@ def runs(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List runs, newest first: what they asked, how much of it is there, and how it went.
+    """List runs, newest first: what they asked, and how it went.
 
     Below them: levels that fell, or times and costs that rose, and have not recovered since.
     """

@@ -25,7 +25,7 @@ def show(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show a run: its models and what did not go well; a case of it; or a transcript as text."""
+    """Show a run, a case of it, or a transcript as text."""
     from json import dumps
 
     from analyze.report.plain import screen_width

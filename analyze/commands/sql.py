@@ -42,7 +42,7 @@ def sql(
     ] = 60.0,
     no_sync: NoSyncOption = False,
 ) -> None:
-    """Ask every run ever made a question in SQL; reads the lake and nothing else.
+    """Ask every run ever made a question in SQL. Reads the lake and nothing else.
 
     `analyze views` lists what can be asked, as in
     analyze sql "select model_id, passed_rate from model_summary".

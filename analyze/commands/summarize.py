@@ -18,7 +18,7 @@ def summarize(
     json: JsonOption = False,
     no_sync: NoSyncOption = False,
 ) -> None:
-    """Write summary.json and summary.md of runs and print the tables.
+    """Write summary.json and summary.md of runs; print the tables.
 
     A run whose folder is not here, or not by this tool, is printed only. With --json paths go to
     standard error; several runs are one list.

@@ -20,9 +20,9 @@ def sync(
     runs: RunsOption = RUNS,
     json: JsonOption = False,
 ) -> None:
-    """Bring what is new in the folders of runs into the lake, and compact its small files.
+    """Bring what is new in runs into the lake, and compact it.
 
-    Every other command does so first. --prune never touches a folder; a
+    Every command that reads the lake does so first. --prune never touches a folder; a
     run that was pruned stays out until `analyze sync RUN` names it.
     """
     from analyze.report.sync_text import prune_text, sync_text

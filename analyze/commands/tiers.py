@@ -18,7 +18,7 @@ def tiers(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the routing tier of every model: how often it used a tool it was to use.
+    """Show the routing tier of every model, by how it used tools.
 
     The tier follows from the rate; it is confident when the whole interval lies inside it.
     """

@@ -20,9 +20,10 @@ def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="What to look at.")],
     json: JsonOption = False,
 ) -> None:
-    """Check evaluation reports, SWE-bench reports, predictions, results.jsonl and summary.json.
+    """Check reports, predictions, results.jsonl and summary.json.
 
-    Each file is recognised by its content. Exit code 0: all are valid. Exit code 1: any is not.
+    Reports are evaluation reports and those of the SWE-bench harness. Each file is recognised by
+    its content. Exit code 0: all are valid. Exit code 1: any is not.
     """
     from analyze.report.validation_text import validation_json, validation_lines
     from schemas.errors import EXIT_BAD_NEWS

@@ -16,7 +16,7 @@ def views(
     show_sql: Annotated[bool, typer.Option("--sql", help="Print the view's SQL as well.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the views and tables that SQL can ask, or say all about one: grain, columns, SQL."""
+    """List what SQL can ask. Of one view or table: its grain, columns and SQL."""
     from analyze.report.view_text import page_json, page_text, views_json, views_text
 
     if name is None:

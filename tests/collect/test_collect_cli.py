@@ -34,6 +34,7 @@ def test_help_names_every_command(started):
     assert done.returncode == 0
     for name in ("run", "plan", "demo", "init", "validate", "schema", "doctor"):
         assert f"\n  {name} " in done.stdout
+    assert "..." not in done.stdout.partition("Commands:")[2], "a sentence is cut at 80 columns"
 
 
 @pytest.mark.parametrize("name", ["run", "plan", "demo", "init", "validate", "schema", "doctor"])
