@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,8 +27,13 @@ COUNT_LIMIT = 100_000
 def load_prompt_lists(
     folder: Path, references: Sequence[str]
 ) -> tuple[list[LoadedCase], dict[str, str], list[Problem]]:
-    """Return the prompts of a suite's lists, the sha256 of each file by path, and problems."""
+    """Return the prompts of a suite's lists, the sha256 of each file by path, and problems.
+
+    An id that an earlier list has is told from it by a prefix; no other id changes with a list
+    that is added behind the others.
+    """
     cases: list[LoadedCase] = []
+    taken: set[str] = set()
     files: dict[str, str] = {}
     problems: list[Problem] = []
     for reference in references:
@@ -37,39 +43,44 @@ def load_prompt_lists(
             continue
         files[str(path)] = ""
         try:
-            loaded, files[str(path)] = load_prompt_list(path, prefixed=len(references) > 1)
+            loaded, files[str(path)] = load_prompt_list(path, taken)
         except ConfigError as exc:
             problems += exc.problems
             continue
         cases += loaded
+        taken.update(case.case_id for case in loaded)
         if len(cases) > COUNT_LIMIT:
             what = f"the suite's lists hold more than {COUNT_LIMIT:,} prompts together"
             return cases, files, [*problems, Problem(path, what)]
     return cases, files, problems
 
 
-def load_prompt_list(path: Path, *, prefixed: bool) -> tuple[list[LoadedCase], str]:
+def load_prompt_list(
+    path: Path, taken: AbstractSet[str] = frozenset()
+) -> tuple[list[LoadedCase], str]:
     """Return a list's prompts as cases, in the list's order, and the file's sha256.
 
     Args:
         path: a .json array or a .jsonl file.
-        prefixed: put `<list stem>--` before each case_id, when the suite has several lists.
+        taken: case_ids of the lists before it; one of these gets `<list stem>--` put before it.
 
     Raises:
         ConfigError: every entry that is wrong, with its number (JSON) or line (JSONL).
     """
     raw = read_bytes(path, LIST_LIMIT)
-    prefix = f"{slugify(path.stem)}--" if prefixed else ""
+    prefix = f"{slugify(path.stem)}--"
     cases: dict[str, LoadedCase] = {}
     problems = []
     for number, prompt in enumerate(_parse(path, raw)):
         if prompt.validator is not None:
             slim(prompt.validator)
         slug = slugify(prompt.id)
-        case_id = prefix + slug if prefix or slug != prompt.id else prompt.id  # one text for both
-        if case_id in cases:
-            other = cases[case_id].prompt_id
-            what = f"id becomes case_id `{case_id}`, as `{other}` does"
+        case_id = slug if slug != prompt.id else prompt.id  # one text for both
+        if case_id in taken:
+            case_id = prefix + slug
+        if case_id in cases or case_id in taken:
+            other = f"`{cases[case_id].prompt_id}`" if case_id in cases else "one of another list"
+            what = f"id becomes case_id `{case_id}`, as {other} does"
             problems.append(Problem(path, what, key=f"[{number}].id", found=prompt.id))
         cases[case_id] = LoadedCase(
             case_id=case_id,

@@ -81,10 +81,16 @@ def unknown_ids(
                         dotted(key),
                         suite.line_of(key),
                         found=f"`{case_id}`",
-                        nearest=nearest(case_id, known),
+                        nearest=_nearest(case_id, known),
                     )
                 )
     return problems
+
+
+def _nearest(case_id: str, known: Mapping[str, object] | set[str]) -> str | None:
+    """Return the id that is meant: without the prefix that every prompt of several lists had."""
+    bare = case_id.partition("--")[2]
+    return bare if bare in known else nearest(case_id, known)
 
 
 def select_prompts(prompts: Iterable[LoadedCase], selection: CaseSelection) -> list[LoadedCase]:

@@ -78,7 +78,7 @@ def check_agent(path: Path, found: Findings) -> None:
 def check_prompt_list(path: Path, found: Findings) -> None:
     """Check one prompt list."""
     del found
-    load_prompt_list(path, prefixed=False)
+    load_prompt_list(path)
 
 
 def check_project_file(path: Path, found: Findings) -> None:

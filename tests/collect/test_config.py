@@ -332,12 +332,45 @@ def test_ids_in_other_scripts_stay_apart(project):
     assert [one.prompt_id, two.prompt_id] == ["水", "火"]
 
 
-def test_several_lists_get_their_stems_as_prefix(project):
+def test_an_id_that_an_earlier_list_has_gets_the_stem_of_its_own_as_prefix(project):
     project.prompts("one.json", [{"id": "P0", "prompt": "a"}])
     project.write("configs/suites/two.jsonl", '{"id": "P0", "prompt": "b"}\n\n')
     project.suite(prompt_lists=["one.json", "two.jsonl"])
 
-    assert ids(project) == ["one--p0", "two--p0"]
+    assert ids(project) == ["p0", "two--p0"]
+
+
+def test_a_second_list_renames_no_case_of_the_first_and_none_without_a_clash(project):
+    project.prompts("one.json", [{"id": "P0", "prompt": "a"}, {"id": "P1", "prompt": "b"}])
+    project.suite(prompt_lists=["one.json"])
+    alone = {case.case_id: case.messages for case in project.load().cases}
+
+    project.prompts("two.json", [{"id": "p1", "prompt": "c"}, {"id": "P2", "prompt": "d"}])
+    project.suite(prompt_lists=["one.json", "two.json"])
+    both = {case.case_id: case.messages for case in project.load().cases}
+
+    assert list(both) == ["p0", "p1", "two--p1", "p2"]
+    assert both.items() >= alone.items()
+
+
+def test_lists_that_no_prefix_tells_apart_are_refused(project):
+    for folder in ("x", "y", "z"):
+        project.write(f"configs/suites/{folder}/list.json", '[{"id": "P0", "prompt": "a"}]')
+    project.suite(prompt_lists=["x/list.json", "y/list.json"])
+    assert ids(project) == ["p0", "list--p0"]
+
+    project.suite(prompt_lists=["x/list.json", "y/list.json", "z/list.json"])
+    assert "id becomes case_id `list--p0`, as one of another list does" in said(project)
+
+
+def test_a_selection_that_names_a_prefix_of_before_is_told_the_id_of_now(project):
+    project.prompts("one.json", [{"id": "P0", "prompt": "a"}])
+    project.prompts("two.json", [{"id": "P1", "prompt": "b"}])
+    project.suite(
+        prompt_lists=["one.json", "two.json"], case_selection={"include_case_ids": ["two--p1"]}
+    )
+
+    assert "found `two--p1`; did you mean `p1`?" in said(project)
 
 
 def test_cases_and_prompts_name_their_cluster(project):
@@ -351,13 +384,13 @@ def test_cases_and_prompts_name_their_cluster(project):
     project.suite(
         prompt_lists=["one.json", "two.jsonl"],
         case_selection={
-            "include_tags": ["t"], "include_case_ids": ["one--p0", "two--p1", "two--p2"]
+            "include_tags": ["t"], "include_case_ids": ["p0", "p1", "p2"]
         },
     )  # fmt: skip
 
     assert {case.case_id: case.cluster for case in project.load().cases} == {
         "mine": "django/django", "alone": None,
-        "one--p0": "letters", "two--p1": "letters", "two--p2": None,
+        "p0": "letters", "p1": "letters", "p2": None,
     }  # fmt: skip
 
 

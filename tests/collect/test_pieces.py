@@ -44,7 +44,7 @@ def test_entries_know_their_lines(tmp_path):
     path.write_text('\ufeff[\n {"id": "a",\n  "prompt": "]}{["},\n {"id": "b"}\n]\n')
 
     with pytest.raises(ConfigError) as caught:
-        load_prompt_list(path, prefixed=False)
+        load_prompt_list(path)
 
     assert str(caught.value).endswith("list.json:4: `[1].prompt`: required key is missing")
 
