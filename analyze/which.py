@@ -37,11 +37,20 @@ class KnownRun:
     labels: tuple[str, ...]
 
 
-def resolve_run(session: Session, text: str) -> str:
+RUN_WORDS = ("latest", "previous", f"{LABEL}NAME")
+"""What a run can be called beside its id and its path."""
+
+
+def resolve_run(session: Session, text: str, words: Sequence[str] = RUN_WORDS) -> str:
     """Return the run_id that a text means.
 
     `latest` is the run that started last, `previous` the one before it of the same suite, and
     `label:NAME` the newest with that label. A run id goes before a path.
+
+    Args:
+        session: the open lake.
+        text: what was said.
+        words: what else the caller takes, for the message.
 
     Raises:
         RunNotFound: there is none; the message names what is near.
@@ -56,7 +65,7 @@ def resolve_run(session: Session, text: str) -> str:
     if text == "previous" and runs:
         return _previous(session, runs)
     if text.startswith(LABEL):
-        return _labelled(session, runs, text)
+        return _labelled(session, runs, text, words)
     if is_run_folder(folder := Path(text)):
         run_id = _place(session.runs_dir, folder).name
         if run_id in by_id:
@@ -64,7 +73,7 @@ def resolve_run(session: Session, text: str) -> str:
         raise _not_in_lake(folder)
     if is_run_folder(session.runs_dir / text):
         raise _not_in_lake(session.runs_dir / text)
-    raise RunNotFound(text, session.runs_dir, by_id)
+    raise RunNotFound(text, session.runs_dir, by_id, _with_labels(words, runs))
 
 
 def known_runs(session: Session) -> list[KnownRun]:
@@ -124,17 +133,21 @@ def _previous(session: Session, runs: Sequence[KnownRun]) -> str:
     return same[0].run_id
 
 
-def _labelled(session: Session, runs: Sequence[KnownRun], text: str) -> str:
+def _labelled(session: Session, runs: Sequence[KnownRun], text: str, words: Sequence[str]) -> str:
     name = text.removeprefix(LABEL)
     found = [run.run_id for run in runs if name in run.labels]
     if found:
         return found[0]
-    labels = {f"{LABEL}{label}" for run in runs for label in run.labels}
-    raise RunNotFound(text, session.runs_dir, labels if nearest(text, labels) else _ids(runs))
+    ids = [run.run_id for run in runs]
+    raise RunNotFound(text, session.runs_dir, ids, _with_labels(words, runs))
 
 
-def _ids(runs: Sequence[KnownRun]) -> list[str]:
-    return [run.run_id for run in runs]
+def _with_labels(words: Sequence[str], runs: Sequence[KnownRun]) -> list[str]:
+    """Return words with the labels that there are in place of `label:NAME`."""
+    labels = sorted({f"{LABEL}{label}" for run in runs for label in run.labels})[:MOST_NAMED]
+    return [
+        name for word in words for name in (labels if labels and word == RUN_WORDS[-1] else [word])
+    ]
 
 
 def _not_in_lake(folder: Path) -> ConfigError:

@@ -190,16 +190,33 @@ class RunNotFound(AnalyzeError):
 
     exit_code = EXIT_USAGE
 
-    def __init__(self, run: str, runs_dir: Path, known: Iterable[str]) -> None:
-        names = sorted(known)
-        near = nearest(run, names)
+    def __init__(
+        self, run: str, runs_dir: Path, known: Iterable[str], words: Iterable[str] = ()
+    ) -> None:
+        """Say what was looked for, what is near, and what else a run can be called.
+
+        Args:
+            run: what was looked for.
+            runs_dir: where.
+            known: the runs that there are.
+            words: what a run can be called there beside its id, such as `latest`; `last:N` and
+                `label:NAME` stand for others and are never near.
+        """
+        names, allowed = sorted(known), list(words)
+        near = nearest(
+            run, [*names, *(word for word in allowed if not word.endswith((":N", ":NAME")))]
+        )
         text = f"no run `{run}` in {runs_dir}"
-        if near:
-            text += f"; did you mean `{near}`?"
-        elif names:
-            text += f"; there are {len(names)}: `analyze runs` lists them"
-        else:
+        if not names:
             text += "; there are no runs: make one with `collect demo` or `collect run`"
+            super().__init__(text)
+            return
+        text += f"; did you mean `{near}`?" if near else ""
+        if allowed:
+            text += f"{'' if near else ';'} allowed: a run id, a path"
+            text += "".join(f", `{word}`" for word in allowed)
+        if not near:
+            text += f"; there are {len(names)}: `analyze runs` lists them"
         super().__init__(text)
 
 

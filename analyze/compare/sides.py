@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analyze.compare.history import History, is_called
-from analyze.compare.texts import Texts, refused, runs_of
+from analyze.compare.texts import SIDE_WORDS, Texts, refused, runs_of
 from analyze.which import MOST_NAMED, require_model
 from schemas.errors import ConfigError, Problem, nearest
 
@@ -35,6 +35,7 @@ def resolve_sides(
     *,
     model: str | None = None,
     against: str | None = None,
+    words: Sequence[str] = SIDE_WORDS,
 ) -> tuple[Chosen, Chosen]:
     """Return the base and the candidate.
 
@@ -49,16 +50,20 @@ def resolve_sides(
             runs.
         model: only this one, by its model_id or model string; with `against` the base's.
         against: the candidate's model, where two models are compared.
+        words: what the caller takes for a side beside ids and paths, for messages.
 
     Raises:
         RunNotFound: there is no such run; names what is near.
         ConfigError: a side means nothing, or both mean the same.
     """
     if against is not None and model is None:
-        what = "--against names the second of two models, and --model the first"
+        what = (
+            "--against names the second of two models, and --model the first: "
+            "`--model A --against B`"
+        )
         raise refused(what)
     is_of_same_runs = candidate is None and against is not None
-    texts = Texts(session, {base, base if is_of_same_runs else candidate or "latest"})
+    texts = Texts(session, {base, base if is_of_same_runs else candidate or "latest"}, words)
     if candidate is None and model is not None and against is not None:
         runs = runs_of(texts.alone(base, [model, against]))
         first, second = Chosen(base, runs, model), Chosen(base, runs, against)

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from analyze.compare.history import History, Plan, is_called
 from analyze.compare.outcomes import ModelKey
-from analyze.which import is_run_folder, require_model, resolve_run
+from analyze.which import LABEL, is_run_folder, require_model, resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
 if TYPE_CHECKING:
     from analyze.session import Session
 
 LAST = "last:"
+
+SIDE_WORDS = ("latest", "previous", f"{LAST}N", f"{LABEL}NAME")
+"""What a side can be called beside ids and paths."""
 
 RELATIVE = {"latest": (1, 0), "previous": (1, 1)}
 """How many of the newest runs a word means, and how many newer ones it leaves out."""
@@ -49,14 +52,21 @@ class NothingBefore(ConfigError):
 class Texts:
     """What texts mean in one lake."""
 
-    def __init__(self, session: Session, texts: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        session: Session,
+        texts: Collection[str] = (),
+        words: Sequence[str] = SIDE_WORDS,
+    ) -> None:
         """Read the plans of a lake.
 
         Args:
             session: the open lake.
             texts: all that are to be asked about; where each is a run's id, no other run is read.
+            words: what a side can be called, for messages.
         """
         self._session = session
+        self._words = words
         self.history = History(session, texts)
 
     def alone(self, text: str, models: Sequence[str]) -> list[Plan]:
@@ -118,7 +128,7 @@ class Texts:
 
     def _named(self, text: str) -> Plan:
         """Return the plan of a run id, a path or a label."""
-        run_id = text if self.history.of(text) else resolve_run(self._session, text)
+        run_id = text if self.history.of(text) else resolve_run(self._session, text, self._words)
         plan = self.history.of(run_id)
         if plan is None:  # it came after the history was read
             raise RunNotFound(text, self._session.runs_dir, self.history.run_ids)

@@ -17,7 +17,14 @@ from analyze.compare.history import History, Plan
 from analyze.compare.outcomes import read_outcomes
 from analyze.compare.pairing import pair
 from analyze.compare.sides import Chosen, resolve_sides
-from analyze.compare.texts import LAST, NothingBefore, in_order, refused, runs_of
+from analyze.compare.texts import (
+    LAST,
+    SIDE_WORDS,
+    NothingBefore,
+    in_order,
+    refused,
+    runs_of,
+)
 from analyze.shifts.since import runs_since_shift
 from schemas.comparison import Axis, Metric
 from schemas.errors import ConfigError
@@ -71,7 +78,9 @@ def resolve_baseline(
     """
     text = f"{LAST}{HISTORY_RUNS}" if baseline == HISTORY else baseline
     try:
-        base, chosen = resolve_sides(session, text, candidate, model=model)
+        base, chosen = resolve_sides(
+            session, text, candidate, model=model, words=(*SIDE_WORDS, HISTORY)
+        )
     except NothingBefore as exc:
         if exc.part != text:
             raise

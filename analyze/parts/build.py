@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.compare.comparison import compare
 from analyze.compare.sides import resolve_sides
+from analyze.compare.texts import SIDE_WORDS
 from analyze.parts.answer import answers_of
 from analyze.parts.asked import Asked
 from analyze.parts.doubts import doubts_of
@@ -137,7 +138,7 @@ def _before(
     text = _run_before(session, run) if baseline is None else baseline
     if text is None or baseline == WITHOUT:
         return _Before((), None)
-    base, candidate = resolve_sides(session, text, run.run_id)
+    base, candidate = resolve_sides(session, text, run.run_id, words=(*SIDE_WORDS, WITHOUT))
     return _Before(base.run_ids, compare(session, base, candidate, limits=limits))
 
 

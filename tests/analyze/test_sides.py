@@ -3,6 +3,7 @@
 import pytest
 
 from analyze.compare.sides import Chosen, resolve_sides
+from analyze.compare.texts import SIDE_WORDS
 from analyze.session import Session
 from analyze.sync import sync
 from schemas.errors import EXIT_USAGE, ConfigError, RunNotFound
@@ -267,3 +268,23 @@ def test_the_last_run_before_is_found_however_far_back_it_is(runs):
     base, _ = sides(runs, "previous")
 
     assert base.only == {"m1": {"day-11"}, "m2": {"long-ago"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("prevoius", "previous"),
+        ("latets", "latest"),
+        ("label:relase", "label:release"),
+        ("histroy", "history"),
+    ],
+)
+def test_a_word_that_means_no_run_is_told_the_nearest_and_all_that_do(nights, text, near):
+    with pytest.raises(RunNotFound) as caught:
+        sides(nights, text, "wed", words=(*SIDE_WORDS, "history"))
+
+    said = str(caught.value)
+    assert (
+        f"did you mean `{near}`? allowed: a run id, a path, `latest`, `previous`, `last:N`, "
+        in said
+    )
