@@ -36,6 +36,7 @@ COMMANDS = {
     "tiers": "tiers",
     "route": "route",
     "label": "label",
+    "alias": "alias",
     "open": "open_database",
     "sync": "sync",
     "chart": "chart",

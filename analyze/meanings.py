@@ -15,6 +15,7 @@ SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "stg_plans": ("raw_plans", "planned_trials"),
         "stg_results": ("raw_results",),
         "stg_outputs": ("raw_outputs",),
+        "stg_case_aliases": ("raw_aliases",),
         "stg_events": ("events", "raw_results"),
         "stg_thresholds": ("raw_thresholds",),
         "stg_failure_types": ("raw_failure_types", "failures"),

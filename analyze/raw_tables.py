@@ -12,10 +12,11 @@ from pathlib import Path
 
 import duckdb
 
+from analyze.query.case_names import NAMED_TABLES, make_case_names, with_newest_ids
 from schemas.errors import SchemaError, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
 from schemas.lake_columns import LakeColumn, lake_columns
-from schemas.lake_files import TABLE_NAMES, live_files, may_hold
+from schemas.lake_files import ALIASES, TABLE_NAMES, live_files, may_hold
 
 SCHEMA_VERSION = 1
 """Version of files up to which this program reads; a test holds it equal to `schemas.base`."""
@@ -30,7 +31,7 @@ BEFORE_IT = (
 )
 """The record that a record supersedes, from the records themselves."""
 
-RAW_TABLES = (*TABLE_NAMES, "thresholds", "failure_types")
+RAW_TABLES = (*TABLE_NAMES, ALIASES, "thresholds", "failure_types")
 """Every table that views can read, each as `raw_<table>`; the last two have no files."""
 
 
@@ -74,8 +75,11 @@ def fill(
     run_id: str | None = None,
     months: Collection[str] | None = None,
     thresholds: Mapping[str, float] | None = None,
+    as_written: bool = False,
 ) -> list[Path]:
     """Let raw tables read the files that are live now, and return those files.
+
+    A case that was joined to a newer id is there under that, unless one run alone is read.
 
     Args:
         connection: where the tables are, or are to be.
@@ -84,6 +88,7 @@ def fill(
         run_id: only the rows of this run; files and row groups without any are not read.
         months: only the files of these, such as `2026-02`; by default of all.
         thresholds: of the project; by default the packaged ones.
+        as_written: each case has the id that its run wrote, whatever was joined since.
 
     Raises:
         UnknownVersion: a newer benchlake wrote one of the files.
@@ -91,6 +96,9 @@ def fill(
         ViewError: one of the files cannot be read.
     """
     listed: list[Path] = []
+    is_renamed = False
+    if run_id is None and not as_written and not NAMED_TABLES.isdisjoint(tables):
+        is_renamed = _read_names(connection, lake, months, listed)
     for table in tables:
         columns = lake_columns()[table]
         if table == "thresholds":
@@ -98,18 +106,41 @@ def fill(
         elif table == "failure_types":
             _view(connection, table, _failure_types())
         else:
+            some = None if table == ALIASES else months  # by when they were made, not by run
             files = [
                 path
-                for path in live_files(lake, table, months)
-                if run_id is None or may_hold(path, run_id)
+                for path in live_files(lake, table, some)
+                if table == ALIASES or run_id is None or may_hold(path, run_id)
             ]
             listed += files
             with engine_errors(f"raw_{table}"):
                 sql = _select(connection, table, columns, files)
-            if run_id is not None:
+            if is_renamed and table in NAMED_TABLES:
+                sql = with_newest_ids(sql)
+            if run_id is not None and table != ALIASES:
                 sql = f"select * from ({sql}) where run_id = {literal(run_id)}"  # noqa: S608
             _view(connection, table, sql)
     return listed
+
+
+def _read_names(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Path,
+    months: Collection[str] | None,
+    listed: list[Path],
+) -> bool:
+    """Note which cases have a newer id than their run wrote; return whether any has."""
+    aliases = live_files(lake, ALIASES)
+    plans = live_files(lake, "plans", months) if aliases else []
+    listed += [*aliases, *plans]
+    if not plans:
+        return False
+    with engine_errors(f"raw_{ALIASES}"):
+        sources = [
+            _select(connection, table, lake_columns()[table], files)
+            for table, files in ((ALIASES, aliases), ("plans", plans))
+        ]
+        return make_case_names(connection, *sources)
 
 
 def _select(

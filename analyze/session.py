@@ -21,7 +21,7 @@ from analyze.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
 from analyze.moved_files import FilesMoved, have_moved, interruptible, until_settled
 from analyze.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
 from schemas.errors import ViewError
-from schemas.lake_files import lake_of
+from schemas.lake_files import ALIASES, lake_of, live_files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,9 +46,19 @@ class Session:
         lake: where their rows are.
     """
 
-    def __init__(self, runs_dir: Path, *, threads: int | None = None) -> None:
+    def __init__(
+        self, runs_dir: Path, *, threads: int | None = None, as_written: bool = False
+    ) -> None:
+        """Open the lake.
+
+        Args:
+            runs_dir: the folder that holds the runs.
+            threads: of the engine; by default one a core.
+            as_written: each case has the id that its run wrote; by default its newest one.
+        """
         self.runs_dir = runs_dir
         self.lake = lake_of(runs_dir)
+        self._as_written = as_written
         self._engine = connect(threads=threads)
         spill = Path(tempfile.gettempdir()) / f"benchlake-{os.getpid()}"  # the engine's to remove
         self._engine.execute(f"set temp_directory = {literal(spill)}").fetchall()
@@ -121,6 +131,20 @@ class Session:
             named_by(sql), lambda: self._engine.execute(sql, list(parameters)).fetchnumpy()
         )
 
+    @property
+    def has_aliases(self) -> bool:
+        """Whether any case ever got another id."""
+        return bool(live_files(self.lake, ALIASES))
+
+    @contextmanager
+    def as_written(self) -> Iterator[Session]:
+        """Open the same lake with the ids that each run wrote: for what is of one run alone."""
+        if self._as_written or not self.has_aliases:
+            yield self
+            return
+        with Session(self.runs_dir, as_written=True) as written:
+            yield written
+
     @contextmanager
     def only_months(self, months: Collection[str] | None) -> Iterator[None]:
         """Open files of these months alone, for questions about runs that began in them.
@@ -149,7 +173,13 @@ class Session:
             declare(self._engine, tables)
             create_views(self._engine, described=False, only=missing & NAMES.keys())
             for table in tables:
-                self._files[table] = fill(self._engine, self.lake, [table], months=self._months)
+                self._files[table] = fill(
+                    self._engine,
+                    self.lake,
+                    [table],
+                    months=self._months,
+                    as_written=self._as_written,
+                )
             self._there |= missing
 
     def _ask(self, needed: Collection[str], question: Callable[[], Answer]) -> Answer:

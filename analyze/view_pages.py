@@ -17,6 +17,7 @@ RAW_GRAINS = {
     "events": "One row per line of type `event` in results.jsonl.",
     "plans": "One row per trial of a run's plan.",
     "runs": "One row per run, and one more each time its labels are changed.",
+    "aliases": "One row per case id and each time that it was joined to another or taken back.",
     "thresholds": "One row: where numbers become verdicts. Not a file: the packaged defaults.",
     "failure_types": "One row per way a trial can fail. Not a file: the table of this version.",
 }

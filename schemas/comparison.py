@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from schemas.alias import Rename
 from schemas.base import Count, Positive, Rate, Record
 from schemas.interval import Interval, PassK
 from schemas.thresholds import Thresholds
@@ -325,7 +326,15 @@ class Comparison(Record):
     axes: tuple[AxisReport, ...] = Field(description="Every axis, in their order.")
     excluded: tuple[ExcludedCase, ...]
     unmatched: tuple[str, ...] = Field(description="Models that only one side has, in words.")
+    renames: tuple[Rename, ...] = Field(
+        default=(),
+        description="Cases with the content of one that is gone, by another id: not paired.",
+    )
     groups: tuple[GroupComparison, ...]
+    next_command: str | None = Field(
+        default=None,
+        description="Compares a model of each side, where none is on both; null: one is.",
+    )
     overall: PlainDifference | None = Field(description="Only where there are several models.")
     tags: tuple[PlainDifference, ...] = Field(description="With `--by tag`.")
     cases: tuple[CaseChange, ...] = Field(description="All that changed, worst first.")

@@ -7,10 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from schemas.alias import AliasRow
 from schemas.arrow import arrow_schema
 from schemas.base import Record
 from schemas.failures import AvailabilityStatus, Cause, TrialStatus
 from schemas.lake import TABLES
+from schemas.lake_files import ALIASES
 from schemas.thresholds import Thresholds
 
 SCALARS: dict[pa.DataType, str] = {
@@ -39,6 +41,7 @@ def lake_document() -> str:
     """
     schemas = {
         **TABLES,
+        ALIASES: arrow_schema(AliasRow),
         "thresholds": arrow_schema(Thresholds),
         "failure_types": arrow_schema(FailureTypeRow),
     }

@@ -18,7 +18,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 TABLE_NAMES = ("results", "outputs", "events", "plans", "runs")
-"""Every table of the lake."""
+"""Every table of rows of runs."""
+
+ALIASES = "aliases"
+"""The table of case ids that stand for older ones; it belongs to no run."""
 
 TEMPORARY = ".tmp-"
 """Begins the name of a file that is being written."""

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from schemas.agent import Agent
+from schemas.alias import Aliases
 from schemas.artifact import Artifact
 from schemas.case import Case, Prompt
 from schemas.comparison import Comparison
@@ -42,6 +43,7 @@ from schemas.trial import PlannedTrial
 
 PUBLISHED: dict[str, Any] = {
     "agent": Agent,
+    "aliases": Aliases,
     "artifact": Artifact,
     "case": Case,
     "comparison": Comparison,

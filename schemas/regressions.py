@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from schemas.alias import Rename
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Rate, Record
 from schemas.comparison import ThresholdsUsed
 from schemas.known import Acknowledged, Direction, ShiftMetric
@@ -145,6 +146,10 @@ class Regressions(Record):
     cell_shifts: tuple[CellShift, ...]
     skipped: tuple[SeriesSkipped, ...]
     unused: tuple[Acknowledged, ...] = Field(description="Acknowledged, and no such alert.")
+    renames: tuple[Rename, ...] = Field(
+        default=(),
+        description="Cases with the content of one that is gone, by another id: two histories.",
+    )
 
 
 Steadiness = Literal["flaky", "steady", "unknown"]

@@ -113,4 +113,5 @@ def _of_run(
         own = None
         if form == "report-v2" and output is None:
             own = own_place(run_folder(session, run_id))
-        return texts_of_run(session, run_id, form, style=style, model=model), own
+        with session.as_written() as written:  # files of a run have the ids of that run
+            return texts_of_run(written, run_id, form, style=style, model=model), own

@@ -6,22 +6,27 @@ tests a call, whatever is shown of it (statistics S10).
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from analyze.aliases.renames import AskedId, renames_among
 from analyze.compare.changes import changes_of
 from analyze.compare.evidence import Evidence, read_evidence
 from analyze.compare.group import common_cases, figures_of, judged, mean_rate, paired_counts
 from analyze.compare.nights import asked_by, nights_of
-from analyze.compare.outcomes import CaseKey
+from analyze.compare.outcomes import CaseKey, CaseOutcome
 from analyze.compare.pairing import PairedCase, PairedGroup, pair
 from analyze.compare.ratios import ratios_of
 from analyze.compare.sides import Chosen
+from analyze.runs_option import runs_option
 from analyze.stats.families import benjamini_hochberg
 from analyze.stats.rate_difference import rate_difference
 from analyze.stats.units import Clusters, n_clusters, unit_sums
+from schemas.alias import Rename
 from schemas.comparison import (
     Axis,
     Comparison,
@@ -32,6 +37,8 @@ from schemas.comparison import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from analyze.session import Session
     from schemas.known import Quarantined
 
@@ -125,6 +132,8 @@ def compare_evidence(
         axes=pairing.axes,
         excluded=(*pairing.excluded, *quarantined),
         unmatched=pairing.unmatched,
+        next_command=None if groups else _of_two_models(rows, base, candidate, runs_dir),
+        renames=_renames(rows, runs_dir, first, second),
         groups=tuple(
             judged(one, q, its, limits.thresholds)
             for one, q, its in zip(before, qs, ratios, strict=True)
@@ -132,6 +141,36 @@ def compare_evidence(
         overall=_overall(comparable),
         tags=tuple(_by_tag(comparable)) if by == "tag" else (),
         cases=changes_of(groups, runs_dir),
+    )
+
+
+def _of_two_models(
+    rows: Iterable[CaseOutcome], base: Chosen, candidate: Chosen, runs_dir: Path
+) -> str | None:
+    """Return the command that compares the first model of each side; None: one side has none."""
+    words = ["analyze", "compare"]
+    models = []
+    for side in (base, candidate):
+        words.append(",".join(side.run_ids))
+        asked = (row.key.model_id for row in rows if row.run_id in side.run_ids)
+        models.append(min(asked, default=None))
+    if None in models:
+        return None
+    words += ["--model", str(models[0]), "--against", str(models[1])]
+    return shlex.join([*words, *runs_option(runs_dir)])
+
+
+def _renames(
+    rows: Iterable[CaseOutcome], runs_dir: Path, *sides: AbstractSet[str]
+) -> tuple[Rename, ...]:
+    """Return the cases of the candidate that have the content of one that only the base has."""
+    asked: defaultdict[tuple[str, str, str], set[int]] = defaultdict(set)
+    for row in rows:
+        if row.case_hash is not None:
+            key = row.case.suite_id, row.case_hash, row.case.case_id
+            asked[key].update(n for n, run_ids in enumerate(sides) if row.run_id in run_ids)
+    return renames_among(
+        (AskedId(*key, frozenset(places)) for key, places in asked.items()), runs_dir
     )
 
 

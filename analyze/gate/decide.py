@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
+from analyze.aliases.ids import read_ids
 from analyze.compare.comparison import compare
 from analyze.compare.sides import Chosen
 from analyze.compare.texts import Texts, runs_of
@@ -83,7 +84,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         allow=question.allow,
         opened=opened.shifts,
     )
-    known = question.known
+    known = read_ids(session).known(question.known)
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
 
     def compared(base: Chosen, chosen: Chosen) -> Comparison:

@@ -110,7 +110,8 @@ def _sources(session: Session, chosen: Iterable[ChosenTrial], share: int) -> dic
     by_run: defaultdict[str, list[int]] = defaultdict(list)
     for one in chosen:
         by_run[one.key.run_id].append(one.record_no)
-    return {run_id: _source(session, run_id, nos, share) for run_id, nos in by_run.items()}
+    with session.as_written() as written:  # what lies in a run's folder has the ids of that run
+        return {run_id: _source(written, run_id, nos, share) for run_id, nos in by_run.items()}
 
 
 def _source(session: Session, run_id: str, record_nos: Sequence[int], share: int) -> _Source:

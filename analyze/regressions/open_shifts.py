@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyze.aliases.ids import read_ids
 from analyze.regressions.standing import standing_in
 from analyze.runs_option import runs_option
 from analyze.shifts.acknowledged import Entries
@@ -94,7 +95,11 @@ def find_open_shifts(
     """
     options = [word for axis in allow for word in ("--allow", axis) if axis == "case"]
     asked = _Asked(
-        metrics, limits, Entries(known), max_drop, (*options, *runs_option(session.runs_dir))
+        metrics,
+        limits,
+        Entries(read_ids(session).known(known)),
+        max_drop,
+        (*options, *runs_option(session.runs_dir)),
     )
     found: list[Open] = []
     unused: list[Acknowledged] = []

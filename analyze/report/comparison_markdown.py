@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from analyze.report.alias_text import rename_lines
 from analyze.report.comparison_cells import (
     MODEL_TITLES,
     RATIO_TITLES,
@@ -85,6 +86,8 @@ def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:
 def _verdicts(comparison: Comparison) -> Iterator[str]:
     if not comparison.groups:
         yield "nothing to compare: no model is on both sides"
+    if comparison.next_command is not None:
+        yield f"- two models are compared by {as_text(comparison.next_command)}"
     for group in by_need(comparison.groups):
         yield f"- **{as_text(headline(group).replace(' -> ', ' → '))}**"
         yield from (f"  - {as_text(note)}" for note in notes_of(group))
@@ -99,5 +102,5 @@ def _sides(comparison: Comparison) -> Iterator[str]:
     yield from (f"- {as_text(line)}" for line in differ)
     for line in excluded_lines(comparison.excluded):
         yield f"- not in the test: {as_text(line)}"
-    for line in comparison.unmatched:
+    for line in (*comparison.unmatched, *rename_lines(comparison.renames)):
         yield f"- {as_text(line)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from analyze.report.alias_text import rename_lines
 from analyze.report.comparison_cells import (
     MODEL_TITLES,
     RATIO_TITLES,
@@ -73,6 +74,9 @@ def _verdicts(comparison: Comparison, width: int) -> Iterator[str]:
     """Yield a line a model, and below it what belongs to its verdict."""
     if not comparison.groups:
         yield "nothing to compare: no model is on both sides"
+    if comparison.next_command is not None:
+        yield "two models are compared by"
+        yield f"  {line_of(comparison.next_command)}"
     for group in by_need(comparison.groups):
         yield from _wrapped(headline(group), width)
         for note in notes_of(group):
@@ -94,7 +98,7 @@ def _sides(comparison: Comparison, width: int) -> Iterator[str]:
         yield from _wrapped(line, width)
     for line in excluded_lines(comparison.excluded):
         yield from _wrapped(f"not in the test: {line}", width)
-    for line in comparison.unmatched:
+    for line in (*comparison.unmatched, *rename_lines(comparison.renames)):
         yield from _wrapped(line, width)
 
 

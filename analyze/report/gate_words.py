@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from analyze.report.alias_text import rename_lines
 from analyze.report.comparison_words import (
     RATIO_NAMES,
     asked_of,
@@ -120,6 +121,7 @@ def notes(result: GateResult) -> Iterator[str]:
 
     What differs and was allowed comes first: it is in the test, and the answer is about it too.
     """
+    yield from rename_lines(result.comparison.renames)
     said = " ".join(line.why for line in result.lines)
 
     def of_one(comparison: Comparison) -> Iterator[str]:

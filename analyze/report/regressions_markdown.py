@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from analyze.report.alias_text import rename_lines
 from analyze.report.comparison_words import limits_line
 from analyze.report.regressions_words import (
     command,
@@ -37,6 +38,7 @@ def regressions_markdown(found: Regressions, options: Sequence[str]) -> str:
         list(_list("Better, or acknowledged", [headline(one) for one in others])),
         list(_list("Acknowledged, and no such shift", [entry_line(one) for one in found.unused])),
         list(_list("Not judged", skipped_lines(found.skipped))),
+        list(_list("Renamed, and not joined", list(rename_lines(found.renames)))),
         [as_text(f"Limits: {limits_line(found.limits)}")],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from analyze.report.alias_text import rename_lines
 from analyze.report.comparison_words import limits_line
 from analyze.report.plain import line_of
 from analyze.report.regressions_words import (
@@ -89,6 +90,8 @@ def _rest(found: Regressions, width: int, *, is_all: bool) -> Iterator[str]:
         yield from wrapped(f"not judged: {line}", width)
     if not is_all:
         yield from _more(len(skipped) - MOST_SKIPPED, "series")
+    for line in rename_lines(found.renames):
+        yield from wrapped(line, width)
 
 
 def _more(number: int, what: str) -> list[str]:

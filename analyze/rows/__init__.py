@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from analyze.rows.asked import CasesRow, EventsRow, ModelsRow, PlannedTrialsRow, RunsRow
+from analyze.rows.asked import (
+    CaseAliasesRow,
+    CasesRow,
+    EventsRow,
+    ModelsRow,
+    PlannedTrialsRow,
+    RunsRow,
+)
 from analyze.rows.base import GROUP_ORDER, Group, GroupRow, ViewRow
 from analyze.rows.history import (
     CaseMatrixRow,
@@ -49,6 +56,7 @@ CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
             RunsRow,
             ModelsRow,
             CasesRow,
+            CaseAliasesRow,
             PlannedTrialsRow,
             ResultsRow,
             AttemptsRow,
@@ -78,6 +86,7 @@ __all__ = [
     "CONTRACTS",
     "GROUP_ORDER",
     "AttemptsRow",
+    "CaseAliasesRow",
     "CaseMatrixRow",
     "CaseOutcomesRow",
     "CasePassesRow",

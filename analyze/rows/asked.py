@@ -7,6 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from analyze.rows.base import TRIAL_ORDER, GroupRow, ViewRow, like
+from schemas.alias import AliasOrigin
 from schemas.base import Count, EpochMillis, Positive, Usd
 from schemas.trial import FingerprintParts
 
@@ -123,6 +124,22 @@ class PlannedTrialsRow(GroupRow):
     )
     failure_type: str | None = like("failure_type")
     passed: bool | None = Field(description="The verdict; null when there is none yet.")
+
+
+class CaseAliasesRow(ViewRow):
+    """An id of a case that stands for a newer one."""
+
+    view: ClassVar[str] = "case_aliases"
+    order: ClassVar[str] = "suite_id, old_case_id"
+
+    suite_id: str = like("suite_id", "aliases")
+    old_case_id: str = like("old_case_id", "aliases")
+    case_id: str = Field(description="Newest id of the case, at the end of every chain.")
+    joined_to: str = Field(description="Id it was joined to, as somebody said.")
+    origin: AliasOrigin = like("origin", "aliases")
+    recorded_at_ms: EpochMillis = Field(
+        description="When it was joined, or its chain changed, in ms since 1970-01-01 UTC."
+    )
 
 
 class EventsRow(ViewRow):

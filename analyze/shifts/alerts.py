@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from analyze.aliases.ids import read_ids
+from analyze.aliases.renames import find_renames
 from analyze.shifts.acknowledged import Entries
 from analyze.shifts.break_place import TOO_NEAR, may_lie_at
 from analyze.shifts.explain import Explainer, warnings_of
@@ -59,7 +61,7 @@ def find_regressions(
     """
     from_ms = None if since is None else since_ms(session, since)
     found = find_all(session, limits.thresholds, suite=suite, model=model, allow=allow, tell=tell)
-    entries = Entries(known)
+    entries = Entries(read_ids(session).known(known))
     acks = {id(one): entries.of_shift(one) for one in found.shifts}
     cell_acks = {id(one): entries.of_cell(one) for one in found.cell_shifts}
     with_series = {id(one): _series_shift_of(one, found.shifts) for one in found.cell_shifts}
@@ -91,6 +93,7 @@ def find_regressions(
         cell_shifts=tuple(cell_shifts),
         skipped=tuple(found.skipped),
         unused=entries.unused(suite, found.model_ids if model else None),
+        renames=() if "case" in allow else find_renames(session, suite),
     )
 
 

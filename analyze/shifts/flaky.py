@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyze.aliases.ids import read_ids
 from analyze.shifts.found import Found, find_all
 from analyze.shifts.newest_trials import Key, Trials, newest_trials
 from analyze.stats.flip_rate import flip_limits, flip_rate, steadiness
@@ -46,6 +47,7 @@ def find_flaky(
     shifted = {_key(one.cell): one for one in found.cell_shifts}
     since = {_key(cell): _since(found, cell, shifted.get(_key(cell))) for cell in found.cells}
     trials = newest_trials(session, found.points, since, model=model, tell=tell)
+    known = read_ids(session).known(known)
     cells = [
         _flaky_cell(key, trials[key], shifted.get(key), is_known=_is_quarantined(known, key))
         for key in since

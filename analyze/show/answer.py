@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analyze.aliases.ids import CaseIds, read_ids
 from analyze.report.run_table import run_object
 from analyze.run_rows import read_run
 from analyze.show.case_page import case_lines
@@ -68,18 +69,34 @@ def show(
         ConfigError: no such case, model or repetition in it; names the nearest.
     """
     run_id = resolve_run(session, run)
-    if case is None:
-        return _run(session, run_id, width)
-    trials = read_trials(session, run_id, case_id=case)
-    if not trials:
-        known = session.rows("select distinct case_id from stg_plans where run_id = ?", [run_id])
-        raise ConfigError([_no_case(case, run_id, [name for (name,) in known])])
-    if model is None:
-        return _case(session, trials, width)
-    return _trials(session, _chosen(trials, model, repetition))
+    ids = read_ids(session)
+    with session.as_written() as written:
+        if case is None:
+            return _run(written, run_id, ids, width)
+        trials = _trials_of(written, run_id, case, ids)
+        if model is None:
+            return _case(written, trials, ids, width)
+        return _trials(written, _chosen(trials, model, repetition))
 
 
-def _run(session: Session, run_id: str, width: int) -> Shown:
+def _trials_of(session: Session, run_id: str, case: str, ids: CaseIds) -> list[ShownTrial]:
+    """Return the trials of a case under the id that the run wrote, whichever of its ids is named.
+
+    Raises:
+        ConfigError: the run has no such case; names the nearest.
+    """
+    if trials := read_trials(session, run_id, case_id=case):
+        return trials
+    rows = session.rows(
+        "select distinct suite_id, case_id from stg_plans where run_id = ?", [run_id]
+    )
+    for suite_id, case_id in sorted(rows):
+        if case_id in ids.all_of(suite_id, case):
+            return read_trials(session, run_id, case_id=case_id)
+    raise ConfigError([_no_case(case, run_id, [case_id for _, case_id in rows])])
+
+
+def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
     folder = run_folder(session, run_id)
     ((n_not_well,),) = session.rows(
         f"select count(*) from trials where run_id = ? and ({NOT_WELL})",  # noqa: S608
@@ -92,6 +109,7 @@ def _run(session: Session, run_id: str, width: int) -> Shown:
         n_not_well=n_not_well,
         problems=_problems(session.runs_dir, folder),
         runs_dir=session.runs_dir,
+        renamed=_renamed(session, run_id, ids),
     )
     data = {
         "run": run_object(page.run),
@@ -99,8 +117,20 @@ def _run(session: Session, run_id: str, width: int) -> Shown:
         "n_not_passed": page.n_not_well,
         "not_passed": [asdict(trial) for trial in page.trials],
         "problems": list(page.problems),
+        "renamed": dict(page.renamed),
     }
     return Shown(list(run_page_lines(page, width)), data)
+
+
+def _renamed(session: Session, run_id: str, ids: CaseIds) -> dict[str, str]:
+    """Return the cases of a run that have a newer id, by the id that the run wrote."""
+    if not ids.newest:
+        return {}
+    rows = session.rows(
+        "select distinct suite_id, case_id from stg_plans where run_id = ? order by all", [run_id]
+    )
+    newest = {case_id: ids.newest_of(suite_id, case_id) for suite_id, case_id in rows}
+    return {old: new for old, new in newest.items() if old != new}
 
 
 def _problems(runs_dir: Path, folder: Path | None) -> Sequence[str]:
@@ -110,20 +140,22 @@ def _problems(runs_dir: Path, folder: Path | None) -> Sequence[str]:
     return [] if folder is None else problems_of(runs_dir, folder)
 
 
-def _case(session: Session, trials: Sequence[ShownTrial], width: int) -> Shown:
+def _case(session: Session, trials: Sequence[ShownTrial], ids: CaseIds, width: int) -> Shown:
     first = trials[0]
     answers = read_answers(session, first.run_id, first.case_id, ANSWER)
     validator = validator_of(run_folder(session, first.run_id), first.case_id)
     shown = [answers.get(trial.record_no or 0, "") for trial in trials]
+    all_ids = ids.all_of(first.suite_id, first.case_id)
     data = {
         "run_id": first.run_id,
         "case_id": first.case_id,
+        "all_case_ids": all_ids,
         "validator": validator,
         "trials": [
             asdict(trial) | {"answer": answer} for trial, answer in zip(trials, shown, strict=True)
         ],
     }
-    return Shown(list(case_lines(trials, shown, validator, width)), data)
+    return Shown(list(case_lines(trials, shown, validator, width, all_ids)), data)
 
 
 def _trials(session: Session, trials: Sequence[ShownTrial]) -> Shown:

@@ -28,6 +28,7 @@ def case_lines(
     answers: Sequence[str],
     validator: Mapping[str, JsonValue] | None,
     width: int,
+    all_ids: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield the page of a case.
 
@@ -36,11 +37,12 @@ def case_lines(
         answers: the beginning of each trial's answer.
         validator: as the case has it; None where nobody kept it.
         width: columns of the terminal.
+        all_ids: every id of the case, the newest first.
     """
     first = trials[0]
     yield line_of(f"{first.case_id} · run {first.run_id}")
     yield ""
-    yield from facts(_facts(first, validator))
+    yield from facts(_facts(first, validator, all_ids))
     yield ""
     yield from table(COLUMNS, [_cells(*pair) for pair in zip(trials, answers, strict=True)], width)
     yield ""
@@ -50,10 +52,12 @@ def case_lines(
 
 
 def _facts(
-    trial: ShownTrial, validator: Mapping[str, JsonValue] | None
+    trial: ShownTrial, validator: Mapping[str, JsonValue] | None, all_ids: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     name = trial.prompt_name
     yield "name", line_of(name) if name and name != trial.case_id else ""
+    others = [case_id for case_id in all_ids if case_id != trial.case_id]
+    yield "also called", line_of(", ".join(others))
     yield "suite", line_of(trial.suite_id)
     if validator is not None:
         yield "validator", line_of(json.dumps(validator, ensure_ascii=False))

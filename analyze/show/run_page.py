@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,8 @@ TRIALS = (
 
 MOST_PROBLEMS = 10
 
+MOST_RENAMED = 3
+
 
 @dataclass(frozen=True)
 class RunPage:
@@ -52,6 +54,8 @@ class RunPage:
     problems: Sequence[str]
     """With its folder: lines that cannot be read, a log that became shorter."""
     runs_dir: Path
+    renamed: Mapping[str, str]
+    """Cases that have a newer id, by the id that the run wrote."""
 
 
 def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
@@ -72,6 +76,7 @@ def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
         yield from table(TRIALS, [_trial(trial) for trial in page.trials], width)
         if (more := page.n_not_well - len(page.trials)) > 0:
             yield f"and {whole(more)} more"
+    yield from _renamed(page)
     yield from _problems(page)
     yield from _next(page)
 
@@ -144,6 +149,15 @@ def _trial(trial: ShownTrial) -> list[str]:
         VERDICTS[trial.passed],
         line_of(trial.why),
     ]
+
+
+def _renamed(page: RunPage) -> Iterator[str]:
+    """Yield which cases are called otherwise by now; what the run wrote stands above."""
+    names = [f"{old} is {new}" for old, new in page.renamed.items()]
+    if names:
+        more = f", and {whole(len(names) - MOST_RENAMED)} more" if len(names) > MOST_RENAMED else ""
+        yield ""
+        yield line_of(f"renamed since: {', '.join(names[:MOST_RENAMED])}{more}")
 
 
 def _problems(page: RunPage) -> Iterator[str]:

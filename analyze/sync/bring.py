@@ -13,11 +13,13 @@ from analyze.sync.news import Progress, Synced, changed, n_with_problems
 from schemas.bulk import is_imported
 from schemas.compact import compact
 from schemas.cut_off import drop_cut_off
+from schemas.errors import AnalyzeError
 from schemas.folders import IMPORT_FILE, LogSeen, run_folders
 from schemas.lake_files import lake_of
 from schemas.manifest import Manifest, RunSeen
 from schemas.prune import prune
 from schemas.run_lock import lock_run
+from schemas.swap import LakeBusy
 
 GROUP_RUNS = 400
 """Runs that are locked and read together; each lock is an open file."""
@@ -49,6 +51,7 @@ def bring_in(
     for name in manifest.runs.keys() - sizes.keys():
         del manifest.runs[name]
     n_runs = n_rows = n_done = 0
+    seen: list[str] = []
     told = [*refreshed.problems, *(_nameless(runs_dir, name) for name in names if _is_bytes(name))]
     names = [name for name in names if not _is_bytes(name)]
     total = sum(sizes[name] for name in names)
@@ -56,16 +59,29 @@ def bring_in(
         manifest.add(brought.files)
         manifest.refresh()  # what was read anew has left files, and is not robbed
         manifest.runs.update(brought.seen)
+        seen += brought.seen
         n_runs, n_rows = n_runs + brought.n_runs, n_rows + brought.n_rows
         told += brought.problems
         n_done += sum(sizes[name] for name in group)
         if progress is not None:
             progress(n_done, total)
         manifest.save()
+    told += _joined(runs_dir, seen)
     compacted = compact(lake, manifest)
     manifest.save()
     told += compacted.problems
     return Synced(n_runs, n_rows, tuple(told), n_with_problems(manifest), compacted.n_files)
+
+
+def _joined(runs_dir: Path, run_ids: Sequence[str]) -> list[str]:
+    """Join what prompt lists were called before; return what was wrong with that."""
+    from analyze.aliases.prefixes import join_prefixed  # noqa: PLC0415 - loads the engine
+
+    try:
+        join_prefixed(runs_dir, run_ids)
+    except (AnalyzeError, LakeBusy) as exc:
+        return [f"{exc}; ids of prompt lists that lost a prefix are joined by the next run's sync"]
+    return []
 
 
 def _stays_out(manifest: Manifest, name: str, log: LogSeen) -> bool:

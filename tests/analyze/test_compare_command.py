@@ -9,6 +9,7 @@ from analyze.report.plain import cells
 from schemas.comparison import Comparison
 from tests.analyze_cli import call, forked, process
 from tests.histories import HOSTILE
+from tests.sided_runs import Runs
 from tests.two_nights import case_name, edited, night
 
 STEADY = [3, 3, 2, 3, 0, 3, 1, 3, 3, 3] * 4
@@ -201,6 +202,25 @@ def test_mistakes_are_usage_errors_that_name_a_way(compare, dropped, words, said
 
     assert done.code == 2
     assert said in done.err
+
+
+def test_runs_without_a_model_in_common_are_told_the_command_that_compares_two(new_run, compare):
+    runs = Runs(new_run)
+    runs.add("mon", 0, models=("m2", "m1"))
+    runs.add("tue", 1, models=("n1", "n2"))
+
+    done = compare("mon", "tue", columns=300)
+    assert done.code == 3
+    assert "nothing to compare: no model is on both sides" in done.out
+    (line,) = [line for line in done.out.splitlines() if line.startswith("  analyze compare")]
+    assert "--model m1 --against n1" in line
+    assert shlex.join(shlex.split(line)[1:]) in compare("mon", "tue", "--format", "md").out.replace(
+        "\\", ""
+    )
+
+    two = call(*shlex.split(line)[1:], "--json")
+    assert [group["verdict"] for group in json.loads(two.out)["groups"]] != []
+    assert json.loads(two.out)["next_command"] is None
 
 
 def test_the_projects_own_thresholds_are_used_and_named(new_run, dropped, tmp_path):

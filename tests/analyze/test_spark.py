@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze.catalog import VIEWS, create_views, name_of
+from analyze.lake.aliases import Join, join
 from analyze.raw_tables import RAW_TABLES, connect, fill
 from analyze.sync import sync
 from schemas.lake import TABLES
@@ -82,6 +83,7 @@ def lake(tmp_path, new_run):
                     continue
                 run.result(trial, passed=(number + repetition) % 2 == 0, cost_usd=0.1 * number)
         run.write()
+    join(run.lake, "smoke", [Join("of-no-run", "of-none-either")], "person")  # renames nothing
     assert sync(run.runs_dir).n_runs == 3 + len(list(SAMPLES.glob("*/results.jsonl")))
     return run.lake
 

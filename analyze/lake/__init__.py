@@ -1,0 +1,1 @@
+"""What lies in the lake beside the rows of runs."""

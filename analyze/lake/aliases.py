@@ -1,0 +1,178 @@
+"""The lake's table of aliases: which id of a case stands for which older one.
+
+`lake/aliases/month=YYYY-MM/*.parquet`, a small file for each time that somebody joined cases or
+took it back. It belongs to no run, so neither a compaction nor a prune touches it. Rows are only
+added, under the lake's lock.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.alias import AliasOrigin, AliasRow
+from schemas.arrow import arrow_schema, record_of
+from schemas.disk import sync_path
+from schemas.errors import ConfigError, Problem
+from schemas.lake import compression_of, file_facts
+from schemas.lake_files import ALIASES, TEMPORARY, live_files, month_of
+from schemas.prune import LOCK_WAIT_S
+from schemas.swap import lake_lock
+
+Known = Mapping[tuple[str, str], AliasRow]
+"""(suite_id, old id) to the row that counts; those that were taken back are in it too."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """One id that is to stand for another one."""
+
+    old: str
+    new: str
+
+
+def read_aliases(lake: Path) -> dict[tuple[str, str], AliasRow]:
+    """Return the row that counts of every old id that ever was joined."""
+    found: dict[tuple[str, str], AliasRow] = {}
+    for path in live_files(lake, ALIASES):
+        with pq.ParquetFile(path) as file:
+            rows = [record_of(AliasRow, row) for row in file.read().to_pylist()]
+        for row in rows:
+            key = row.suite_id, row.old_case_id
+            if key not in found or found[key].recorded_at_ms < row.recorded_at_ms:
+                found[key] = row
+    return found
+
+
+def newest_of(known: Known, suite_id: str, case_id: str) -> str:
+    """Return the newest id of a case; its own where it was never joined."""
+    row = known.get((suite_id, case_id))
+    return case_id if row is None or row.case_id is None else row.case_id
+
+
+def join(lake: Path, suite_id: str, joins: Sequence[Join], origin: AliasOrigin) -> int:
+    """Let ids of a suite stand for older ones; return how many were not joined so already.
+
+    A prompt list joins only what nobody ever joined or took back: people have the last word.
+
+    Args:
+        lake: the lake.
+        suite_id: of all of the ids.
+        joins: what to join.
+        origin: who says so.
+
+    Raises:
+        ConfigError: a person's alias would make an id stand for two, or for itself.
+        LakeBusy: another process rewrites the lake.
+        OSError: the lake cannot be written.
+    """
+    with lake_lock(lake, LOCK_WAIT_S):
+        known = read_aliases(lake)
+        edges = _edges(known, suite_id)
+        n_before = len(edges)
+        for one in joins:
+            end_of_old, end_of_new = _end(edges, one.old), _end(edges, one.new)
+            if one.old in edges and end_of_old == end_of_new:
+                continue
+            is_free = one.old not in edges and end_of_new != one.old
+            if origin == "person" and not is_free:
+                raise _refused(edges, one, suite_id)
+            if is_free and (origin == "person" or (suite_id, one.old) not in known):
+                edges[one.old] = one.new, origin
+        _write(lake, known, suite_id, edges)
+    return len(edges) - n_before
+
+
+def take_back(lake: Path, suite_id: str, old: str) -> None:
+    """Let an id stand for itself again, and those that were joined to it end there.
+
+    Raises:
+        LakeBusy: another process rewrites the lake.
+        OSError: the lake cannot be written.
+    """
+    with lake_lock(lake, LOCK_WAIT_S):
+        known = read_aliases(lake)
+        edges = _edges(known, suite_id)
+        edges.pop(old, None)
+        _write(lake, known, suite_id, edges)
+
+
+Edges = dict[str, tuple[str, AliasOrigin]]
+"""Old id to the id it was joined to, and by whom."""
+
+
+def _edges(known: Known, suite_id: str) -> Edges:
+    return {
+        old: (row.joined_to, row.origin)
+        for (suite, old), row in known.items()
+        if suite == suite_id and row.joined_to is not None
+    }
+
+
+def _end(edges: Edges, case_id: str) -> str:
+    while case_id in edges:
+        case_id = edges[case_id][0]
+    return case_id
+
+
+def _refused(edges: Edges, join: Join, suite_id: str) -> ConfigError:
+    if join.old == join.new:
+        return ConfigError([Problem(None, f"`{join.old}` is one id, and needs no alias")])
+    if join.old in edges:
+        first, what = join.old, f"`{join.old}` is joined to `{edges[join.old][0]}` already"
+    else:
+        first, what = join.new, f"`{join.old}` would stand for itself: `{join.new}` leads to it"
+    undo = f"analyze alias {suite_id} {first} {edges[first][0]} --undo"
+    return ConfigError([Problem(None, f"{what}; to take that back: `{undo}`")])
+
+
+def _write(lake: Path, known: Known, suite_id: str, edges: Edges) -> None:
+    """Add a row for each old id of a suite for which something is another than before."""
+    stamp = max(
+        time.time_ns() // 1_000_000,
+        max((row.recorded_at_ms for row in known.values()), default=0) + 1,
+    )
+    old_ids = {old for suite, old in known if suite == suite_id} | edges.keys()
+    rows = []
+    for old in sorted(old_ids):
+        before = known.get((suite_id, old))
+        joined_to, origin = edges.get(old, (None, before.origin if before else "person"))
+        end = None if joined_to is None else _end(edges, joined_to)
+        if before is None or (before.joined_to, before.case_id) != (joined_to, end):
+            rows.append(
+                AliasRow(
+                    suite_id=suite_id,
+                    old_case_id=old,
+                    joined_to=joined_to,
+                    case_id=end,
+                    origin=origin,
+                    recorded_at_ms=stamp,
+                )
+            )
+    if rows:
+        _seal(lake, rows)
+
+
+def _seal(lake: Path, rows: Iterable[AliasRow]) -> None:
+    """Write rows as one file, which is whole or not there."""
+    content = [row.model_dump() for row in rows]
+    table = pa.Table.from_pylist(content, schema=arrow_schema(AliasRow))
+    folder = lake / ALIASES / f"month={month_of(content[0]['recorded_at_ms'])}"
+    folder.mkdir(parents=True, exist_ok=True)
+    token = uuid.uuid4().hex[:12]
+    temporary = folder / f"{TEMPORARY}{token}"
+    try:
+        facts = table.replace_schema_metadata(file_facts([]))
+        pq.write_table(facts, temporary, **compression_of(ALIASES))
+        sync_path(temporary)
+        temporary.rename(folder / f"alias-{token}.parquet")
+        sync_path(folder)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
