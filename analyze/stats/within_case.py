@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from analyze.stats.paired_counts import PairedCounts, paired_counts
@@ -105,27 +106,54 @@ def _tail(cases: list[_Case], common: int, missed: int, *, is_short: bool) -> tu
     """Return the chance of a larger sum than was seen, and of this very one.
 
     The sum is counted down from the largest there is, `missed` steps to the one that was seen, so
-    what lies beyond is never worked out. All terms are positive: the far tail is as exact as the
-    middle.
+    what lies beyond is never worked out. Cases of one step are summed in that step, since nothing
+    lies between its multiples, and of the last ones only the tail is asked for. All terms are
+    positive: the far tail is as exact as the middle.
     """
-    chances: Any = _ones(missed + 1, is_short=is_short)
-    reach = 0
-    for case in cases:
-        step = case.step // common
-        after: Any = _zeros(missed + 1, is_short=is_short)
-        for place, chance in enumerate(case.chances):
-            start = place * step
-            if start > missed:
-                break
-            end = min(start + reach + 1, missed + 1)
-            some = chances[: end - start]
-            if is_short:
-                after[start:end] = map(operator.add, after[start:end], map(chance.__mul__, some))
-            else:
-                after[start:end] += chance * some
-        chances = after
-        reach = min(reach + (len(case.chances) - 1) * step, missed)
-    return math.fsum(chances[:-1]), float(chances[-1])
+    whole = _nothing(is_short=is_short)
+    terms: list[tuple[int, Any]] = []
+    for wide, same in groupby(cases, key=lambda case: case.step):
+        step = wide // common
+        own = _nothing(is_short=is_short)
+        for case in same:
+            own = _added(own, case.chances, 1, missed // step + 1, is_short=is_short)
+        terms.append((step, own))
+    *others, (step, last) = terms
+    for wide, own in others:
+        whole = _added(whole, own, wide, missed + 1, is_short=is_short)
+    up_to = [0.0, *accumulate(map(float, whole))]
+    left = range(missed, -1, -step)
+    below = (
+        chance * up_to[min(rest, len(whole))] for rest, chance in zip(left, last, strict=False)
+    )
+    at = (
+        chance * whole[rest] for rest, chance in zip(left, last, strict=False) if rest < len(whole)
+    )
+    return math.fsum(below), math.fsum(at)
+
+
+def _added(sums: Any, chances: Sequence[float], step: int, size: int, *, is_short: bool) -> Any:
+    """Return the chances of a sum with one more term, of the values 0 to `size` - 1.
+
+    Args:
+        sums: chance of each value of the sum so far, from 0 on.
+        chances: of the values 0, step, 2 step ... of the term.
+        step: between the values of the term.
+        size: how many values are asked for.
+        is_short: lists rather than arrays.
+    """
+    after = _zeros(min(len(sums) + (len(chances) - 1) * step, size), is_short=is_short)
+    for place, chance in enumerate(chances):
+        start = place * step
+        if start >= len(after):
+            break
+        end = min(start + len(sums), len(after))
+        some = sums[: end - start]
+        if is_short:
+            after[start:end] = map(operator.add, after[start:end], map(chance.__mul__, some))
+        else:
+            after[start:end] += chance * some
+    return after
 
 
 def _zeros(size: int, *, is_short: bool) -> Any:
@@ -137,8 +165,8 @@ def _zeros(size: int, *, is_short: bool) -> Any:
     return np.zeros(size)
 
 
-def _ones(size: int, *, is_short: bool) -> Any:
-    """Return a first 1, and zeros behind it."""
-    cells = _zeros(size, is_short=is_short)
+def _nothing(*, is_short: bool) -> Any:
+    """Return the chances of a sum of no terms: it is 0."""
+    cells = _zeros(1, is_short=is_short)
     cells[0] = 1.0
     return cells
