@@ -22,13 +22,14 @@ def changes_of(groups: Sequence[PairedGroup], runs_dir: Path) -> tuple[CaseChang
         groups: models with their cases.
         runs_dir: where the runs are, for the commands.
     """
-    found = [change for group in groups for change in _changes(group, runs_dir)]
+    option = runs_option(runs_dir)
+    found = [change for group in groups for change in _changes(group, option)]
     return tuple(
         sorted(found, key=lambda c: (c.difference, c.suite_id, c.case_id, c.candidate_model_id))
     )
 
 
-def _changes(group: PairedGroup, runs_dir: Path) -> Iterator[CaseChange]:
+def _changes(group: PairedGroup, option: Sequence[str]) -> Iterator[CaseChange]:
     for case in group.cases:
         base, candidate = case.base.counts, case.candidate.counts
         if not base.n_scored or not candidate.n_scored:
@@ -47,8 +48,8 @@ def _changes(group: PairedGroup, runs_dir: Path) -> Iterator[CaseChange]:
             difference=candidate.n_passed / candidate.n_scored - base.n_passed / base.n_scored,
             flip=_flip(case),
             commands=(
-                _command(case.base, case, group.base_key.model_id, runs_dir),
-                _command(case.candidate, case, group.candidate_key.model_id, runs_dir),
+                _command(case.base, case, group.base_key.model_id, option),
+                _command(case.candidate, case, group.candidate_key.model_id, option),
             ),
         )
 
@@ -67,7 +68,7 @@ def _majority(side: Pooled) -> int:
     return (twice > scored) - (twice < scored)
 
 
-def _command(side: Pooled, case: PairedCase, model_id: str, runs_dir: Path) -> str:
+def _command(side: Pooled, case: PairedCase, model_id: str, option: Sequence[str]) -> str:
     """Return the command that shows the answers of the newest run of a side."""
     words = ["analyze", "show", side.run_ids[-1], case.case.case_id, model_id]
-    return shlex.join([*words, *runs_option(runs_dir)])
+    return shlex.join([*words, *option])

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.compare.night_runs import PastNight, Plan, read_past_nights, read_plans
+from analyze.compare.night_runs import PastNights, Plan, read_past_nights, read_plans
 from analyze.compare.outcomes import (
     CaseOutcome,
     Causes,
@@ -37,8 +37,8 @@ class Evidence(NamedTuple):
     causes: Causes
     """Why trials have no verdict, of the runs that have such."""
     runs_dir: Path
-    past: Mapping[str, Sequence[PastNight]]
-    """Nights of each of the candidate's models before it, by model_id, oldest first."""
+    past: Mapping[str, PastNights]
+    """Nights of each of the candidate's models before it, by model_id."""
     cuts: Cuts
     """Where answers were cut off, of the runs that have such."""
     history: Mapping[str, Sequence[ModelRun]]
@@ -70,7 +70,8 @@ def read_evidence(
         short = {row.run_id for row in rows if row.counts.n_scored < row.counts.n_scorable}
         causes = read_causes(session, sorted(short))
         cuts = read_cuts(session, sorted({row.run_id for row in rows if row.counts.n_truncated}))
-        past, history = {}, {}
+        past: dict[str, PastNights] = {}
+        history: dict[str, list[ModelRun]] = {}
         if set(base.run_ids) != set(candidate.run_ids):
             asked = {row.key.model_id for row in rows if row.run_id in candidate.run_ids}
             past = read_past_nights(session, [plan for plan in plans if plan.is_before], asked)

@@ -60,6 +60,62 @@ order by plans.moment, plans.name
 """
 
 CELLS = """
+with
+
+stacked as (
+    select
+        run_id,
+        model_id,
+        suite_id,
+        case_id,
+        1 as planned,
+        case_hash,
+        case when is_scorable then 1 end as scorable,
+        null as passed,
+        null as own_passed,
+        null as answer_hash,
+        null as failed_answer,
+        {nulls}
+    from stg_plans
+    where {runs} and {models}
+    union all
+    select
+        run_id,
+        model_id,
+        suite_id,
+        case_id,
+        null as planned,
+        null as case_hash,
+        null as scorable,
+        passed,
+        case when is_measured then passed end as own_passed,
+        case when is_measured and is_success then output_hash end as answer_hash,
+        case when is_measured and not is_success and passed is not null then 1 end as failed_answer,
+        {logs}
+    from trials
+    where {runs} and {models}
+),
+
+counted as (
+    select
+        run_id,
+        model_id,
+        suite_id,
+        case_id,
+        min(case_hash) as case_hash,
+        count(scorable) as n_scorable,
+        count(passed) as n_scored,
+        count(case when own_passed then 1 end) as k,
+        count(own_passed) as m,
+        count(answer_hash) > 1 and count(failed_answer) = 0
+        and min(answer_hash) = max(answer_hash) and k in (0, m) as is_same,
+        {means},
+        case when ? then [{sums}] end as sums
+    from stacked
+    group by all
+    having count(planned) > 0
+)
+
 select
     run_id,
     model_id,
@@ -68,22 +124,24 @@ select
     case_hash,
     n_scorable,
     n_scored,
-    case when is_same then least(n_independent_passed, 1) else n_independent_passed end as k,
-    case when is_same then least(n_independent, 1) else n_independent end as m,
-    {sums}
-from (
-    select
-        *,
-        n_answers > 1 and n_failed_answers = 0 and first_hash = last_hash
-        and n_independent_passed in (0, n_independent) as is_same
-    from int_case_outcomes
-    where {runs} and {models}
-)
+    case when is_same then least(k, 1) else k end as passed,
+    case when is_same then least(m, 1) else m end as scored,
+    {names},
+    sums
+from counted
 """
+"""What nights need of int_case_outcomes, by its definitions; a test holds both equal. That view has
+three times the columns, and to plan it is most of what it costs."""
 
-COLUMNS = {name: (f"n_{name}", f"ln_{name}") for name in METRICS}
-COLUMNS["cost_usd"] = ("n_cost", "ln_cost_nano_usd")
-SUMS = [column for columns in COLUMNS.values() for column in columns]
+AT_ONCE = "is_success and attempt_count = 1 and"
+LOGS = {
+    "e2e_ms": (AT_ONCE, "e2e_ms"),
+    "ttft_ms": (AT_ONCE, "ttft_ms"),
+    "input_tokens": ("", "input_tokens"),
+    "output_tokens": ("", "output_tokens"),
+    "cost_usd": ("", "cost_nano_usd"),
+}
+"""Of each metric which trials are in it, and its column."""
 
 
 class Plan(NamedTuple):
@@ -97,23 +155,37 @@ class Plan(NamedTuple):
 
 
 class PastCell(NamedTuple):
-    """One case with one model in one past run."""
+    """One case with one model in one past night."""
 
     case_hash: str | None
+    n_scorable: int
+    n_scored: int
+    """Trials with a verdict, reused ones included."""
     passed: int
     scored: int
     """Independent trials with a verdict; identical repetitions are one."""
-    sums: tuple[int | None, ...]
-    """Of each metric its trials and the sum of their logarithms, by the order of METRICS."""
+    e2e_ms: float | None
+    """Mean logarithm; the same for every metric, by the order of METRICS."""
+    ttft_ms: float | None
+    input_tokens: float | None
+    output_tokens: float | None
+    cost_usd: float | None
+    """Of USD / 10^9."""
+    sums: Sequence[int | None] | None
+    """Of each metric its trials and the sum of their logarithms, in 1 / LN_SCALE; read only where a
+    plan has shards."""
 
-    def ln_mean(self, place: int) -> float | None:
-        """Return the mean logarithm of a metric; that of a cost but for a constant."""
-        n, total = self.sums[2 * place : 2 * place + 2]
-        return total / n / LN_SCALE if n and total is not None else None
+
+FIRST_LOG = PastCell._fields.index("e2e_ms")
+"""Place of the first mean logarithm of a cell."""
 
 
-PastNight = Mapping[CaseKey, PastCell]
-"""One past run of one model."""
+class PastNights(NamedTuple):
+    """The past nights of one model."""
+
+    n_nights: int
+    cases: Mapping[CaseKey, Sequence[PastCell | None]]
+    """Of each case the nights, oldest first; None where it was not asked."""
 
 
 def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -> list[Plan]:
@@ -138,7 +210,7 @@ def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -
 
 def read_past_nights(
     session: Session, plans: Sequence[Plan], model_ids: Collection[str]
-) -> dict[str, list[PastNight]]:
+) -> dict[str, PastNights]:
     """Return the past nights of models, by model_id, oldest first; nights too thin left out.
 
     Args:
@@ -149,49 +221,68 @@ def read_past_nights(
     Raises:
         ViewError: the lake cannot be read.
     """
-    run_ids = [run_id for plan in plans for run_id in plan.run_ids]
-    if not run_ids or not model_ids:
-        return {}
-    models = f"model_id in ({', '.join('?' * len(model_ids))})"
-    sql = CELLS.format(sums=", ".join(SUMS), runs=among(run_ids), models=models)
     place = {run_id: number for number, plan in enumerate(plans) for run_id in plan.run_ids}
-    found: defaultdict[tuple[str, int], dict[CaseKey, PastCell]] = defaultdict(dict)
-    sums: defaultdict[tuple[str, int], _Sums] = defaultdict(_Sums)
-    for run_id, model_id, suite_id, case_id, case_hash, *values in session.rows(
-        sql, [*run_ids, *sorted(model_ids)]
+    if not place or not model_ids:
+        return {}
+    run_ids = list(place)
+    models = sorted(model_ids)
+    sql = CELLS.format(
+        nulls=", ".join(f"null as {name}" for name in METRICS),
+        logs=", ".join(
+            f"case when is_measured and {condition} {column} > 0 "
+            f"then cast(round(ln({column}) * {LN_SCALE!r}) as bigint) end as {name}"
+            for name, (condition, column) in LOGS.items()
+        ),
+        means=", ".join(
+            f"cast(sum({name}) as bigint) / count({name}) / {LN_SCALE!r} as ln_{name}"
+            for name in METRICS
+        ),
+        sums=", ".join(f"count({name}), cast(sum({name}) as bigint)" for name in METRICS),
+        names=", ".join(f"ln_{name}" for name in METRICS),
+        runs=among(run_ids),
+        models=f"model_id in ({', '.join('?' * len(models))})",
+    )
+    cases: defaultdict[str, defaultdict[CaseKey, list[PastCell | None]]]
+    cases = defaultdict(lambda: defaultdict(lambda: [None] * len(plans)))
+    for run_id, model_id, suite_id, case_id, *values in session.rows(
+        sql, [*run_ids, *models, *run_ids, *models, len(run_ids) > len(plans)]
     ):
-        scorable, scored, k, m, *measured = values
-        key, case_key = (model_id, place[run_id]), CaseKey(suite_id, case_id)
-        cell = PastCell(case_hash, k, m, tuple(measured))
-        night, of_night = found[key], sums[key]
-        night[case_key] = _together(night[case_key], cell) if case_key in night else cell
-        of_night.scorable += scorable
-        of_night.scored += scored
-        of_night.timed += measured[0] > 0
-    nights: defaultdict[str, list[PastNight]] = defaultdict(list)
-    for (model_id, number), cells in sorted(found.items()):
-        if sums[model_id, number].is_whole(len(cells)):
-            nights[model_id].append(cells)
-    return nights
+        nights = cases[model_id][CaseKey(suite_id, case_id)]
+        cell, other = PastCell(*values), nights[place[run_id]]
+        nights[place[run_id]] = cell if other is None else _together(other, cell)
+    return {model_id: _whole(of_model, len(plans)) for model_id, of_model in cases.items()}
 
 
-class _Sums:
-    """Trials of one night of a model, and its cases with a time."""
-
-    scorable = scored = timed = 0
-
-    def is_whole(self, n_cases: int) -> bool:
-        """Return whether there are enough verdicts; where nothing is judged, enough times."""
-        if self.scorable:
-            return self.scored >= LEAST_COVERAGE * self.scorable
-        return self.timed >= LEAST_COVERAGE * n_cases
+def _whole(cases: Mapping[CaseKey, Sequence[PastCell | None]], n_plans: int) -> PastNights:
+    """Return the nights that have enough verdicts; where nothing is judged, enough times."""
+    kept = []
+    for place in range(n_plans):
+        cells = [cell for nights in cases.values() if (cell := nights[place]) is not None]
+        scorable = sum(cell.n_scorable for cell in cells)
+        is_whole = (
+            sum(cell.n_scored for cell in cells) >= LEAST_COVERAGE * scorable
+            if scorable
+            else sum(cell.e2e_ms is not None for cell in cells) >= LEAST_COVERAGE * len(cells)
+        )
+        if cells and is_whole:
+            kept.append(place)
+    return PastNights(
+        len(kept), {case: [nights[place] for place in kept] for case, nights in cases.items()}
+    )
 
 
 def _together(one: PastCell, other: PastCell) -> PastCell:
     """Return a case whose repetitions two shards share."""
+    sums = [(a or 0) + (b or 0) for a, b in zip(one.sums or (), other.sums or (), strict=True)]
+    logs = [
+        total / n / LN_SCALE if n else None for n, total in zip(sums[::2], sums[1::2], strict=True)
+    ]
     return PastCell(
         one.case_hash if one.case_hash == other.case_hash else None,
+        one.n_scorable + other.n_scorable,
+        one.n_scored + other.n_scored,
         one.passed + other.passed,
         one.scored + other.scored,
-        tuple((a or 0) + (b or 0) for a, b in zip(one.sums, other.sums, strict=True)),
+        *logs,
+        sums,
     )

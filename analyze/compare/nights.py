@@ -6,12 +6,13 @@ Two models of one run, and two shards of one plan, share their night: there noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
-from analyze.compare.night_runs import PastCell, PastNight
+from analyze.compare.night_runs import FIRST_LOG, PastCell, PastNights
 from analyze.compare.outcomes import METRICS, CaseKey, CaseOutcome
 from analyze.compare.pairing import PairedGroup
-from analyze.stats.night_level import level_of_logs, level_of_rates
+from analyze.stats.night_level import Counts, Logs, level_of_logs, level_of_rates
 from analyze.stats.night_noise import (
     MOST_RUNS,
     NightVariance,
@@ -38,7 +39,7 @@ class Nights(NamedTuple):
 def nights_of(
     group: PairedGroup,
     rows: Sequence[CaseOutcome],
-    past: Mapping[str, Sequence[PastNight]],
+    past: Mapping[str, PastNights],
     thresholds: Thresholds,
     *,
     any_content: bool,
@@ -48,7 +49,7 @@ def nights_of(
     Args:
         group: the model on both sides.
         rows: every case of the runs of both sides.
-        past: past nights by model_id, oldest first.
+        past: past nights by model_id.
         thresholds: margins below which a level shift is none.
         any_content: a case is the same whatever was asked.
     """
@@ -61,7 +62,7 @@ def nights_of(
         return None
     asked = _asked(group, rows)
     cases = [case.case for case in group.cases]
-    table = _table(cases, asked, past.get(asked_by(group), ()), any_content=any_content)
+    table = _table(cases, asked, past.get(asked_by(group)), any_content=any_content)
     return Nights(
         n_base=len(base),
         n_candidate=len(candidate),
@@ -110,49 +111,69 @@ def _asked(group: PairedGroup, rows: Sequence[CaseOutcome]) -> dict[CaseKey, str
     return {row.case: row.case_hash for row in sorted(of_model, key=lambda row: place[row.run_id])}
 
 
-Row = Sequence[PastCell | None]
+class Table(NamedTuple):
+    """Past nights x compared cases, oldest first."""
+
+    planned: Counts
+    """1 where the case was asked in the candidate's version, else 0."""
+    passed: Counts
+    scored: Counts
+    logs: tuple[Logs, ...]
+    """Of each metric, by the order of METRICS; None where there is none."""
 
 
 def _table(
     cases: Sequence[CaseKey],
     asked: Mapping[CaseKey, str | None],
-    past: Sequence[PastNight],
+    past: PastNights | None,
     *,
     any_content: bool,
-) -> list[Row]:
-    """Return past nights x compared cases; a case that was another one is none."""
-    found: list[Row] = []
-    versions = [asked.get(case) or "" for case in cases]  # one that is not known is none of these
-    for night in past:
-        cells = [night.get(case) for case in cases]
-        row = [
-            cell if cell is not None and (any_content or cell[0] == version) else None
-            for cell, version in zip(cells, versions, strict=True)
-        ]
-        if len(row) - row.count(None) >= COMMON * len(cases):
-            found.append(row)
-    return found
+) -> Table:
+    """Return the nights that asked enough of the cases; a case that was another one is none."""
+    if past is None:
+        return Table([], [], [], tuple([] for _ in METRICS))
+    absent: Sequence[PastCell | None] = [None] * past.n_nights
+    columns = []
+    for case in cases:
+        version = asked.get(case) or ""  # one that is not known is none of these
+        columns.append(
+            [
+                cell if cell is not None and (any_content or cell.case_hash == version) else None
+                for cell in past.cases.get(case, absent)
+            ]
+        )
+    nights = [
+        night
+        for night in zip(*columns, strict=True)
+        if len(night) - night.count(None) >= COMMON * len(cases)
+    ]
+    return Table(
+        planned=[[int(cell is not None) for cell in night] for night in nights],
+        passed=[[0 if cell is None else cell.passed for cell in night] for night in nights],
+        scored=[[0 if cell is None else cell.scored for cell in night] for night in nights],
+        logs=tuple(
+            [
+                [None if cell is None else cell[FIRST_LOG + place] for cell in night]
+                for night in nights
+            ]
+            for place in range(len(METRICS))
+        ),
+    )
 
 
-def _planned(table: Sequence[Row]) -> list[list[int]]:
-    return [[int(cell is not None) for cell in row] for row in table]
-
-
-def _rate(table: Sequence[Row], group: PairedGroup, margin: float) -> NightVariance:
-    own = [row for row in table if any(cell is not None and cell.scored for cell in row)]
-    passed = [[0 if cell is None else cell.passed for cell in row] for row in own]
-    scored = [[0 if cell is None else cell.scored for cell in row] for row in own]
-    first = level_of_rates(passed, scored, _planned(own), margin) if own else 0
-    first = max(first, len(own) - MOST_RUNS)
+def _rate(table: Table, group: PairedGroup, margin: float) -> NightVariance:
+    own = [any(night) for night in table.scored]
+    passed, scored = list(compress(table.passed, own)), list(compress(table.scored, own))
+    planned = list(compress(table.planned, own))
+    first = level_of_rates(passed, scored, planned, margin) if passed else 0
+    first = max(first, len(passed) - MOST_RUNS)
     own_trials = [side.own for case in group.cases for side in (case.base, case.candidate)]
     sides = [one.n_passed for one in own_trials], [one.n_scored for one in own_trials]
     return variance_of_rates(passed[first:], scored[first:], sides)
 
 
-def _logs(table: Sequence[Row], place: int, ratio_margin: float) -> NightVariance:
-    every = [[None if cell is None else cell.ln_mean(place) for cell in row] for row in table]
-    known = [any(value is not None for value in row) for row in every]
-    logs = [row for row, is_known in zip(every, known, strict=True) if is_known]
-    own = [row for row, is_known in zip(table, known, strict=True) if is_known]
-    first = level_of_logs(logs, _planned(own), ratio_margin) if own else 0
+def _logs(table: Table, place: int, ratio_margin: float) -> NightVariance:
+    known = [night.count(None) < len(night) for night in table.logs[place]]
+    logs, planned = list(compress(table.logs[place], known)), list(compress(table.planned, known))
+    first = level_of_logs(logs, planned, ratio_margin) if logs else 0
     return variance_of_logs(logs[max(first, len(logs) - MOST_RUNS) :])

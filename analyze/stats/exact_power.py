@@ -221,6 +221,7 @@ def _weights(
     return [(node, share) for node, share in ((low, 1 - at), (high, at)) if share]
 
 
+@lru_cache(maxsize=4_096)
 def _node(n_cases: int, repetitions: int, model: PairModel) -> float:
     """Return the drop at a node: of the formula, enumerated, or of the table."""
     if n_cases == FORMULA_FROM:

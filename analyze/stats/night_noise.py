@@ -248,7 +248,7 @@ def _equally_long(table: Sequence[Sequence[Value]]) -> Sequence[Sequence[Value]]
 
 
 def _n_known(run: Sequence[float | None]) -> int:
-    return sum(value is not None for value in run)
+    return len(run) - run.count(None)
 
 
 def _variance(values: Sequence[float]) -> float:
@@ -267,32 +267,34 @@ def _additive(runs: Sequence[Sequence[float | None]]) -> tuple[list[float], floa
 
     That of what is left, by its degrees of freedom. Without holes one step is the solution.
     """
-    effects = [0.0] * len(runs)
     columns = [column for column in zip(*runs, strict=True) if _n_known(column)]
+    rows = list(zip(*columns, strict=True))
+    has_holes = any(None in column for column in columns)
+    effects = [0.0] * len(runs)
     levels = [0.0] * len(columns)
-    rows = [[column[place] for column in columns] for place in range(len(runs))]
-    for _ in range(STEPS):
-        levels = [_mean_less(column, effects) for column in columns]
-        newer = [_mean_less(row, levels) for row in rows]
+    for _ in range(STEPS if has_holes else 1):
+        levels = [_mean(_less(column, effects)) for column in columns]
+        newer = [_mean(_less(row, levels)) for row in rows]
         moved = max(abs(new - old) for new, old in zip(newer, effects, strict=True))
-        is_first = not any(effects)
         effects = newer
-        if moved <= 1e-9 or (is_first and all(None not in column for column in columns)):
+        if moved <= 1e-9:
             break
     squares = [
-        (value - level - effect) ** 2
+        (value - effect) ** 2
         for row, effect in zip(rows, effects, strict=True)
-        for value, level in zip(row, levels, strict=True)
-        if value is not None
+        for value in _less(row, levels)
     ]
     df = len(squares) - len(columns) - len(runs) + 1
     return effects, math.fsum(squares) / df if df > 0 else 0.0
 
 
-def _mean_less(values: Sequence[float | None], others: Sequence[float]) -> float:
-    """Return the mean of what is left of the known values without their others."""
-    left = [value - other for value, other in zip(values, others, strict=True) if value is not None]
-    return math.fsum(left) / len(left)
+def _less(values: Sequence[float | None], others: Sequence[float]) -> list[float]:
+    """Return what is left of the known values without their others."""
+    return [value - other for value, other in zip(values, others, strict=True) if value is not None]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def _p(difference: float, error: float, df: int) -> float:
