@@ -51,6 +51,11 @@ def sql_of(view: str) -> str:
     return (files("analyze") / "views" / f"{view}.sql").read_text(encoding="utf-8")
 
 
+def select_of(name: str) -> str:
+    """Return the select of a view without its comments, for the one question that needs it."""
+    return COMMENT.sub("", sql_of(NAMES[name]))
+
+
 def grain_of(sql: str) -> str:
     """Return the first comment line of a view: what one row of it is."""
     return sql.partition("\n")[0].removeprefix("--").strip()

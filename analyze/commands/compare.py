@@ -22,7 +22,12 @@ from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE
 if TYPE_CHECKING:
     from schemas.comparison import Axis
 
-MODELS = ("analyze.compare.comparison", "analyze.limits", "analyze.report.comparison_text")
+MODELS = (
+    "analyze.compare.comparison",
+    "analyze.limits",
+    "analyze.report.comparison_text",
+    "analyze.compare.built_records",
+)
 """What takes as long to load as two runs to read."""
 
 

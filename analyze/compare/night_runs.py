@@ -26,19 +26,29 @@ LEAST_COVERAGE = 0.9
 PLANS = """
 with
 
+runs as materialized (
+    select
+        run_id,
+        suite_id,
+        coalesce('group ' || run_group, 'run ' || run_id) as plan,
+        started_at_ms,
+        {judged} as is_judged,
+        {sides} as is_of_side
+    from stg_runs
+),
+
 plans as (
     select
         suite_id,
-        coalesce('group ' || run_group, 'run ' || run_id) as plan,
         coalesce(max(started_at_ms), -1) as moment,
         max(run_id) as name,
         list(run_id order by run_id) as run_ids,
         list(started_at_ms) as starts,
-        bool_or({judged}) as is_judged,
-        bool_or({sides}) as is_of_side
-    from stg_runs
-    where suite_id in (select suite_id from stg_runs where {sides})
-    group by all
+        bool_or(is_judged) as is_judged,
+        bool_or(is_of_side) as is_of_side
+    from runs
+    where suite_id in (select suite_id from runs where is_of_side)
+    group by suite_id, plan
 ),
 
 judged as (
@@ -62,31 +72,25 @@ order by plans.moment, plans.name
 CELLS = """
 with
 
-stacked as (
+planned as (
     select
         run_id,
         model_id,
         suite_id,
         case_id,
-        1 as planned,
-        case_hash,
-        case when is_scorable then 1 end as scorable,
-        null as passed,
-        null as own_passed,
-        null as answer_hash,
-        null as failed_answer,
-        {nulls}
+        min(case_hash) as case_hash,
+        count(case when is_scorable then 1 end) as n_scorable
     from stg_plans
     where {runs} and {models}
-    union all
+    group by all
+),
+
+came as (
     select
         run_id,
         model_id,
         suite_id,
         case_id,
-        null as planned,
-        null as case_hash,
-        null as scorable,
         passed,
         case when is_measured then passed end as own_passed,
         case when is_measured and is_success then output_hash end as answer_hash,
@@ -102,8 +106,6 @@ counted as (
         model_id,
         suite_id,
         case_id,
-        min(case_hash) as case_hash,
-        count(scorable) as n_scorable,
         count(passed) as n_scored,
         count(case when own_passed then 1 end) as k,
         count(own_passed) as m,
@@ -111,27 +113,31 @@ counted as (
         and min(answer_hash) = max(answer_hash) and k in (0, m) as is_same,
         {means},
         case when ? then [{sums}] end as sums
-    from stacked
+    from came
     group by all
-    having count(planned) > 0
 )
 
 select
-    run_id,
-    model_id,
-    suite_id,
-    case_id,
-    case_hash,
-    n_scorable,
-    n_scored,
-    case when is_same then least(k, 1) else k end as passed,
-    case when is_same then least(m, 1) else m end as scored,
+    planned.run_id,
+    planned.model_id,
+    planned.suite_id,
+    planned.case_id,
+    planned.case_hash,
+    planned.n_scorable,
+    coalesce(counted.n_scored, 0) as n_scored,
+    coalesce(case when counted.is_same then least(counted.k, 1) else counted.k end, 0) as passed,
+    coalesce(case when counted.is_same then least(counted.m, 1) else counted.m end, 0) as scored,
     {names},
-    sums
-from counted
+    counted.sums
+from planned
+left join counted
+    on planned.run_id = counted.run_id
+    and planned.model_id = counted.model_id
+    and planned.suite_id = counted.suite_id
+    and planned.case_id = counted.case_id
 """
 """What nights need of int_case_outcomes, by its definitions; a test holds both equal. That view has
-three times the columns, and to plan it is most of what it costs."""
+three times the columns, which cost more than the trials of a month."""
 
 AT_ONCE = "is_success and attempt_count = 1 and"
 LOGS = {
@@ -201,7 +207,7 @@ def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -
     """
     sides = sorted(runs)
     sql = PLANS.format(judged=among(before), sides=among(sides))
-    rows = session.rows(sql, [*before, *sides, *sides, LAST_PLANS])
+    rows = session.rows(sql, [*before, *sides, LAST_PLANS])
     return [
         Plan(suite_id, tuple(runs), tuple(starts), is_before)
         for suite_id, runs, starts, is_before in rows
@@ -227,7 +233,6 @@ def read_past_nights(
     run_ids = list(place)
     models = sorted(model_ids)
     sql = CELLS.format(
-        nulls=", ".join(f"null as {name}" for name in METRICS),
         logs=", ".join(
             f"case when is_measured and {condition} {column} > 0 "
             f"then cast(round(ln({column}) * {LN_SCALE!r}) as bigint) end as {name}"
@@ -238,7 +243,7 @@ def read_past_nights(
             for name in METRICS
         ),
         sums=", ".join(f"count({name}), cast(sum({name}) as bigint)" for name in METRICS),
-        names=", ".join(f"ln_{name}" for name in METRICS),
+        names=", ".join(f"counted.ln_{name}" for name in METRICS),
         runs=among(run_ids),
         models=f"model_id in ({', '.join('?' * len(models))})",
     )

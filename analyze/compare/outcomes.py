@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from analyze.catalog import select_of
 from analyze.compare.run_facts import RunFacts, among, read_facts
 from schemas.failures import classify
 
@@ -160,8 +161,8 @@ def read_outcomes(session: Session, run_ids: Sequence[str]) -> list[CaseOutcome]
     """
     if not run_ids:
         return []
-    rows = session.rows(
-        f"select {', '.join(COLUMNS)} from int_case_outcomes "  # noqa: S608 - our own names
+    rows = session.rows(  # to create the view costs as much as to plan the one question
+        f"select {', '.join(COLUMNS)} from ({select_of('int_case_outcomes')}) "  # noqa: S608
         f"where {among(run_ids)} order by run_id, provider, model, "
         "thinking_level nulls first, model_id, suite_id, case_id",
         run_ids,

@@ -232,15 +232,21 @@ def _node(n_cases: int, repetitions: int, model: PairModel) -> float:
         return max(quantiles * math.sqrt(model.variance(model.p, repetitions) / n_cases), model.p)
     if repetitions == 1 or model.rho == 1:
         return _enumerated(n_cases, model, ALPHA, POWER)
-    return _drops()[n_cases, repetitions, *(model if model.rho else model._replace(kappa=0.0))]
+    return _drops()[_place(n_cases, repetitions, model)]
 
 
 @lru_cache(maxsize=1)
-def _drops() -> dict[tuple[float, ...], float]:
-    """Return the table by its axes."""
-    nodes = (
-        node
-        for node in itertools.product(SIZES, REPETITIONS, PASS_RATES, RHOS, KAPPAS)
-        if node[3] or not node[4]
-    )
-    return dict(zip(nodes, json.loads(TABLE.read_bytes())["drops"], strict=True))
+def _drops() -> list[float]:
+    """Return the table, in the order of `_place`."""
+    drops: list[float] = json.loads(TABLE.read_bytes())["drops"]
+    return drops
+
+
+def _place(n_cases: int, repetitions: int, model: PairModel) -> int:
+    """Return where the drop of a node is in the table: kappa counts fastest, one at a rho of 0."""
+    place = SIZES.index(n_cases) * len(REPETITIONS) + REPETITIONS.index(repetitions)
+    place = place * len(PASS_RATES) + PASS_RATES.index(model.p)
+    place *= 1 + (len(RHOS) - 1) * len(KAPPAS)
+    if model.rho == 0:
+        return place
+    return place + 1 + (RHOS.index(model.rho) - 1) * len(KAPPAS) + KAPPAS.index(model.kappa)
