@@ -26,7 +26,7 @@ LEAST_COVERAGE = 0.9
 PLANS = """
 with
 
-runs as materialized (
+described as materialized (
     select
         run_id,
         suite_id,
@@ -46,8 +46,8 @@ plans as (
         list(started_at_ms) as starts,
         bool_or(is_judged) as is_judged,
         bool_or(is_of_side) as is_of_side
-    from runs
-    where suite_id in (select suite_id from runs where is_of_side)
+    from described
+    where suite_id in (select suite_id from described where is_of_side)
     group by suite_id, plan
 ),
 

@@ -54,24 +54,26 @@ SUMS: Mapping[Metric, Mapping[str, str]] = {
 SQL = """
 with
 
-runs as (select unnest(?::varchar[]) as run_id, unnest(?::integer[]) as point_no),
+places as (select unnest(?::varchar[]) as run_id, unnest(?::integer[]) as point_no),
 
 names as (select unnest(?::varchar[]) as name, unnest(?::integer[]) as name_no)
 
 select
-    runs.point_no,
-    models.name_no as model_no,
-    cases.name_no as case_no,
-    coalesce(try_cast('0x' || substr(cells.case_hash, 1, 15) as bigint), ?) as case_hash,
+    places.point_no,
+    of_model.name_no as model_no,
+    of_case.name_no as case_no,
+    coalesce(try_cast('0x' || substr(counted.case_hash, 1, 15) as bigint), ?) as case_hash,
     {numbers}
-from int_case_outcomes as cells
-inner join runs on cells.run_id = runs.run_id
-inner join names as models on cells.model_id = models.name
-inner join names as cases on cells.case_id = cases.name
-where cells.run_id between ? and ?
+from int_case_outcomes as counted
+inner join places on counted.run_id = places.run_id
+inner join names as of_model on counted.model_id = of_model.name
+inner join names as of_case on counted.case_id = of_case.name
+where counted.run_id between ? and ?
 """
 
-OF_MODEL = " and (cells.model_id = ? or cells.model = ?)"
+"""No alias is called as a view is: that would be created along (`analyze.catalog.named_by`)."""
+
+OF_MODEL = " and (counted.model_id = ? or counted.model = ?)"
 
 
 @dataclass(frozen=True)
