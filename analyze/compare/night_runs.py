@@ -282,12 +282,14 @@ def _together(one: PastCell, other: PastCell) -> PastCell:
     logs = [
         total / n / LN_SCALE if n else None for n, total in zip(sums[::2], sums[1::2], strict=True)
     ]
-    return PastCell(
-        one.case_hash if one.case_hash == other.case_hash else None,
-        one.n_scorable + other.n_scorable,
-        one.n_scored + other.n_scored,
-        one.passed + other.passed,
-        one.scored + other.scored,
-        *logs,
-        sums,
+    return PastCell._make(
+        [
+            one.case_hash if one.case_hash == other.case_hash else None,
+            one.n_scorable + other.n_scorable,
+            one.n_scored + other.n_scored,
+            one.passed + other.passed,
+            one.scored + other.scored,
+            *logs,
+            sums,
+        ]
     )
