@@ -27,7 +27,7 @@ def test_cells_are_those_of_the_outcomes(seed, tmp_path, monkeypatch):
         models = {row.key.model_id for row in outcomes}
         n_cells = 0
         for run_id in run_ids:
-            plan = Plan((run_id,), (None,), is_before=True)
+            plan = Plan("smoke", (run_id,), (None,), is_before=True)
             past = read_past_nights(session, [plan], models)
             for row in (one for one in outcomes if one.run_id == run_id):
                 (cell,) = past[row.key.model_id].cases[row.case]
@@ -54,7 +54,7 @@ def test_shards_are_one_night_in_any_order(tmp_path, monkeypatch):
         rows = read_outcomes(session, run_ids)
         models = {row.key.model_id for row in rows}
         one, other = (
-            read_past_nights(session, [Plan(tuple(ids), (None,), is_before=True)], models)
+            read_past_nights(session, [Plan("smoke", tuple(ids), (None,), is_before=True)], models)
             for ids in (run_ids, run_ids[::-1])
         )
     assert one == other
