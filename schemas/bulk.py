@@ -124,8 +124,9 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         month = month_of(reader.started_at_ms or seen.mtime_ns // 1_000_000)
     elif imported:
         from schemas.imported import import_lines  # noqa: PLC0415 - few folders are
+        from schemas.time_limits import limit_of_config  # noqa: PLC0415
 
-        whole = import_lines(run_dir.name, lines)
+        whole = import_lines(run_dir.name, lines, limit_ms=limit_of_config(run_dir))
         run_id, tables, found = run_dir.name, whole.tables, list(whole.problems)
         month = month_of(whole.started_at_ms or seen.mtime_ns // 1_000_000)
     else:

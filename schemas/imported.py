@@ -25,9 +25,16 @@ from schemas.redact import redact
 from schemas.result import RAW_OUTPUT_LIMIT, Result
 from schemas.rows import plan_table, run_table, tables_of
 from schemas.run_row import RunRow
+from schemas.time_limits import is_at_limit, shared_limits
 from schemas.trial import PlannedTrial
 
+Prompt = tuple[str, str | None]
+"""Its id and its name: ids repeat between suites."""
+
 SUITE_ID = "imported"
+
+EXCEPTION = "exception"
+"""What the tool calls a time-out, a refused connection and a body that is no JSON alike."""
 
 N_DOCUMENT_FIELDS = 23
 """Fields that the document has; the others are ours."""
@@ -61,12 +68,15 @@ class Imported:
     """Numbers of lines that could not be read, and why."""
 
 
-def import_lines(run_id: str, lines: Sequence[bytes]) -> Imported:
+def import_lines(
+    run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = None
+) -> Imported:
     """Return the rows of a whole log.
 
     Args:
         run_id: name of the folder; what the lines say may be another, or none.
         lines: of results.jsonl, each with its newline.
+        limit_ms: time limit of a request, where the folder says it.
     """
     results: list[tuple[int, Any]] = []
     events: list[tuple[int, dict[str, Any]]] = []
@@ -83,7 +93,8 @@ def import_lines(run_id: str, lines: Sequence[bytes]) -> Imported:
                 problems.append((number, f"record_type {kind!r} is unknown"))
         except LineError as exc:
             problems.append((number, str(exc)))
-    columns = _result_columns(run_id, results)
+    unjudged = _unjudged([record for _, record in results])
+    columns = _result_columns(run_id, results, limit_ms, unjudged)
     tables = tables_of(Records(columns, _event_columns(run_id, events)))
     starts = [record.started_at_ms for _, record in results]
     started_at_ms = min(starts, default=None)
@@ -102,7 +113,7 @@ def import_lines(run_id: str, lines: Sequence[bytes]) -> Imported:
         max_cost_usd=None,
         recorded_at_ms=started_at_ms or 0,
     )
-    head = {"plans": plan_table(_plan_columns(columns)), "runs": run_table(run)}
+    head = {"plans": plan_table(_plan_columns(columns, unjudged)), "runs": run_table(run)}
     return Imported(head | tables, started_at_ms, tuple(problems))
 
 
@@ -119,9 +130,12 @@ def _ids(names: Iterable[tuple[str | None, ...]]) -> dict[tuple[str | None, ...]
     return set_apart(slugs, repr)
 
 
-def _result_columns(run_id: str, results: Sequence[tuple[int, Any]]) -> Columns:
+def _result_columns(
+    run_id: str, results: Sequence[tuple[int, Any]], limit_ms: int | None, unjudged: set[Prompt]
+) -> Columns:
     """Return the columns of results: the document's, and ours as far as they follow from them."""
     records = [record for _, record in results]
+    limits = _limits(records, limit_ms)
     models = [(one.provider, one.model, one.thinking_level) for one in records]
     prompts = [(one.prompt_id, one.prompt_name) for one in records]
     model_ids, case_ids = _ids(dict.fromkeys(models)), _ids(dict.fromkeys(prompts))
@@ -131,7 +145,10 @@ def _result_columns(run_id: str, results: Sequence[tuple[int, Any]]) -> Columns:
         key = model_ids[model], case_ids[prompt]
         seen[key] += 1
         own = {"run_id": run_id, "model_id": key[0], "case_id": key[1], "repetition": seen[key]}
-        rows.append(_row(record) | own | {"record_no": number})
+        row = _row(record, "timeout" if _is_timeout(record, limits) else record.failure_type)
+        if prompt in unjudged:
+            row["passed"] = None
+        rows.append(row | own | {"record_no": number})
     names = (*Result.model_fields, "record_no", "supersedes")
     return {name: [row.get(name, EMPTY.get(name)) for row in rows] for name in names}
 
@@ -144,12 +161,47 @@ EMPTY: dict[str, Any] = {
 """Of our fields, what stands for nothing known; null in all others."""
 
 
-def _row(record: Any) -> dict[str, Any]:
-    """Return what follows from one record alone."""
-    row = dict(vars(record))
+def _limits(records: Sequence[Any], limit_ms: int | None) -> frozenset[int]:
+    """Return the time limits that requests of a log ran into: the folder's, and those it shows."""
+    times = (one.e2e_ms for one in records if one.failure_type == EXCEPTION and not one.success)
+    shown = shared_limits(time for time in times if time is not None)
+    return shown if limit_ms is None else shown | {limit_ms}
+
+
+def _is_timeout(record: Any, limits: frozenset[int]) -> bool:
+    is_exception = not record.success and record.failure_type == EXCEPTION
+    return is_exception and is_at_limit(record.e2e_ms, limits)
+
+
+def _unjudged(records: Sequence[Any]) -> set[Prompt]:
+    """Return the prompts that have no validator, as far as a log shows it.
+
+    One whose answers were never judged has none. Where only failed calls are left of a prompt, the
+    log shows it if the tool let validators judge those too, as it first did.
+    """
+    judged: set[Prompt] = set()
+    answered: set[Prompt] = set()
+    every: set[Prompt] = set()
+    are_failures_judged = False
+    for one in records:
+        prompt = one.prompt_id, one.prompt_name
+        every.add(prompt)
+        if one.objective_pass is not None:
+            judged.add(prompt)
+            are_failures_judged = are_failures_judged or not one.success
+        if one.success:
+            answered.add(prompt)
+    return (every if are_failures_judged else answered) - judged
+
+
+def _row(record: Any, failure_type: str | None) -> dict[str, Any]:
+    """Return what follows from one record, and from what its failure turned out to be."""
+    row = dict(vars(record)) | {"failure_type": failure_type}
+    if failure_type != record.failure_type:
+        row["error_code"] = record.failure_type
     row["raw_output"] = redact(row["raw_output"])  # the tool kept whole bodies of HTTP errors
     text = row["raw_output"].encode()
-    failure = None if record.success else _failure(record.failure_type)
+    failure = None if record.success else _failure(failure_type)
     if len(text) > RAW_OUTPUT_LIMIT:
         row["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
     if row["parsed_output"] is not None:
@@ -207,15 +259,14 @@ def _event_columns(run_id: str, events: Sequence[tuple[int, dict[str, Any]]]) ->
     }
 
 
-def _plan_columns(results: Columns) -> Columns:
+def _plan_columns(results: Columns, unjudged: set[Prompt]) -> Columns:
     """Return a plan that has every result, since the other tool wrote none."""
     n_trials = len(results["record_no"])
-    verdicts = zip(results["case_id"], results["passed"], strict=True)
-    scorable = {case_id for case_id, passed in verdicts if passed is not None}
+    prompts = zip(results["prompt_id"], results["prompt_name"], strict=True)
     plan = {name: results.get(name, [None] * n_trials) for name in PlannedTrial.model_fields}
     return plan | {
         "record_type": ["trial"] * n_trials,
         "trial_no": list(range(n_trials)),
         "fingerprint_version": [1] * n_trials,
-        "is_scorable": [case_id in scorable for case_id in results["case_id"]],
+        "is_scorable": [prompt not in unjudged for prompt in prompts],
     }

@@ -1,6 +1,7 @@
 """Run folders of the older tool, taken over unchanged: the lake reads them as they are.
 
 A run that went on since it was taken over is brought up to date; one that is another one is not.
+Rows that were published without their run become a folder of the same shape.
 """
 
 from __future__ import annotations
@@ -8,34 +9,44 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from analyze.imports.in_the_way import refuse_lost_rows
+from analyze.imports.openclaw_lines import has_result, refuse_all
+from analyze.imports.openclaw_rows import lines_of_rows
 from analyze.imports.originals import files_below, hashes_of, is_file_within
-from analyze.imports.run_folder import Written, one_import
+from analyze.imports.run_folder import Written, one_import, run_id_of
 from schemas.bulk import is_imported, read_whole
 from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding, warning
 from schemas.folders import IMPORT_FILE, LOG, is_run_id
+from schemas.import_record import SOURCE_FOLDER
 
 CHUNK_BYTES = 2**20
+
+ROWS = (".csv", ".json")
+"""How the name of a file of published rows ends."""
 
 
 def import_openclaw_bench(
     path: Path, runs_dir: Path, *, run_id: str | None = None
 ) -> list[Written]:
-    """Take over one run folder, or each of the folders of runs.
+    """Take over one run folder, each of the folders of runs, or a file of published rows.
 
     Args:
-        path: a run folder, or the `runs` folder around several.
+        path: a run folder, the `runs` folder around several, or a CSV or JSON file of rows.
         runs_dir: where runs are kept.
-        run_id: what one run will be called; by default as its folder is.
+        run_id: what one run will be called; by default as its folder or file is.
 
     Raises:
-        ConfigError: there is no such run, several share one name, or another run has the name.
+        ConfigError: there is no such run, several share one name, another run has the name, or
+            there is no result in any of them.
         OSError: a file cannot be read or written; what was taken over before stays.
     """
+    if path.is_file() and path.suffix.lower() in ROWS:
+        return [_of_rows(path.resolve(), runs_dir, run_id or run_id_of(path.stem))]
     folders = _runs_in(path)
     if run_id is not None and len(folders) > 1:
         what = f"--run-id names one run, and there are {len(folders):,} in {path}"
@@ -44,8 +55,51 @@ def import_openclaw_bench(
     if wrong:
         allowed = "letters, digits and . _ - ( )"
         raise ConfigError([Problem(one, "its name is no run id", allowed=allowed) for one in wrong])
-    runs_dir.mkdir(parents=True, exist_ok=True)
-    return [_taken_over(one, runs_dir / (run_id or one.name), runs_dir) for one in folders]
+    empty = [one for one in folders if not has_result(one / LOG)]
+    if len(empty) == len(folders):
+        refuse_all([one / LOG for one in empty])
+    written = [
+        _taken_over(one, runs_dir / (run_id or one.name), runs_dir)
+        for one in folders
+        if one not in empty
+    ]
+    told = [warning("run_skipped", "", f"{one} has no result, and was left out") for one in empty]
+    first, *others = written
+    return [replace(first, findings=(*first.findings, *told)), *others]
+
+
+def _of_rows(path: Path, runs_dir: Path, run_id: str) -> Written:
+    """Make a run folder of published rows.
+
+    Raises:
+        ConfigError: it is no file of rows, or another run has the name.
+    """
+    if not is_run_id(run_id):
+        allowed = "letters, digits and . _ - ( )"
+        raise ConfigError([Problem(None, "not a run id", found=f"`{run_id}`", allowed=allowed)])
+    lines, target = lines_of_rows(path, run_id), runs_dir / run_id
+    name = f"{SOURCE_FOLDER}/rows{path.suffix.lower()}"
+    message = "times that a row does not name are those of the file"
+    told = (warning("no_time", "", message),)
+    with one_import(runs_dir) as staging:
+        if os.path.lexists(target):
+            if _content(target / name) == path.read_bytes():
+                return _written(target, is_new=False, findings=told)
+            what = "is there, and was not made of these rows"
+            advice = "--run-id NAME gives it another name"
+            raise ConfigError([Problem(target, what, advice=advice)])
+        rows = staging / ".rows"
+        rows.write_bytes(b"".join(lines))
+        _copy({LOG: rows, name: path}, staging)
+        rows.unlink()
+        refuse_lost_rows(runs_dir, run_id, staging / LOG)
+        staging.rename(target)
+        sync_path(runs_dir)
+    return _written(target, is_new=True, findings=told)
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
 
 
 def _runs_in(path: Path) -> list[Path]:
@@ -108,8 +162,7 @@ def _written(target: Path, *, is_new: bool, findings: tuple[Finding, ...] = ()) 
     if torn := whole.seen.size - whole.coverage.end:
         message = f"the last {torn:,} bytes of {LOG} are a torn line, which is left out"
         told.append(warning("torn_line", "", message))
-    results = whole.tables.get("results")
-    n_trials = 0 if results is None else results.num_rows
+    n_trials = whole.tables["results"].num_rows
     return Written(target, n_trials, is_new=is_new, findings=(*findings, *told))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from schemas.errors import MOST_SHOWN, AnalyzeError, printable, shown
+from schemas.errors import EXIT_USAGE, MOST_SHOWN, AnalyzeError, printable, shown
 from schemas.finding import Finding
 
 DERIVED = frozenset({"count_contradicts", "ids_contradict", "alias_contradicts"})
@@ -14,6 +14,8 @@ DERIVED = frozenset({"count_contradicts", "ids_contradict", "alias_contradicts"}
 
 class NotImportable(AnalyzeError):
     """A document is not what the format asks for; nothing of it was imported."""
+
+    exit_code = EXIT_USAGE
 
     def __init__(self, places: Iterable[tuple[Path, Finding]]) -> None:
         told = tuple(places)

@@ -98,7 +98,7 @@ def write_run(
         findings: are handed through, for who shows what was written.
 
     Raises:
-        ConfigError: the name is no run id, or another run has it.
+        ConfigError: the name is no run id, another run has it, or there is no trial to write.
         SourceChanged: an original was written to meanwhile.
         OSError: the folder cannot be written; nothing of it stays.
     """
@@ -106,7 +106,6 @@ def write_run(
     if not is_run_id(run_id):
         allowed = "letters, digits and . _ - ( ), not `lake`"
         raise ConfigError([Problem(None, "not a run id", found=f"`{run_id}`", allowed=allowed)])
-    runs_dir.mkdir(parents=True, exist_ok=True)
     with one_import(runs_dir) as staging:
         target = runs_dir / run_id
         if os.path.lexists(target):
@@ -114,6 +113,9 @@ def write_run(
             n_trials = n_lines(target / LOG)
             return Written(target, n_trials, len(record.unfinished), False, findings)
         n_trials = _fill(staging, record, results, sources)
+        if not n_trials and not record.unfinished:
+            what = f"`{record.source_name}` has neither a result nor a planned trial"
+            raise ConfigError([Problem(None, f"{what}, so there is nothing to import")])
         refuse_lost_rows(runs_dir, run_id, staging / LOG)
         staging.rename(target)
         sync_path(runs_dir)
@@ -154,8 +156,11 @@ def _fill(
 def one_import(runs_dir: Path) -> Iterator[Path]:
     """Yield a new folder to build in, as the only import there at the moment.
 
-    What an earlier one left is no other's, since it would hold the lock, and is removed.
+    What an earlier one left is no other's, since it would hold the lock, and is removed. The folder
+    of runs is made when it is missing, and goes again when nothing was put into it.
     """
+    is_first = not runs_dir.exists()
+    runs_dir.mkdir(parents=True, exist_ok=True)
     handle = os.open(runs_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -170,6 +175,8 @@ def one_import(runs_dir: Path) -> Iterator[Path]:
             yield staging
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+            if is_first and not any(runs_dir.iterdir()):
+                runs_dir.rmdir()
     finally:
         os.close(handle)
 

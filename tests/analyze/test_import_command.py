@@ -113,7 +113,8 @@ def test_json_has_everything(here):
         (("sf-bench", "report.json", "--run-id", "../x"), "not a run id"),
         (("sf-bench", "nowhere.json"), "nowhere.json: is not there"),
         (("openclaw-bench", "nowhere"), "there is no such folder"),
-        (("openclaw-bench", "report.json"), "is a file, and a folder is needed"),
+        (("openclaw-bench", "report.json"), "has no rows; counts and rates alone are no results"),
+        (("openclaw-bench", "notes.md"), "is a file, and a folder is needed"),
         (
             ("sf-bench", "report.json", "--runs", "report.json"),
             "`--runs`: is there and is no folder",
@@ -123,6 +124,7 @@ def test_json_has_everything(here):
 )
 def test_mistakes_of_the_command_line_are_named_and_nothing_is_made(here, words, said):
     given(here, report())
+    given(here, "text", "notes.md")
 
     done = call("import", *words)
 
@@ -136,7 +138,8 @@ def test_a_file_that_is_none_is_refused_with_every_problem_on_a_line(here):
 
     done = forked("import", "sf-bench", "report.json", cwd=here)
 
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
+    assert not (here / "runs").exists()
     lines = done.err.splitlines()
     assert len(lines) >= 2
     assert all(line.startswith("error: report.json: /instances/") for line in lines)

@@ -270,7 +270,7 @@ def test_what_is_no_sound_report_is_refused_with_its_problems_and_leaves_nothing
 
     assert caught.value.findings
     assert said in str(caught.value)
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_code == 2
     assert not runs_dir.exists()
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from schemas.imported import import_lines
+from schemas.time_limits import limit_of_config
 
 RECORD = {
     "record_type": "result", "run_id": "20260213_101112", "provider": "ollama_openai",
@@ -151,3 +152,84 @@ def test_a_number_that_no_column_holds_is_a_problem_of_its_line():
 
     assert imported.tables["results"].num_rows == 1
     assert [number for number, _ in imported.problems] == [2]
+
+
+def exceptions(*times, **fields):
+    return [
+        RECORD | {"success": False, "failure_type": "exception", "e2e_ms": time} | fields
+        for time in times
+    ]
+
+
+@pytest.mark.parametrize(
+    ("time", "is_late"),
+    [(29_999, False), (30_000, True), (30_030, True), (31_000, True), (31_001, False)],
+)
+def test_an_exception_at_the_time_limit_is_a_time_out(time, is_late):
+    log = lines(RECORD, *exceptions(time))
+
+    found = import_lines("x", log, limit_ms=30_000).tables["results"].to_pylist()[1]
+
+    told = found["failure_type"], found["passed"], found["status"], found["error_code"]
+    late = ("timeout", False, "timed_out", "exception")
+    assert told == (late if is_late else ("exception", None, "failed", None))
+
+
+@pytest.mark.parametrize(
+    ("times", "late"),
+    [
+        ((30_030, 30_080, 120_100), {30_030, 30_080}),
+        ((120_100, 120_102, 90_016, 90_116), {120_100, 120_102, 90_016, 90_116}),
+        ((12, 40, 55), set()),
+        ((30_030, 31_500, 47_000), set()),
+        ((30_249, 30_250), set()),
+    ],
+)
+def test_limits_that_nobody_wrote_down_show_where_exceptions_end_alike(times, late):
+    found = rows(RECORD, *exceptions(*times))[1:]
+
+    assert {row["e2e_ms"] for row in found if row["failure_type"] == "timeout"} == late
+
+
+def test_a_slow_answer_and_another_failure_at_the_limit_are_no_time_outs():
+    log = lines(RECORD | {"e2e_ms": 30_010}, *exceptions(30_010, failure_type="http_500"))
+
+    found = import_lines("x", log, limit_ms=30_000).tables["results"].to_pylist()
+
+    assert [(row["failure_type"], row["passed"]) for row in found] == [
+        (None, True), ("http_500", None),
+    ]  # fmt: skip
+
+
+def test_a_time_out_of_a_prompt_without_a_validator_counts_against_nobody():
+    open_end = {"prompt_id": "P10", "objective_pass": None}
+    log = lines(RECORD, *exceptions(30_010, objective_pass=False), *exceptions(30_020, **open_end))
+
+    tables = import_lines("x", log, limit_ms=30_000).tables
+
+    assert [row["passed"] for row in tables["results"].to_pylist()] == [True, False, None]
+    assert [row["is_scorable"] for row in tables["plans"].to_pylist()] == [True, True, False]
+
+
+def test_a_prompt_that_only_failed_may_have_had_a_validator():
+    log = lines(RECORD, *exceptions(12, prompt_id="P7", objective_pass=None))
+
+    tables = import_lines("x", log).tables
+
+    assert [row["is_scorable"] for row in tables["plans"].to_pylist()] == [True, True]
+    assert tables["results"].to_pylist()[1]["passed"] is None
+
+
+@pytest.mark.parametrize(
+    ("config", "limit"),
+    [
+        ('{"timeout_s": 30}', 30_000), ('{"timeout_s": 0.5}', 500), ('{"timeout_s": true}', None),
+        ('{"timeout_s": -1}', None), ('{"timeout_s": "30"}', None), ("[30]", None), ("{", None),
+        ('{"timeout_s": 1e300}', None), (None, None),
+    ],
+)  # fmt: skip
+def test_the_limit_is_what_the_older_tools_config_says(tmp_path, config, limit):
+    if config is not None:
+        (tmp_path / "config.json").write_text(config)
+
+    assert limit_of_config(tmp_path) == limit
