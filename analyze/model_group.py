@@ -105,6 +105,7 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         pass_hat_k=pass_curve(pass_hat_k, m, c, identical=identical is True),
         n_timeout=row.n_timeout,
         failures={failure.failure_type: failure.n_trials for failure in evidence.failures},
+        success_rate=row.n_success / row.n_total if row.n_total else None,
     )
 
 

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class ListedModel:
+    """One model of a run in a list."""
+
+    model_id: str
+    passed: CaseRate
+    score_strict: float | None
+    """With what has no verdict counted as failed."""
+    coverage: float | None
+
+
+@dataclass(frozen=True)
 class ListedRun:
     """One run in a list."""
 
@@ -27,6 +38,8 @@ class ListedRun:
     """A case is one draw, however many models were asked it."""
     has_folder: bool
     """Its folder is here, and not the lake's rows alone."""
+    by_model: Sequence[ListedModel] = ()
+    """Each model apart, by model_id."""
 
     @property
     def run_id(self) -> str:
@@ -115,6 +128,14 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
             run_ids,
         )
     )
+    apart = _grouped(
+        session.rows(
+            "select run_id, model_id, cast(n_passed as bigint), cast(n_scored as bigint), "  # noqa: S608
+            "cluster, cast(n_scorable as bigint) "
+            f"from int_case_passes where {among} order by run_id, model_id, case_id",
+            run_ids,
+        )
+    )
     return [
         ListedRun(
             asked=row,
@@ -122,9 +143,29 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
             models=[model_id for (model_id,) in models[row.run_id]],
             passed=case_rate(*_columns(cases[row.run_id])),
             has_folder=run_folder(session, row.run_id) is not None,
+            by_model=_models(apart[row.run_id]),
         )
         for row in rows
     ]
+
+
+def _models(rows: Sequence[tuple[str, int, int, str | None, int]]) -> list[ListedModel]:
+    """Return each model of a run, from (model_id, passed, scored, cluster, scorable) of a case."""
+    cases: defaultdict[str, list[tuple[int, int, str | None, int]]] = defaultdict(list)
+    for model_id, *counts in rows:
+        cases[model_id].append((counts[0], counts[1], counts[2], counts[3]))
+    return [_model(model_id, of_model) for model_id, of_model in cases.items()]
+
+
+def _model(model_id: str, cases: Sequence[tuple[int, int, str | None, int]]) -> ListedModel:
+    passed = case_rate(*_columns([case[:3] for case in cases]))
+    n_scorable = sum(case[3] for case in cases)
+    return ListedModel(
+        model_id,
+        passed,
+        score_strict=passed.n_hits / n_scorable if n_scorable else None,
+        coverage=passed.n_trials / n_scorable if n_scorable else None,
+    )
 
 
 def _nothing(row: RunsRow) -> RunSummaryRow:

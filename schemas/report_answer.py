@@ -45,6 +45,12 @@ class ModelAnswer(Record):
     estimate: Rate | None = Field(
         default=None, description="Mean over cases, which the interval is of."
     )
+    score_strict: Rate | None = Field(
+        default=None, description="With what has no verdict counted as failed."
+    )
+    coverage: Rate | None = Field(
+        default=None, description="Share of the trials that can get a verdict with one."
+    )
     n_cases: Count = Field(description="With a verdict.")
     n_clusters: Count | None = Field(
         default=None, description="Units that they make up, where some are in clusters."

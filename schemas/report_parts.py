@@ -102,7 +102,7 @@ class FrontierPoint(Record):
     e2e_ms_high: float | None
     is_on_frontier: bool | None = Field(
         description="No model is cheaper and at least as good, or better and no dearer; null where "
-        "cost or rate is unknown."
+        "cost or rate is unknown, and of a model that cannot be ranked."
     )
     is_on_time_frontier: bool | None = Field(description="The same of time instead of cost.")
 

@@ -133,6 +133,9 @@ class GroupSummary(Record):
     pass_hat_k: tuple[PassK, ...] = Field(description="All of k trials pass.")
     n_timeout: Count = Field(description="Trials that timed out.")
     failures: dict[str, Count] = Field(description="Trials by failure_type.")
+    success_rate: Rate | None = Field(
+        default=None, description="n_success / n_total: what was not served counts as no success."
+    )
 
 
 class RunSummary(Record):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def leaderboard(models: pl.DataFrame) -> Any:
-    """Return passed rates with their 95 % intervals, best model first.
+    """Return passed rates with their 95 % intervals, highest first.
 
     Args:
         models: `frame(summary, "models")` of a run's summary: model_id, passed_rate,
@@ -32,7 +32,7 @@ def leaderboard(models: pl.DataFrame) -> Any:
         "Passed",
         "of the trials with a verdict; lines are 95 % intervals by cases"
         + ticks_said(rows, "passed_rate", "passed_ci95"),
-        f"Passed rate of {counted(len(rows), 'model')} with 95 % intervals, best first: "
+        f"Passed rate of {counted(len(rows), 'model')} with 95 % intervals, highest first: "
         + listed([_said(*row) for row in rows.select(rows.columns[:4]).iter_rows()])
         + ".",
         height_of(rows["model_id"].to_list()),

@@ -19,15 +19,23 @@ from analyze.imports.moments import moment_of
 from analyze.imports.names import slug_of, slugs_of
 from analyze.imports.run_folder import Traced, Written, new_record, run_id_of, write_run
 from analyze.imports.sf_report import ReadReport, read_report
+from schemas.errors import ConfigError, Problem
 from schemas.failures import classify
 from schemas.finding import Finding, pointer, warning
 from schemas.import_record import UnfinishedTrial
 from schemas.redact import redact_json
 from schemas.report_instance import InstanceResult, ValidationBreakdown
 from schemas.report_scoring import COMPONENTS, status_of
+from schemas.report_v2 import ID_FIELDS, EvaluationReport
 from schemas.result import CheckOutcome, CheckResult, Result
 
 PROVIDER = "sf-bench"
+
+UNLISTED = "not_in_the_report"
+"""Begins the name of an instance that the report counts and neither holds nor names."""
+
+MOST_UNLISTED = 100_000
+"""Instances that a report may count beyond those it holds: no data set of it has as many."""
 
 OF_SKIPPED = {"validation", "error_type", "error_message"}
 
@@ -76,25 +84,30 @@ class _Source:
         self._written_ms = read.written_ms
         self._start_ms = moment_of(report.start_time)
         self._end_ms = moment_of(report.end_time)
-        self._case_ids = slugs_of(one.instance_id for one in report.instances)
+        self._absent = _absent_of(report, read.n_counted)
+        here = (one.instance_id for one in report.instances)
+        self._case_ids = slugs_of((*here, *self._absent))
         self._model_id = slug_of(report.model_name)
         self.run_id = run_id or run_id_of(report.run_id)
         self.suite_id = suite_id or slug_of(f"sf_bench_{report.dataset}")
 
-    def _names(self, instance: InstanceResult) -> dict[str, Any]:
+    def _names(self, instance_id: str) -> dict[str, Any]:
         return {
             "model_id": self._model_id,
-            "case_id": self._case_ids[instance.instance_id],
+            "case_id": self._case_ids[instance_id],
             "repetition": 1,
             "provider": PROVIDER,
             "model": self._report.model_name,
-            "prompt_id": instance.instance_id,
+            "prompt_id": instance_id,
         }
 
     def unfinished(self) -> Iterator[UnfinishedTrial]:
+        """Yield what was planned and has no result: skipped, or counted and not there."""
         for instance in self._report.instances:
             if instance.status == "skipped":
-                yield UnfinishedTrial(**self._names(instance))
+                yield UnfinishedTrial(**self._names(instance.instance_id))
+        for instance_id in self._absent:
+            yield UnfinishedTrial(**self._names(instance_id))
 
     def leftover(self) -> dict[str, JsonValue]:
         """Return what is said of skipped instances, which are no results, for an export."""
@@ -118,7 +131,7 @@ class _Source:
         result = result_of(
             run_id=self.run_id,
             suite_id=self.suite_id,
-            **self._names(instance),
+            **self._names(instance.instance_id),
             started_at_ms=began,
             ended_at_ms=ended,
             failure_type=failure,
@@ -152,10 +165,44 @@ class _Source:
         if self._start_ms is None:
             message = "no time that can be read; that of the end or of the file stands for it"
             yield warning("no_time", pointer("start_time"), message)
+        if n_absent := len(self._absent):
+            here, total = len(report.instances), len(report.instances) + n_absent
+            message = (
+                f"the report holds {here:,} of the {total:,} instances that it counts; what it "
+                f"does not hold ({n_absent:,}) counts as planned and missing"
+            )
+            yield warning("instances_missing", pointer("instances"), message)
         others = {one.model_name for one in report.instances} - {None, report.model_name}
         if others:
             message = f"{len(others)} other models are named here; all count as the report's"
             yield warning("model_differs", pointer("instances"), message)
+
+
+def _absent_of(report: EvaluationReport, n_counted: int) -> list[str]:
+    """Return the instances that a report counts and does not hold: by its lists, else by a number.
+
+    Args:
+        report: what it holds.
+        n_counted: instances that it says there are.
+
+    Raises:
+        ConfigError: it counts more than any data set has.
+    """
+    here = {one.instance_id for one in report.instances}
+    n_absent = n_counted - len(here)
+    if n_absent <= 0:
+        return []
+    if n_absent > MOST_UNLISTED:
+        what = f"counts {n_absent:,} instances more than it holds"
+        key, allowed = "summary.total_instances", f"at most {MOST_UNLISTED:,} more"
+        raise ConfigError([Problem(None, what, key, allowed=allowed)])
+    listed = {one for name in ID_FIELDS for one in getattr(report, name)} - here
+    named = sorted(listed)[:n_absent]
+    digits = len(str(n_absent))
+    numbers = (f"{UNLISTED}_{number:0{digits}}" for number in range(1, 2 * n_absent + 2))
+    taken = here | listed
+    free = [name for name in numbers if name not in taken]
+    return [*named, *free[: n_absent - len(named)]]
 
 
 def _failure(instance: InstanceResult) -> str:

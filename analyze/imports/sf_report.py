@@ -11,11 +11,15 @@ from analyze.migration_source import OldReport, find_report
 from schemas.errors import NotMigratable
 from schemas.finding import Finding, error, warning
 from schemas.migration.migrate import migration_of
+from schemas.migration.totals import stored_total
 from schemas.report_problems import schema_problems
 from schemas.report_v2 import EvaluationReport
 
 ONE_FILE = "report.json"
 """What the only original is called below `source/`, so that a renamed file is the same one."""
+
+MOST_COUNTED = 10**12
+"""A number above it counts nothing."""
 
 NO_LOSS = frozenset({"derivable_absent", "older_rule"})
 """Warnings about what no trial is made of."""
@@ -32,6 +36,8 @@ class ReadReport(NamedTuple):
     written_ms: int
     """When the oldest of them was last written, in ms since 1970."""
     findings: tuple[Finding, ...]
+    n_counted: int = 0
+    """Instances that the file says there are, also where it holds a sample of them."""
 
 
 def read_report(path: Path) -> ReadReport:
@@ -52,13 +58,23 @@ def read_report(path: Path) -> ReadReport:
     problems = schema_problems(value)
     refuse_errors(((found.files[0].path, one) for one in problems), DERIVED)
     told = (*(one for _, one in found.findings), *of_migration, *problems)
+    report = EvaluationReport.model_validate(value)
     return ReadReport(
-        report=EvaluationReport.model_validate(value),
+        report=report,
         name=path.resolve().name,
         files=_originals(found),
         written_ms=max(0, (found.modified_at() - EPOCH) // MILLISECOND),
         findings=tuple(one for one in told if one.code not in NO_LOSS),
+        n_counted=max(report.summary.total_instances or 0, _counted_before(found.value)),
     )
+
+
+def _counted_before(value: object) -> int:
+    """Return how many results an older file says there are; 0 where it does not."""
+    if not isinstance(value, dict):
+        return 0
+    parts = (value, value.get("statistics"), value.get("summary"))
+    return int(min(max(map(stored_total, parts)), MOST_COUNTED))
 
 
 def _migrated(found: OldReport) -> tuple[object, tuple[Finding, ...]]:

@@ -7,16 +7,12 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 
 from analyze.compare.outcomes import read_outcomes
 from analyze.compare.paired import own_trials
-from analyze.compare.verdict import ROUNDING
 from analyze.parts.asked import Asked
 from analyze.parts.verdict_counts import verdicts_of
-from analyze.stats.best_of import RankedModel, may_be_best
+from analyze.stats.best_of import RankedModel, is_ranked, may_be_best
 from schemas.comparison import CaseChange, GroupComparison
 from schemas.report_answer import ModelAnswer
 from schemas.summary import GroupSummary
-
-MIN_RANKED_CASES = 5
-"""Fewer cases with a verdict say too little to name a model best."""
 
 
 def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
@@ -32,14 +28,14 @@ def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
     compared = {one.candidate_model_id: one for one in comparison.groups} if comparison else {}
     flips = _flips(comparison.cases if comparison else ())
     least = asked.limits.thresholds.min_coverage
-    ranked = {group.model_id for group in groups if _is_ranked(group, least)}
+    ranked = {group.model_id for group in groups if may_be_named(group, least)}
     leading = _leading(asked, [group for group in groups if group.model_id in ranked])
     answers = [
         _answer(
             group,
             compared.get(group.model_id),
             flips,
-            is_ranked=group.model_id in ranked,
+            is_named=group.model_id in ranked,
             is_leading=group.model_id in leading,
         )
         for group in groups
@@ -49,11 +45,9 @@ def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
     )
 
 
-def _is_ranked(group: GroupSummary, min_coverage: float) -> bool:
+def may_be_named(group: GroupSummary, min_coverage: float) -> bool:
     """Return whether a model may be named best: its cases and its coverage suffice."""
-    coverage = group.coverage or 0.0
-    is_covered = coverage >= min_coverage - ROUNDING
-    return is_covered and verdicts_of(group).n_units >= MIN_RANKED_CASES
+    return is_ranked(verdicts_of(group).n_units, group.coverage, min_coverage)
 
 
 def _leading(asked: Asked, groups: Collection[GroupSummary]) -> set[str]:
@@ -83,7 +77,7 @@ def _answer(
     compared: GroupComparison | None,
     flips: Mapping[tuple[str, str], int],
     *,
-    is_ranked: bool,
+    is_named: bool,
     is_leading: bool,
 ) -> ModelAnswer:
     interval, verdicts = group.passed_ci95, verdicts_of(group)
@@ -101,7 +95,9 @@ def _answer(
         n_cases=verdicts.n_cases,
         n_clusters=verdicts.n_clusters,
         n_scored=verdicts.n_trials,
-        is_ranked=is_ranked,
+        score_strict=group.score_strict,
+        coverage=group.coverage,
+        is_ranked=is_named,
         is_leading=is_leading,
         change=compared.verdict if compared else None,
         difference=found.difference if found else None,

@@ -10,6 +10,8 @@ from analyze.rows import CostQualityRow
 from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from schemas.report_parts import FrontierPoint
 
+from analyze.parts.answer import may_be_named
+
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked
     from schemas.summary import GroupSummary
@@ -105,13 +107,16 @@ def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
     rows = asked.session.read(CostQualityRow, "run_id = ?", [asked.run_id])
     if not any(_is_drawn(row) for row in rows):
         return ()
+    least = asked.limits.thresholds.min_coverage
+    ranked = {one.model_id for one in asked.summary.models if may_be_named(one, least)}
+    rivals = [row for row in rows if row.model_id in ranked]
     groups = {group.model_id: group for group in asked.summary.models}
     sums = {
         model_id: (CaseSums(*rest[:N_SUMS]), CaseSums(*rest[N_SUMS:]))
         for model_id, *rest in asked.session.rows(SQL, [asked.run_id])
     }
     return tuple(
-        _point(row, groups[row.model_id], sums.get(row.model_id), _is_on_time_frontier(row, rows))
+        _point(row, groups[row.model_id], sums.get(row.model_id), rivals)
         for row in rows
     )
 
@@ -120,7 +125,7 @@ def _point(
     row: CostQualityRow,
     group: GroupSummary,
     sums: tuple[CaseSums, CaseSums] | None,
-    is_on_time_frontier: bool | None,
+    rivals: Sequence[CostQualityRow],
 ) -> FrontierPoint:
     cost, time = (mean_interval(one) or UNKNOWN for one in sums) if sums else (UNKNOWN, UNKNOWN)
     rate = group.passed_ci95
@@ -138,7 +143,7 @@ def _point(
         e2e_ms_low=time[0],
         e2e_ms_high=time[1],
         is_on_frontier=row.is_on_frontier,
-        is_on_time_frontier=is_on_time_frontier,
+        is_on_time_frontier=_is_on_time_frontier(row, rivals) if row in rivals else None,
     )
 
 
@@ -151,7 +156,8 @@ def _is_drawn(row: CostQualityRow) -> bool:
 def _is_on_time_frontier(row: CostQualityRow, rivals: Sequence[CostQualityRow]) -> bool | None:
     """Return whether no rival is quicker and at least as good, or better and no slower.
 
-    As `is_on_frontier` of the mart is of money; None where time or rate is unknown.
+    As `is_on_frontier` of the mart is of money; None where the time is unknown. Neither a model
+    of which too little is known to be named best, nor what stands before it, is asked about.
     """
     if row.e2e_ms_mean is None or row.passed_rate is None:
         return None

@@ -227,6 +227,24 @@ ENTRIES: tuple[Entry, ...] = (
         formula="n_success / n_ok",
     ),
     Entry(
+        "success % (all)",
+        "success_rate",
+        ("leaderboard",),
+        GroupSummary,
+        said="Answers without an error, of all trials: a time-out or an outage is none.",
+        formula="n_success / n_total",
+    ),
+    Entry(
+        "ranked",
+        "is_ranked",
+        ("leaderboard",),
+        ModelAnswer,
+        said=(
+            "Whether it may be named best: five cases with a verdict, or clusters of them, and a "
+            "coverage that is not below `min_coverage`."
+        ),
+    ),
+    Entry(
         "obj pass %",
         "objective_pass_rate",
         ("leaderboard",),
@@ -454,7 +472,7 @@ ENTRIES: tuple[Entry, ...] = (
         FrontierPoint,
         said=(
             "No model is faster and at least as good, or better and no slower; null where "
-            "time or rate is unknown."
+            "time or rate is unknown, and of a model that cannot be ranked."
         ),
     ),
     Entry(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analyze.report.comparison_words import ORDER, WORDS, between, ratios_in_short
-from analyze.report.numbers import in_cases, percent, points, signed_points, whole
+from analyze.report.numbers import in_cases, percent, points, signed_points, strict_after, whole
 from analyze.report.regressions_words import counted
 from schemas.comparison import Verdict
 from schemas.interval import is_apart
@@ -96,7 +96,13 @@ def _how_good(answer: ModelAnswer) -> str:
         return "has no trial with a verdict"
     cases = in_cases(answer.n_cases, answer.n_clusters)
     trials = f"{counted(answer.n_scored, 'trial')} in {cases}"
-    return f"passed {percent(answer.passed_rate)} % of {trials}{_interval(answer)}"
+    return f"passed {percent(answer.passed_rate)} % of {trials}{_strict(answer)}{_interval(answer)}"
+
+
+def _strict(answer: ModelAnswer) -> str:
+    """Return the strict rate, where some trials have no verdict."""
+    told = strict_after(answer.score_strict, answer.coverage)
+    return f"{told} %" if told else ""
 
 
 def _interval(answer: ModelAnswer) -> str:
@@ -134,7 +140,7 @@ def _most(rated: Sequence[ModelAnswer]) -> str:
     """Return which of several models passed most, none of which may be named best."""
     first = [answer for answer in rated if answer.passed_rate == rated[0].passed_rate]
     names, rate = _some([answer.model_id for answer in first]), percent(first[0].passed_rate)
-    each = f"{' each' if len(first) > 1 else ''}{_intervals(first)}"
+    each = f"{' each' if len(first) > 1 else _strict(first[0])}{_intervals(first)}"
     which = "" if len(first) == len(rated) else f", the most of {whole(len(rated))} models"
     return f"{names} passed {rate} %{each}{which}: too few cases or verdicts to name one best"
 
@@ -147,7 +153,7 @@ def _best(rated: Sequence[ModelAnswer]) -> str:
     """
     best = [answer for answer in rated if answer.passed_rate == rated[0].passed_rate]
     names, rate = _some([answer.model_id for answer in best]), percent(best[0].passed_rate)
-    each = f"{' each' if len(best) > 1 else ''}{_intervals(best)}"
+    each = f"{' each' if len(best) > 1 else _strict(best[0])}{_intervals(best)}"
     if len(best) == len(rated):
         return f"{names} passed {rate} %{each}"
     told = f"{names} {'are' if len(best) > 1 else 'is'} best of {whole(len(rated))} models with "

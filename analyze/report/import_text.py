@@ -48,7 +48,8 @@ def _lines(one: Written) -> Iterator[str]:
     also = f", {whole(one.n_unfinished)} without a result" if one.n_unfinished else ""
     there = "" if one.is_new else "; it was there already, and nothing was written"
     folder = line_of(shown(one.run_dir.absolute()))
-    yield f"{folder}: {whole(one.n_trials)} results{also}{there}"
+    results = f"{whole(one.n_trials)} result{'' if one.n_trials == 1 else 's'}"
+    yield f"{folder}: {results}{also}{there}"
     for finding in one.findings[:MOST_SHOWN]:
         yield f"  {line_of(_told(finding))}"
     if (more := len(one.findings) - MOST_SHOWN) > 0:

@@ -87,6 +87,15 @@ def limits_after(rate: float | None, found: Limited | None, *beside: float | Non
     return limits and (" " if limits.startswith("[") else ", ") + limits
 
 
+def strict_after(strict: float | None, coverage: float | None) -> str:
+    """Return what follows a passed rate of a part of the trials alone: `, strict 41.7`.
+
+    The strict rate counts what has no verdict as failed; where nothing lacks one it is the rate.
+    """
+    is_partial = strict is not None and coverage is not None and coverage < 1
+    return f", strict {percent(strict)}" if is_partial else ""
+
+
 def points(rate: float | None, *beside: float | None) -> str:
     """Return a distance between rates in points of 100, without its sign: 0.18 is `18.0`.
 

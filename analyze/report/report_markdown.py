@@ -15,7 +15,17 @@ from analyze.report.answer_words import (
     headline_of,
     runs_named,
 )
-from analyze.report.numbers import DASH, case_mean, duration, millis, moment, percent, usd, whole
+from analyze.report.numbers import (
+    DASH,
+    case_mean,
+    duration,
+    millis,
+    moment,
+    percent,
+    strict_after,
+    usd,
+    whole,
+)
 from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import safe
 from analyze.report.regressions_words import (
@@ -157,13 +167,20 @@ def _model_row(answer: ModelAnswer, report: RunReport) -> list[str]:
     since = [change_sentence(answer), changes_beside(report).get(answer.model_id, "")]
     return [
         _text(answer.model_id),
-        percent(answer.passed_rate) or DASH,
+        _passed(answer),
         f"{mean}{percent(answer.low)} to {percent(answer.high)}" if known else DASH,
         _text("; ".join(filter(None, since))) if report.baseline else DASH,
         (percent(model.coverage) if model else "") or DASH,
         _median(model) if model else DASH,
         _cost(model) if model else DASH,
     ]
+
+
+def _passed(answer: ModelAnswer) -> str:
+    if answer.passed_rate is None:
+        return DASH
+    strict = strict_after(answer.score_strict, answer.coverage)
+    return percent(answer.passed_rate) + strict
 
 
 def _summary_of(answer: ModelAnswer, report: RunReport) -> GroupSummary | None:

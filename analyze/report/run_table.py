@@ -11,11 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analyze.report.numbers import duration, iso_moment, limits_after, moment, percent, usd, whole
+from analyze.report.numbers import (
+    duration,
+    iso_moment,
+    limits_after,
+    moment,
+    percent,
+    strict_after,
+    usd,
+    whole,
+)
 from analyze.report.plain import Column, fit, least_width, line_of, table
 
 if TYPE_CHECKING:
-    from analyze.run_rows import Listed, ListedRun
+    from analyze.run_rows import Listed, ListedModel, ListedRun
+    from analyze.stats.case_rate import CaseRate
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ def run_lines(listed: Listed, width: int) -> list[str]:
     for run, line in zip(listed.runs, lines, strict=True):
         words = [f"{field.column.title}: {text}" for field in below if (text := field.text(run))]
         shown += [line, *([fit("   " + " · ".join(words), width)] if words else [])]
+        shown += [fit("   " + told, width) for told in model_lines(run)]
     more = listed.n_all - len(listed.runs)
     return [*shown, *([f"and {whole(more)} older: --limit 0 lists all"] if more else [])]
 
@@ -75,15 +86,47 @@ def run_object(run: ListedRun) -> dict[str, object]:
         "coverage": run.came.coverage,
         "passed_rate": run.passed.rate,
         "passed_ci95": interval.model_dump() if interval else None,
+        "score_strict": run.came.score_strict,
+        "by_model": [_model_object(one) for one in run.by_model],
         "cost_usd": run.came.cost_usd,
         "n_cost_known": run.came.n_cost_known,
         "wall_clock_ms": run.came.wall_clock_ms,
     }
 
 
+def _model_object(one: ListedModel) -> dict[str, object]:
+    interval = one.passed.interval
+    return {
+        "model_id": one.model_id,
+        "passed_rate": one.passed.rate,
+        "passed_ci95": interval.model_dump() if interval else None,
+        "score_strict": one.score_strict,
+        "coverage": one.coverage,
+    }
+
+
 def passed_of(run: ListedRun) -> str:
-    """Return the passed rate with its interval."""
-    return percent(run.passed.rate) + limits_after(run.passed.rate, run.passed.interval)
+    """Return the passed rate with its interval, and the strict one where verdicts are missing."""
+    return _rate_of(run.passed, run.came.score_strict, run.came.coverage)
+
+
+def model_lines(run: ListedRun) -> list[str]:
+    """Return a line for each model of a run that asked several; none for a single one."""
+    if len(run.by_model) < 2:
+        return []
+    return [
+        line_of(f"{one.model_id}: passed% {_rate_of(one.passed, one.score_strict, one.coverage)}")
+        if one.passed.rate is not None
+        else line_of(f"{one.model_id}: no verdict")
+        for one in run.by_model
+    ]
+
+
+def _rate_of(passed: CaseRate, strict: float | None, coverage: float | None) -> str:
+    rate = passed.rate
+    if rate is None:
+        return ""
+    return percent(rate) + limits_after(rate, passed.interval) + strict_after(strict, coverage)
 
 
 def cost_of(run: ListedRun) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import get_args
 
-from analyze.report.numbers import BEYOND_LIMIT, millis, pair, percent
+from analyze.report.numbers import BEYOND_LIMIT, limits_of, millis, pair, percent
 from schemas.inventory import Inventory, ResourceSnapshot
 from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 
@@ -36,6 +36,17 @@ COLUMNS = (
     "Ollama store (before→after)",
 )
 
+RATES = (
+    "Model",
+    "passed%",
+    "95 % interval",
+    "strict%",
+    "cover%",
+    "cases",
+    "success% (all)",
+)
+"""Of the table that comes first: how good each model is, and how much that rests on."""
+
 PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
 
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -45,7 +56,7 @@ MARKUP = re.compile(r"[\\`|*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def summary_markdown(summary: RunSummary, inventory: Inventory | None = None) -> str:
-    """Return summary.md.
+    """Return summary.md: passed rates first, then the table of the older tool.
 
     Args:
         summary: the run in numbers.
@@ -60,6 +71,13 @@ def summary_markdown(summary: RunSummary, inventory: Inventory | None = None) ->
         f"Run: {as_text(summary.run_id)}",
         "",
         f"Run wall clock (ms): {millis(summary.run_wall_clock_ms)}".rstrip(),
+        "",
+        _line(RATES),
+        _line(["---"] * len(RATES)),
+        *(
+            _line([as_text(cell) for cell in _rates(group, twins[_shown_key(group)] > 1)])
+            for group in summary.models
+        ),
         "",
         _line(COLUMNS),
         _line(["---"] * len(COLUMNS)),
@@ -89,11 +107,31 @@ def _shown_key(group: GroupSummary) -> tuple[str, str, str | None]:
     return group.provider, group.model, group.thinking_level
 
 
+def _rates(group: GroupSummary, has_twin: bool) -> list[str]:
+    """Return how good one model is; the strict rate where not every trial has a verdict."""
+    interval = group.passed_ci95
+    n_cases = interval.n_cases if interval else int(group.passed_rate is not None)
+    is_partial = (group.coverage or 0) < 1
+    return [
+        _name(group, has_twin),
+        percent(group.passed_rate),
+        limits_of(group.passed_rate, interval),
+        percent(group.score_strict) if is_partial else "",
+        percent(group.coverage),
+        str(n_cases),
+        percent(group.success_rate),
+    ]
+
+
+def _name(group: GroupSummary, has_twin: bool) -> str:
+    return f"{group.model} ({group.model_id})" if has_twin else group.model
+
+
 def _row(group: GroupSummary, sizes: Mapping[str, str], has_twin: bool) -> list[str]:
     before, after = group.resources_before, group.resources_after
     return [
         group.provider,
-        f"{group.model} ({group.model_id})" if has_twin else group.model,
+        _name(group, has_twin),
         sizes.get(group.model) or sizes.get(f"{group.model}:latest", ""),
         group.thinking_level or "",
         str(group.n_total),

@@ -21,6 +21,7 @@ from analyze.route.values import PER_TRIALS, Judged, Nearest, Needs, Option, Rea
 from analyze.routing.order import Candidate, order_of
 from analyze.routing.paired import PairedRule
 from analyze.routing.scope import ScopeRate
+from analyze.stats.best_of import MIN_RANKED_UNITS, is_ranked
 from analyze.stats.case_rate import CaseRate
 from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
 from analyze.stats.percentiles import TAIL_TRIALS, is_supported
@@ -33,7 +34,9 @@ FAR = math.inf
 
 def route(options: Iterable[Option], needs: Needs, bounds: Thresholds = DEFAULT) -> Route:
     """Return every option judged, those that fit first, the best of them at the top."""
-    judged = [_judge(option, needs, bounds) for option in options]
+    options = list(options)
+    is_rated = any(option.quality.asked.rate is not None for option in options)
+    judged = [_judge(option, needs, bounds, is_rated=is_rated) for option in options]
     fitting = [one for one in judged if one.fits]
     others = tuple(sorted((one for one in judged if not one.fits), key=_place))
     if not fitting:
@@ -97,12 +100,12 @@ def _nearest(judged: Sequence[Judged], needs: Needs) -> tuple[Nearest, ...]:
     return tuple(found)
 
 
-def _judge(option: Option, needs: Needs, bounds: Thresholds) -> Judged:
+def _judge(option: Option, needs: Needs, bounds: Thresholds, *, is_rated: bool) -> Judged:
     return Judged(
         option,
         (
             _tool_use(option.tool_use, bounds, is_asked=needs.tool_use),
-            _quality(option.quality, needs.min_quality),
+            _known_quality(option, needs.min_quality, bounds, is_rated=is_rated),
             _cost(option, needs.max_cost_usd),
             _latency(option, needs.max_latency_ms),
         ),
@@ -132,6 +135,33 @@ def _tool_use(tools: ScopeRate, bounds: Thresholds, *, is_asked: bool) -> Reason
         waits = 0.0 if more is None else more / (more + 1)
         distance = {"met": 0.0, "unknown": waits}.get(state, 2.0 - (asked.rate or 0.0))
     return Reason("tool_use", state if is_asked else "not_asked", text, distance, more or None)
+
+
+def _known_quality(
+    option: Option, floor: float | None, bounds: Thresholds, *, is_rated: bool
+) -> Reason:
+    """Return the reason of quality; too little known of a model keeps it from being named.
+
+    Args:
+        option: the model.
+        floor: the quality that is asked for.
+        bounds: limits in force.
+        is_rated: whether any option has a verdict; else nobody knows a quality, and cost and time
+            are all there is to choose by.
+    """
+    reason, quality = _quality(option.quality, floor), option.quality.asked
+    if not is_rated or reason.state not in {"met", "not_asked"}:
+        return reason
+    clusters = quality.interval.n_clusters if quality.interval else None
+    n_units = option.quality.n_cases if clusters is None else clusters
+    if is_ranked(n_units, option.coverage, bounds.min_coverage):
+        return reason
+    if more := max(MIN_RANKED_UNITS - n_units, 0):
+        text = f"{reason.text}, {_lacking(more)}"
+    else:
+        covered = f"{percent(option.coverage, bounds.min_coverage)} % of its trials have a verdict"
+        text = f"{reason.text}, {covered}, below {percent(bounds.min_coverage)} %"
+    return Reason("quality", "unknown", text, reason.distance, more or None)
 
 
 def _quality(quality: ScopeRate, floor: float | None) -> Reason:

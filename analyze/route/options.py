@@ -87,13 +87,14 @@ def read_options(session: Session, scope: Scope) -> list[Option]:
     """Return all that routing asks about every way to run a model."""
     tools = _cases(session, scope, "has_expected_tools and is_ok", "tool_use_success")
     passes = _cases(session, scope, "passed is not null", "passed", distinct=True)
-    measured = _measured(session, scope)
+    measured, coverage = _measured(session, scope), _coverage(session, scope)
     return [
         Option(
             *key,
             tool_use=_scoped(tools, key),
             quality=_scoped(passes, key),
             cases=passes.get(key, {}),
+            coverage=coverage.get(key),
             **(measured.get(key) or _Measured()).__dict__,
         )
         for key, _ in _keys(session, scope)
@@ -234,6 +235,23 @@ def _measured(session: Session, scope: Scope) -> dict[OptionKey, _Measured]:
     return {
         (provider, model, level): _Measured(*[*counts, _known(p95)])
         for provider, model, level, *counts, p95 in rows
+    }
+
+
+def _coverage(session: Session, scope: Scope) -> dict[OptionKey, float | None]:
+    """Return the share of trials with a verdict of those that can get one."""
+    condition, values = scope.condition()
+    by_option = f"where {condition} group by provider, model, thinking_level"
+    columns = "provider, model, thinking_level"
+    planned = session.rows(
+        f"select {columns}, count(case when is_scorable then 1 end) from stg_plans {by_option}",  # noqa: S608
+        values,
+    )
+    scored = session.rows(f"select {columns}, count(passed) from trials {by_option}", values)  # noqa: S608
+    counts = {(provider, model, level): n for provider, model, level, n in scored}
+    return {
+        (provider, model, level): counts.get((provider, model, level), 0) / n if n else None
+        for provider, model, level, n in planned
     }
 
 

@@ -33,6 +33,8 @@ class Option:
     """Successes behind it."""
     n_timeouts: int = 0
     """Time-outs that count against the model, behind it as well."""
+    coverage: float | None = 1.0
+    """Share of the planned trials that can get a verdict with one; None: there are none."""
     cases: Cases = field(default_factory=dict)
     """Passed and scored trials of each case behind its quality."""
 

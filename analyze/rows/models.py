@@ -99,5 +99,6 @@ class CostQualityRow(GroupRow):
     e2e_ms_mean: float | None = Field(description="Mean e2e_ms of those successes, in ms.")
     is_on_frontier: bool | None = Field(
         description="No other model of the run is cheaper per scored trial and at least as good, "
-        "or better and no dearer; null where cost or passed_rate is unknown."
+        "or better and no dearer, of those that may be named best; null where cost or passed_rate "
+        "is unknown, and with fewer than five cases or too little coverage to be named so."
     )

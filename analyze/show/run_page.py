@@ -7,7 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analyze.report.numbers import BEYOND_LIMIT, duration, limits_after, moment, percent, usd, whole
+from analyze.report.numbers import (
+    BEYOND_LIMIT,
+    duration,
+    limits_after,
+    moment,
+    percent,
+    strict_after,
+    usd,
+    whole,
+)
 from analyze.report.plain import Column, facts, line_of, table
 from analyze.report.run_table import cost_of, notes_of, passed_of
 from analyze.rows import RunSummaryRow
@@ -22,6 +31,7 @@ MODELS = (
     Column("trials", "right"),
     Column("passed% [95 %]"),
     Column("cover%", "right"),
+    Column("answered%", "right"),
     Column("p50 ms", "right"),
     Column("p95 ms", "right"),
     Column("USD", "right"),
@@ -113,13 +123,21 @@ def _group(group: GroupSummary) -> list[str]:
     return [
         line_of(f"{group.model_id} ({group.provider} {group.model}{level})"),
         f"{whole(group.n_total)}/{whole(group.n_planned)}",
-        percent(group.passed_rate) + limits_after(group.passed_rate, group.passed_ci95),
+        _passed(group),
         percent(group.coverage),
+        percent(group.success_rate),
         _latency(group.latency_ms, "p50"),
         _latency(group.latency_ms, "p95"),
         usd(group.cost_usd) + part,
         "" if tier is None else f"{tier}{'' if group.tool_use.tier_confident else '?'}",
     ]
+
+
+def _passed(group: GroupSummary) -> str:
+    rate = group.passed_rate
+    limits = limits_after(rate, group.passed_ci95)
+    strict = "" if rate is None else strict_after(group.score_strict, group.coverage)
+    return percent(rate) + limits + strict
 
 
 def _latency(latency: Percentiles, name: PercentileName) -> str:

@@ -13,6 +13,25 @@ from typing import NamedTuple
 from analyze.stats.rate_test import rate_test
 
 
+MIN_RANKED_UNITS = 5
+"""Fewer cases with a verdict, or clusters of them, say too little to name a model best."""
+
+ROUNDING = 1e-9
+"""A coverage may be this much below its limit, since it is a quotient."""
+
+
+def is_ranked(n_units: int, coverage: float | None, min_coverage: float) -> bool:
+    """Return whether a model may be named best: its cases and its coverage suffice.
+
+    Args:
+        n_units: cases with a verdict, or clusters of them.
+        coverage: share of the scorable trials with a verdict.
+        min_coverage: limit in force.
+    """
+    is_covered = (coverage or 0.0) >= min_coverage - ROUNDING
+    return is_covered and n_units >= MIN_RANKED_UNITS
+
+
 class RankedModel(NamedTuple):
     """A model with its passed rate, and (passed, scored) trials of its own of each case."""
 

@@ -444,9 +444,14 @@ def test_the_same_report_is_the_same_page(report):
 def test_one_case_with_a_verdict_is_counted_though_it_has_no_interval(report):
     group = report.summary.models[0].model_copy(update={"passed_ci95": None, "n_scorable": 3})
     one = group.model_copy(update={"coverage": 1.0})
-    silent = group.model_copy(update={"coverage": 0.0, "passed_rate": None})
 
-    table = leaderboard(report.summary.model_copy(update={"models": (silent, one)}))
+    other = group.model_copy(update={"model_id": "other", "coverage": 0.0, "passed_rate": None})
+    summary = report.summary.model_copy(update={"models": (other, one)})
+    answer = report.answer[0].model_copy(update={"model_id": one.model_id, "is_ranked": False})
+    unrated = answer.model_copy(update={"model_id": "other", "passed_rate": None})
+
+    table = leaderboard(summary, (answer, unrated))
 
     at = [column.key for column in table.columns].index("n_cases")
     assert [row[at].text for row in table.rows] == ["1", "0"]
+    assert {row[-1].text for row in table.rows} == {"no: too few cases or verdicts"}

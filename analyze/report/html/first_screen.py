@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from analyze.report.answer_words import change_sentence, changes_beside
 from analyze.report.html.tables_models import asked_as
-from analyze.report.numbers import case_mean, duration, moment, percent, whole
+from analyze.report.numbers import case_mean, duration, moment, percent, strict_after, whole
 from analyze.report.open_shift_words import open_sentences
 from schemas.comparison import Verdict
 from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
@@ -39,6 +39,8 @@ class Standing:
     below: str
     rate: str
     interval: str
+    strict: str
+    """The rate with what has no verdict as failed; empty where nothing lacks one."""
     low: str
     width: str
     at: str
@@ -84,6 +86,7 @@ def _standing(
         below=asked_as(answer.provider, answer.model, answer.thinking_level),
         rate=percent(answer.passed_rate),
         interval=f"{mean}{percent(low)} to {percent(high)}" if is_known else "",
+        strict=_strict(answer),
         low=percent(low),
         width=percent(max((high or 0) - (low or 0), 0.004)) if is_known else "",
         at=percent(answer.passed_rate),
@@ -94,6 +97,12 @@ def _standing(
         change=change_sentence(answer) if has_baseline else "",
         beside=beside,
     )
+
+
+def _strict(answer: ModelAnswer) -> str:
+    if answer.passed_rate is None:
+        return ""
+    return strict_after(answer.score_strict, answer.coverage).removeprefix(", ")
 
 
 @dataclass(frozen=True, slots=True)

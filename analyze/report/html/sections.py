@@ -83,7 +83,7 @@ class _Sections:
         """Yield them in the order of the page."""
         yield self._answer()
         if self._report.summary.models:
-            table = self._told(leaderboard(self._report.summary))
+            table = self._told(leaderboard(self._report.summary, self._report.answer))
             yield Section("leaderboard", "Leaderboard", {"table": table})
         yield from self._comparison()
         yield from self._matrix()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 from analyze.report.html.cells import Cell, Column, Table, number, sorts_as
@@ -14,6 +14,7 @@ from analyze.report.numbers import (
     usd,
     whole,
 )
+from schemas.report_answer import ModelAnswer
 from schemas.report_parts import FrontierPoint
 from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 
@@ -38,8 +39,14 @@ def asked_as(provider: str, model: str, thinking_level: str | None) -> str:
     return " · ".join(filter(None, words))
 
 
-def leaderboard(summary: RunSummary) -> Table:
-    """Return the models, best passed rate first, with every rate that there is of them."""
+def leaderboard(summary: RunSummary, answers: Sequence[ModelAnswer]) -> Table:
+    """Return the models with every rate that there is of them.
+
+    Args:
+        summary: of the run.
+        answers: its models in their order: highest passed rate first, those that cannot be ranked
+            behind the others.
+    """
     columns = (
         MODEL,
         Column("passed %", "passed_rate", is_number=True),
@@ -50,21 +57,16 @@ def leaderboard(summary: RunSummary) -> Table:
         Column("cases", "n_cases", is_number=True),
         Column("verdicts", "n_scorable", is_number=True),
         Column("success %", "success_rate_ok", is_number=True),
+        Column("success % (all)", "success_rate", is_number=True),
         Column("obj pass %", "objective_pass_rate", is_number=True),
+        Column("ranked", "is_ranked"),
     )
-    ranked = sorted(summary.models, key=_rank)
-    return Table(
-        "leaderboard", "Leaderboard: rates of each model", columns, [_rates(one) for one in ranked]
-    )
+    groups = {group.model_id: group for group in summary.models}
+    rows = [_rates(groups[one.model_id], one.is_ranked) for one in answers]
+    return Table("leaderboard", "Leaderboard: rates of each model", columns, rows)
 
 
-def _rank(group: GroupSummary) -> tuple[float, str]:
-    """Return the order of the answer: a model without a verdict comes last."""
-    rate = group.passed_rate
-    return (1.0 if rate is None else -rate, group.model_id)
-
-
-def _rates(group: GroupSummary) -> list[Cell]:
+def _rates(group: GroupSummary, is_ranked: bool) -> list[Cell]:
     interval = group.passed_ci95
     n_scored = round((group.coverage or 0) * group.n_scorable)
     n_cases = interval.n_cases if interval else int(n_scored > 0)
@@ -78,7 +80,9 @@ def _rates(group: GroupSummary) -> list[Cell]:
         number(whole(n_cases), n_cases),
         number(f"{whole(n_scored)}/{whole(group.n_scorable)}", n_scored),
         number(percent(group.success_rate_ok)),
+        number(percent(group.success_rate)),
         number(percent(group.objective_pass_rate)),
+        Cell("yes" if is_ranked else "no: too few cases or verdicts"),
     ]
 
 
@@ -179,7 +183,7 @@ def frontier(points: tuple[FrontierPoint, ...]) -> Table:
     return Table("frontier", "Quality, cost and time of each model", columns, rows)
 
 
-YES = {None: "not known", True: "yes", False: "no"}
+YES = {None: "cannot be said", True: "yes", False: "no"}
 
 
 def _range(low: float | None, high: float | None, form: Callable[[float | None], str]) -> Cell:

@@ -1,7 +1,9 @@
 -- One row per run, provider, model, thinking level and model_id: what quality costs.
 -- A group is on the frontier when no other of its run is cheaper and at least as good, or better and
 -- no dearer; cheap means cost per scored trial, good means passed_rate. Null where either is unknown:
--- a price nobody knows is no low price.
+-- a price nobody knows is no low price. Null as well for a group that may not be named best, which is
+-- no rival either: fewer than five units (cases, or clusters of them) with a verdict, or a coverage
+-- below the threshold in force.
 with
 
 rates as (
@@ -31,15 +33,37 @@ rates as (
         and model_groups.model_id = costs.model_id
 ),
 
-ranked as (
+covered as (
     select
         run_id,
         model_id,
-        passed_rate,
-        cost_usd_per_scored,
-        dense_rank() over (partition by run_id order by cost_usd_per_scored) as price_rank
+        count(
+            distinct case when n_scored > 0 then coalesce('1' || cluster, '0' || case_id) end
+        ) as n_units,
+        cast(sum(n_scored) as double) / nullif(sum(n_scorable), 0) as coverage
+    from int_case_passes
+    group by run_id, model_id
+),
+
+ranked as (
+    select
+        rates.run_id,
+        rates.model_id,
+        rates.passed_rate,
+        rates.cost_usd_per_scored,
+        dense_rank() over (
+            partition by rates.run_id order by rates.cost_usd_per_scored
+        ) as price_rank
     from rates
-    where passed_rate is not null and cost_usd_per_scored is not null
+    inner join covered
+        on rates.run_id = covered.run_id
+        and rates.model_id = covered.model_id
+    cross join stg_thresholds as thresholds
+    where
+        rates.passed_rate is not null
+        and rates.cost_usd_per_scored is not null
+        and covered.n_units >= 5
+        and covered.coverage >= thresholds.min_coverage - 1e-9
 ),
 
 rivals as (
