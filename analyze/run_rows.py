@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListedModel:
-    """One model of a run in a list."""
+    """One model of a run in a list, as the summary groups them."""
 
+    provider: str
+    model: str
+    thinking_level: str | None
     model_id: str
     passed: CaseRate
     score_strict: float | None
@@ -130,9 +133,10 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
     )
     apart = _grouped(
         session.rows(
-            "select run_id, model_id, cast(n_passed as bigint), cast(n_scored as bigint), "  # noqa: S608
-            "cluster, cast(n_scorable as bigint) "
-            f"from int_case_passes where {among} order by run_id, model_id, case_id",
+            "select run_id, provider, model, thinking_level, model_id, "  # noqa: S608
+            "cast(n_passed as bigint), cast(n_scored as bigint), cluster, "
+            f"cast(n_scorable as bigint) from int_case_passes where {among} "
+            "order by run_id, model_id, provider, model, thinking_level nulls first, case_id",
             run_ids,
         )
     )
@@ -149,19 +153,19 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
     ]
 
 
-def _models(rows: Sequence[tuple[str, int, int, str | None, int]]) -> list[ListedModel]:
-    """Return each model of a run, from (model_id, passed, scored, cluster, scorable) of a case."""
-    cases: defaultdict[str, list[tuple[int, int, str | None, int]]] = defaultdict(list)
-    for model_id, *counts in rows:
-        cases[model_id].append((counts[0], counts[1], counts[2], counts[3]))
-    return [_model(model_id, of_model) for model_id, of_model in cases.items()]
+def _models(rows: Iterable[tuple[Any, ...]]) -> list[ListedModel]:
+    """Return each model of a run, from its key and (passed, scored, cluster, scorable) of a case."""
+    cases: defaultdict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    for row in rows:
+        cases[row[:4]].append(row[4:])
+    return [_model(key, of_model) for key, of_model in cases.items()]
 
 
-def _model(model_id: str, cases: Sequence[tuple[int, int, str | None, int]]) -> ListedModel:
+def _model(key: tuple[Any, ...], cases: Sequence[tuple[Any, ...]]) -> ListedModel:
     passed = case_rate(*_columns([case[:3] for case in cases]))
     n_scorable = sum(case[3] for case in cases)
     return ListedModel(
-        model_id,
+        *key,
         passed,
         score_strict=passed.n_hits / n_scorable if n_scorable else None,
         coverage=passed.n_trials / n_scorable if n_scorable else None,
@@ -177,7 +181,7 @@ def _nothing(row: RunsRow) -> RunSummaryRow:
 
 
 def _columns(
-    cases: Sequence[tuple[int, int, str | None]],
+    cases: Sequence[tuple[Any, ...]],
 ) -> tuple[list[int], list[int], list[str | None]]:
     return [case[0] for case in cases], [case[1] for case in cases], [case[2] for case in cases]
 

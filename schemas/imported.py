@@ -68,9 +68,7 @@ class Imported:
     """Numbers of lines that could not be read, and why."""
 
 
-def import_lines(
-    run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = None
-) -> Imported:
+def import_lines(run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = None) -> Imported:
     """Return the rows of a whole log.
 
     Args:

@@ -5,6 +5,7 @@ A re-run of the cases that flipped selects on noise, and taken-over answers are 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -110,7 +111,13 @@ def _among(run_ids: Sequence[str]) -> str:
 
 
 def _cases(missing: Collection[Planned]) -> str:
-    names = sorted(f"{model_id}/{case_id}" for _, model_id, case_id in missing)
+    models: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for suite_id, model_id, case_id in missing:
+        models[suite_id, case_id].append(model_id)
+    names = sorted(
+        f"{asked[0]}/{case_id}" if len(asked) == 1 else f"{case_id} (of {len(asked):,} models)"
+        for (_, case_id), asked in models.items()
+    )
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 

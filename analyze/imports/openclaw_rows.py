@@ -142,7 +142,8 @@ def _record(
         try:
             values[name] = _value(name, row.values.get(name))
         except ValueError:
-            found = str(row.values[name])[:MOST_FOUND] or "nothing"
+            value = row.values.get(name)
+            found = "nothing" if value is None else str(value)[:MOST_FOUND]
             allowed = _allowed(name)
             what = "is no value of this field"
             wrong.append(Problem(path, what, name, line=row.number, found=found, allowed=allowed))

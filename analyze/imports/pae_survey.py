@@ -6,6 +6,7 @@ anything to judge by. A second look makes the lines, so that no more than one tr
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -111,9 +112,14 @@ def _known(profile: Profile, manifest: Document, notes: list[Finding]) -> set[Ke
             inside = (n for n in indices if type(n) is int and 0 <= n < MOST_REPETITIONS)
             listed = 1 + max(inside, default=-1)
         known |= {Key(model, case, n) for n in range(1, max(planned, listed) + 1)}
+    lost: defaultdict[str, list[Key]] = defaultdict(list)
     for key in sorted(set(evaluated) - set(runs)):
-        what = f"{'/'.join(map(str, key))}: is evaluated, and its run file is missing"
-        notes.append(error("run_missing", "", what))
+        lost[key.case].append(key)
+    for case, keys in lost.items():  # each case once, however many models and repetitions
+        which = "its run file is" if len(keys) == 1 else f"{len(keys):,} run files are"
+        what = f"{case}: is evaluated, and {which} missing ({'/'.join(map(str, keys[0]))}"
+        also = f" and {len(keys) - 1:,} more)" if len(keys) > 1 else ")"
+        notes.append(error("run_missing", "", what + also))
     return known | set(evaluated)
 
 

@@ -16,6 +16,9 @@ from pydantic import JsonValue
 from analyze.imports.pae_document import Document
 from schemas.case import Role
 
+AGENT = "openclaw"
+"""Runner of an agent in its container."""
+
 ROLES = frozenset(get_args(Role))
 
 MOST_BRACKETS = 100
@@ -48,7 +51,15 @@ def trace_of(run: Document, at_ms: int) -> tuple[Event, ...]:
         if event.get("event_type") == "tool_result" and (call_id := _is_text(event, "call_id"))
     }
     found = (mapped for event in events for mapped in _mapped(event, answered))
-    return tuple({"sequence": n, "at_ms": at_ms} | mapped for n, mapped in enumerate(found))
+    return tuple(
+        {"sequence": n, "at_ms": at_ms} | _read_out(run, mapped) for n, mapped in enumerate(found)
+    )
+
+
+def _read_out(run: Document, event: Event) -> Event:
+    if event["event_type"] != "final_output":
+        return event
+    return event | {"content": answer_of(run, event["content"])}
 
 
 def request_of(run: Document) -> dict[str, JsonValue]:
@@ -66,8 +77,29 @@ def final_text(run: Document) -> str:
     for event in reversed(events_of(run)):
         text = event.get("content")
         if event.get("event_type") == "final_output" and isinstance(text, str) and text.strip():
-            return text
+            return answer_of(run, text)
     return ""
+
+
+def answer_of(run: Document, text: str) -> str:
+    """Return a final output as its reader saw it.
+
+    An agent in a container prints JSON around its answer: `{"payloads": [{"text": …}], …}`. The
+    answer of any other model is never looked into, since it may be JSON itself; and of an agent's
+    that has no text in it, what its runner saw on the screen stands for it.
+    """
+    if run.text("identity", "runner_type") != AGENT:
+        return text
+    try:
+        said = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    rows = said.get("payloads") if isinstance(said, dict) else None
+    if not isinstance(rows, list):
+        return text
+    parts = [_is_text(row, "text") for row in rows if isinstance(row, dict)]
+    seen = ("openclaw", "metadata", "observable_summary", "final_assistant_visible_text")
+    return "\n\n".join(filter(None, parts)) or run.text("runner_metadata", *seen) or text
 
 
 def tools_of(run: Document) -> tuple[str, ...]:

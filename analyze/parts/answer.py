@@ -28,17 +28,19 @@ def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
     compared = {one.candidate_model_id: one for one in comparison.groups} if comparison else {}
     flips = _flips(comparison.cases if comparison else ())
     least = asked.limits.thresholds.min_coverage
-    ranked = {group.model_id for group in groups if may_be_named(group, least)}
-    leading = _leading(asked, [group for group in groups if group.model_id in ranked])
+    named = [may_be_named(group, least) for group in groups]
+    leading = _leading(
+        asked, [one for one, is_named in zip(groups, named, strict=True) if is_named]
+    )
     answers = [
         _answer(
             group,
             compared.get(group.model_id),
             flips,
-            is_named=group.model_id in ranked,
-            is_leading=group.model_id in leading,
+            is_named=is_named,
+            is_leading=is_named and group.model_id in leading,
         )
-        for group in groups
+        for group, is_named in zip(groups, named, strict=True)
     ]
     return tuple(
         sorted(answers, key=lambda one: (not one.is_ranked, -_known(one.passed_rate), one.model_id))

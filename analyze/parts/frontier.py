@@ -115,10 +115,7 @@ def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
         model_id: (CaseSums(*rest[:N_SUMS]), CaseSums(*rest[N_SUMS:]))
         for model_id, *rest in asked.session.rows(SQL, [asked.run_id])
     }
-    return tuple(
-        _point(row, groups[row.model_id], sums.get(row.model_id), rivals)
-        for row in rows
-    )
+    return tuple(_point(row, groups[row.model_id], sums.get(row.model_id), rivals) for row in rows)
 
 
 def _point(

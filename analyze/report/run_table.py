@@ -7,6 +7,7 @@ below its numbers, and a run id is never cut: people type it.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -97,6 +98,9 @@ def run_object(run: ListedRun) -> dict[str, object]:
 def _model_object(one: ListedModel) -> dict[str, object]:
     interval = one.passed.interval
     return {
+        "provider": one.provider,
+        "model": one.model,
+        "thinking_level": one.thinking_level,
         "model_id": one.model_id,
         "passed_rate": one.passed.rate,
         "passed_ci95": interval.model_dump() if interval else None,
@@ -114,12 +118,15 @@ def model_lines(run: ListedRun) -> list[str]:
     """Return a line for each model of a run that asked several; none for a single one."""
     if len(run.by_model) < 2:
         return []
-    return [
-        line_of(f"{one.model_id}: passed% {_rate_of(one.passed, one.score_strict, one.coverage)}")
-        if one.passed.rate is not None
-        else line_of(f"{one.model_id}: no verdict")
-        for one in run.by_model
-    ]
+    twins = Counter(one.model_id for one in run.by_model)
+    return [_model_line(one, has_twin=twins[one.model_id] > 1) for one in run.by_model]
+
+
+def _model_line(one: ListedModel, *, has_twin: bool) -> str:
+    name = f"{one.model_id} ({one.provider} {one.model})" if has_twin else one.model_id
+    if one.passed.rate is None:
+        return line_of(f"{name}: no verdict")
+    return line_of(f"{name}: passed% {_rate_of(one.passed, one.score_strict, one.coverage)}")
 
 
 def _rate_of(passed: CaseRate, strict: float | None, coverage: float | None) -> str:

@@ -107,6 +107,7 @@ def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
         summary=summary_of(session, run_id, folder),
         trials=read_trials(session, run_id, where=NOT_WELL, limit=MOST_TRIALS),
         n_not_well=n_not_well,
+        missing_cases=_missing_cases(session, run_id),
         problems=_problems(session.runs_dir, folder),
         runs_dir=session.runs_dir,
         renamed=_renamed(session, run_id, ids),
@@ -116,6 +117,7 @@ def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
         "summary": page.summary.model_dump(mode="json"),
         "n_not_passed": page.n_not_well,
         "not_passed": [asdict(trial) for trial in page.trials],
+        "missing_cases": list(page.missing_cases),
         "problems": list(page.problems),
         "renamed": dict(page.renamed),
     }
@@ -131,6 +133,16 @@ def _renamed(session: Session, run_id: str, ids: CaseIds) -> dict[str, str]:
     )
     newest = {case_id: ids.newest_of(suite_id, case_id) for suite_id, case_id in rows}
     return {old: new for old, new in newest.items() if old != new}
+
+
+def _missing_cases(session: Session, run_id: str) -> list[str]:
+    """Return the cases of which a planned trial has no result, each once."""
+    rows = session.rows(
+        "select distinct case_id from stg_plans anti join trials "
+        "using (run_id, model_id, case_id, repetition) where run_id = ? order by case_id",
+        [run_id],
+    )
+    return [case_id for (case_id,) in rows]
 
 
 def _problems(runs_dir: Path, folder: Path | None) -> Sequence[str]:

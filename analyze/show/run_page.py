@@ -50,6 +50,9 @@ MOST_PROBLEMS = 10
 
 MOST_RENAMED = 3
 
+MOST_MISSING = 10
+"""Cases that are named."""
+
 
 @dataclass(frozen=True)
 class RunPage:
@@ -61,6 +64,8 @@ class RunPage:
     """The first of those that failed or did not pass."""
     n_not_well: int
     """All of those."""
+    missing_cases: Sequence[str]
+    """Cases of which a planned trial has no result, each once."""
     problems: Sequence[str]
     """With its folder: lines that cannot be read, a log that became shorter."""
     runs_dir: Path
@@ -73,7 +78,7 @@ def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
     run = page.run
     yield line_of(run.run_id)
     yield ""
-    yield from facts(_facts(run))
+    yield from facts(_facts(page))
     yield ""
     yield from table(MODELS, [_group(group) for group in page.summary.models], width)
     if any(_is_weak(group.latency_ms) for group in page.summary.models):
@@ -91,7 +96,8 @@ def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
     yield from _next(page)
 
 
-def _facts(run: ListedRun) -> Iterator[tuple[str, str]]:
+def _facts(page: RunPage) -> Iterator[tuple[str, str]]:
+    run = page.run
     asked, came = run.asked, run.came
     yield "suite", line_of(f"{asked.suite_id}: {asked.suite_title}")
     yield "started", moment(asked.started_at_ms) + " UTC" * (asked.started_at_ms is not None)
@@ -101,11 +107,22 @@ def _facts(run: ListedRun) -> Iterator[tuple[str, str]]:
     yield "trials", f"{whole(came.n_total)} of {whole(came.n_planned)} planned"
     yield "verdicts", _verdicts(came)
     yield "passed", passed_of(run)
+    yield "missing", _missing(page.missing_cases)
     yield "cost", f"{cost_of(run)} USD" if came.n_cost_known else "unknown"
     yield "limit", usd(asked.max_cost_usd) + " USD" * (asked.max_cost_usd is not None)
     yield "group", line_of(asked.run_group or "")
     yield "benchlake", line_of(asked.benchlake_version or "")
     yield "notes", notes_of(run)
+
+
+def _missing(cases: Sequence[str]) -> str:
+    """Return the cases that lack a result, each named once."""
+    if not cases:
+        return ""
+    more = len(cases) - MOST_MISSING
+    also = f" and {whole(more)} more" if more > 0 else ""
+    cased = f"{whole(len(cases))} case{'' if len(cases) == 1 else 's'}"
+    return line_of(f"{cased}: {', '.join(cases[:MOST_MISSING])}{also}")
 
 
 def _verdicts(came: RunSummaryRow) -> str:

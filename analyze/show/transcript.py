@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from analyze.report.numbers import duration, moment, usd, whole
 from analyze.report.plain import facts, line_of, lines_of
+from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import NoTrace
 from analyze.show.trace_text import indented, trace_lines
 from analyze.show.trial_rows import ShownTrial, TrialText
@@ -167,6 +168,7 @@ def judged_lines(page: TrialPage) -> Iterator[str]:
     """Yield what was expected and what came, where the case or its checks tell."""
     yield from _judged(page)
     yield from map(_check, page.trial.checks or ())
+    yield from score_lines(page.text.parsed_output)
 
 
 def _why(page: TrialPage) -> Iterator[str]:

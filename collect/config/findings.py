@@ -52,16 +52,27 @@ class Findings:
             self.problems.append(problem)
 
 
-def parsed(model: type[Kind], id_key: str, path: Path) -> tuple[Source, Kind]:
+def parsed(
+    model: type[Kind], id_key: str, path: Path, warnings: list[str] | None = None
+) -> tuple[Source, Kind]:
     """Return a file and its record, whose id must be the file's name.
+
+    Args:
+        model: of the record.
+        id_key: of its id.
+        path: the file.
+        warnings: takes it where a kind may have another id, which a path finds all the same.
 
     Raises:
         ConfigError: every problem of the file.
     """
     source = read_yaml(path)
     record = parse(model, source)
-    if wrong := name_problems(source, id_key, getattr(record, id_key)):
+    wrong = name_problems(source, id_key, getattr(record, id_key))
+    if wrong and warnings is None:
         raise ConfigError(wrong)
+    if warnings is not None:
+        warnings += [f"{problem}; its path finds it, its id does not" for problem in wrong]
     return source, record
 
 

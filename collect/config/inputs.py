@@ -11,7 +11,7 @@ from collect.config.assignments import assign_agents, fingerprint_agents
 from collect.config.cases import find_cases
 from collect.config.loaded import LoadedCase, ResolvedModel
 from collect.config.models import resolve_models
-from collect.config.project import name_problems, resolve
+from collect.config.project import is_path, name_problems, resolve
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from collect.config.unjudged import without_verdict
@@ -78,7 +78,8 @@ def load_inputs(
     if suite is None or profile is None or suite_source is None or profile_source is None:
         raise ConfigError(problems)
     problems += name_problems(suite_source, "suite_id", suite.suite_id)
-    problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
+    if not is_path(profile_ref):  # a path finds it, whatever it calls itself
+        problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
     models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
     problems += wrong
     files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}

@@ -56,7 +56,7 @@ def check_suite(path: Path, found: Findings) -> None:
 
 def check_run_profile(path: Path, found: Findings) -> None:
     """Check one run profile, and that the agent it names is there."""
-    source, profile = parsed(RunProfile, "run_profile_id", path)
+    source, profile = parsed(RunProfile, "run_profile_id", path, found.warnings)
     if profile.openclaw is not None:
         key = ("openclaw", "agent_id")
         check_agent_name(profile.openclaw.agent_id, source, key, found)

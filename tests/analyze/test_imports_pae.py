@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from analyze.imports.pae import import_pae
+from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import read_trace
 from schemas.artifact import Artifact
 from schemas.errors import ConfigError
@@ -161,7 +162,7 @@ def test_of_an_agent_cached_tokens_are_input_and_its_cost_was_computed(outputs, 
     assert (line["cost_usd"], line["cost_source"]) == (0.25, "computed")
     assert line["tool_calls"] == ["exec", "write"]
     assert line["attempt_count"] == 1
-    assert json.loads(line["raw_output"])["payloads"] == [{"text": "Done."}]
+    assert line["raw_output"] == "Done."
 
 
 def test_evaluations_of_both_layouts_are_kept_with_the_trial(outputs, runs_dir):
@@ -746,3 +747,65 @@ def test_an_agent_that_was_never_started_made_no_request(tree, outputs, runs_dir
 
     assert (line["attempt_count"], line["failure_type"]) == (0, "config_invalid")
     assert line["runner_type"] == "openclaw"
+
+
+def test_score_dimensions_and_checks_of_a_judge_are_shown_and_stand_on_the_page(outputs, runs_dir):
+    full_tree(outputs)
+    import_pae(outputs, runs_dir)
+
+    shown = call("show", RUN_ID, "plain", "alpha_1", 1, "--runs", runs_dir).out
+    page = call("report", f"{runs_dir}/{RUN_ID}", "--format", "json").out
+
+    told = [
+        "evaluation judge_new: final score 9",
+        "  dimensions  autonomy 8, closeness 8, efficiency 8, process 8, spark 8, task 8",
+        "  checks      2 passed, 0 failed, 0 could not run",
+        "evaluation judge_old: final score 7.25",
+    ]
+    assert [line for line in told if line not in shown] == []
+    (trial,) = (
+        one for one in json.loads(page)["transcripts"]["shown"]
+        if (one["model_id"], one["case_id"], one["repetition"]) == ("alpha_1", "plain", 1)
+    )  # fmt: skip
+    assert trial["judged"][: len(told)] == told
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ({"payloads": [{"text": "One."}, {"text": "Two."}, {"mediaUrl": "x"}]}, "One.\n\nTwo."),
+        ({"payloads": [{"mediaUrl": "x"}]}, "On the screen."),
+        ({"payloads": "none"}, '{"payloads": "none"}'),
+        ("Plain words.", "Plain words."),
+        ("[1, 2]", "[1, 2]"),
+    ],
+)
+def test_the_answer_of_an_agent_is_its_text(tree, outputs, runs_dir, said, answer):
+    made = agent("m", "c", 1)
+    made["trace"][-1]["content"] = said if isinstance(said, str) else json.dumps(said)
+    about = made["runner_metadata"]["openclaw"]["metadata"]["observable_summary"]
+    about["final_assistant_visible_text"] = "On the screen."
+    tree.put("m", "c", 1, made)
+
+    written = imported(outputs, runs_dir)
+
+    line = line_of(written)
+    assert line["raw_output"] == answer
+    trace = read_trace(written.run_dir, line["artifact_path"])
+    assert trace.trace[-1].content == answer
+
+
+def test_an_answer_in_json_of_a_model_that_is_no_agent_stays_as_it_is(tree, outputs, runs_dir):
+    said = '{"payloads": [{"text": "mine"}]}'
+    tree.run("m", "c", 1, message("user", "JSON, please."), final(said))
+
+    assert line_of(imported(outputs, runs_dir))["raw_output"] == said
+
+
+@pytest.mark.parametrize(
+    "parsed",
+    [None, "", "{", "[1]", "null", '{"evaluations": 3}', '{"evaluations": [1, {"a": 1}]}',
+     '{"evaluations": [{"final_score": true, "final_dimensions": [], "deterministic": 1}]}'],
+)  # fmt: skip
+def test_what_is_no_evaluation_is_shown_as_none(parsed):
+    assert [line for line in score_lines(parsed) if "final score" in line] == []

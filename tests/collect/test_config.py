@@ -59,6 +59,15 @@ def test_an_id_must_equal_its_files_name(project):
     assert "s.yaml:2: `suite_id`: differs from the file's name `s`; found `other`" in said(project)
 
 
+def test_a_run_profile_by_another_name_than_its_id_is_found_by_its_path(project):
+    project.case()
+    project.profile(run_profile_id="quick")
+
+    assert "`run_profile_id`: differs from the file's name `p`; found `quick`" in said(project)
+    loaded = project.load("s", "configs/run_profiles/p.yaml")
+    assert loaded.profile.run_profile_id == "quick"
+
+
 def test_a_case_id_must_equal_its_folder(project):
     project.case("one", case_id_written="x")
     text = said(project)

@@ -61,9 +61,13 @@ def leaderboard(summary: RunSummary, answers: Sequence[ModelAnswer]) -> Table:
         Column("obj pass %", "objective_pass_rate", is_number=True),
         Column("ranked", "is_ranked"),
     )
-    groups = {group.model_id: group for group in summary.models}
-    rows = [_rates(groups[one.model_id], one.is_ranked) for one in answers]
+    groups = {_key(group): group for group in summary.models}
+    rows = [_rates(groups[_key(one)], one.is_ranked) for one in answers]
     return Table("leaderboard", "Leaderboard: rates of each model", columns, rows)
+
+
+def _key(one: GroupSummary | ModelAnswer) -> tuple[str | None, ...]:
+    return one.provider, one.model, one.thinking_level, one.model_id
 
 
 def _rates(group: GroupSummary, is_ranked: bool) -> list[Cell]:
