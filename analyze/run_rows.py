@@ -154,7 +154,7 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
 
 
 def _models(rows: Iterable[tuple[Any, ...]]) -> list[ListedModel]:
-    """Return each model of a run, from its key and (passed, scored, cluster, scorable) of a case."""
+    """Return each model, from its key and (passed, scored, cluster, scorable) of each case."""
     cases: defaultdict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
     for row in rows:
         cases[row[:4]].append(row[4:])

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from analyze.parts.answer import may_be_named
 from analyze.rows import CostQualityRow
 from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from schemas.report_parts import FrontierPoint
-
-from analyze.parts.answer import may_be_named
 
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked

@@ -46,10 +46,13 @@ def run_lines(listed: Listed, width: int) -> list[str]:
     rows = [[field.text(run) for field in level] for run in listed.runs]
     title, *lines = table(columns, rows, width)
     below = [field for field in WORDS if field not in level]
+    is_strict_below = PASSED not in level
     shown = [title]
     for run, line in zip(listed.runs, lines, strict=True):
         words = [f"{field.column.title}: {text}" for field in below if (text := field.text(run))]
         shown += [line, *([fit("   " + " · ".join(words), width)] if words else [])]
+        if is_strict_below and (strict := _strict_of(run)):
+            shown.append(f"   {strict}")
         shown += [fit("   " + told, width) for told in model_lines(run)]
     more = listed.n_all - len(listed.runs)
     return [*shown, *([f"and {whole(more)} older: --limit 0 lists all"] if more else [])]
@@ -129,6 +132,10 @@ def _model_line(one: ListedModel, *, has_twin: bool) -> str:
     return line_of(f"{name}: passed% {_rate_of(one.passed, one.score_strict, one.coverage)}")
 
 
+def _strict_of(run: ListedRun) -> str:
+    return strict_after(run.came.score_strict, run.came.coverage).removeprefix(", ")
+
+
 def _rate_of(passed: CaseRate, strict: float | None, coverage: float | None) -> str:
     rate = passed.rate
     if rate is None:
@@ -165,6 +172,7 @@ TRIALS = Field(
 )
 COVERAGE = Field(Column("cover%", "right"), lambda run: percent(run.came.coverage))
 PASSED = Field(Column("passed% [95 %]"), passed_of)
+PASSED_ALONE = Field(PASSED.column, lambda run: _rate_of(run.passed, None, None))
 COST = Field(Column("USD", "right"), cost_of)
 TOOK = Field(Column("took", "right"), lambda run: duration(run.came.wall_clock_ms or None))
 MODELS = Field(Column("models", least=16), lambda run: line_of(", ".join(run.models)))
@@ -179,6 +187,7 @@ LAYOUTS = (
     (RUN, WHEN, SUITE, TRIALS, COVERAGE, PASSED, COST, TOOK),
     (RUN, WHEN, TRIALS, COVERAGE, PASSED, COST, TOOK),
     (RUN, TRIALS, COVERAGE, PASSED, COST, TOOK),
+    (RUN, TRIALS, COVERAGE, PASSED_ALONE, COST, TOOK),
 )
 """From the widest to the narrowest."""
 

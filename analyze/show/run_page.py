@@ -31,7 +31,6 @@ MODELS = (
     Column("trials", "right"),
     Column("passed% [95 %]"),
     Column("cover%", "right"),
-    Column("answered%", "right"),
     Column("p50 ms", "right"),
     Column("p95 ms", "right"),
     Column("USD", "right"),
@@ -85,6 +84,7 @@ def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
         yield "(ms): too few trials stand behind it to be compared"
     if any(group.latency_ms.beyond_limit for group in page.summary.models):
         yield f"{BEYOND_LIMIT}: beyond the time limit, since so many trials timed out"
+    yield from _strict(page.summary.models)
     yield from _failures(page.summary.models)
     if page.trials:
         yield ""
@@ -140,21 +140,13 @@ def _group(group: GroupSummary) -> list[str]:
     return [
         line_of(f"{group.model_id} ({group.provider} {group.model}{level})"),
         f"{whole(group.n_total)}/{whole(group.n_planned)}",
-        _passed(group),
+        percent(group.passed_rate) + limits_after(group.passed_rate, group.passed_ci95),
         percent(group.coverage),
-        percent(group.success_rate),
         _latency(group.latency_ms, "p50"),
         _latency(group.latency_ms, "p95"),
         usd(group.cost_usd) + part,
         "" if tier is None else f"{tier}{'' if group.tool_use.tier_confident else '?'}",
     ]
-
-
-def _passed(group: GroupSummary) -> str:
-    rate = group.passed_rate
-    limits = limits_after(rate, group.passed_ci95)
-    strict = "" if rate is None else strict_after(group.score_strict, group.coverage)
-    return percent(rate) + limits + strict
 
 
 def _latency(latency: Percentiles, name: PercentileName) -> str:
@@ -166,6 +158,16 @@ def _is_weak(latency: Percentiles) -> bool:
     return latency.n + latency.n_timeouts > 0 and not latency.supported.p95
 
 
+def _strict(groups: Sequence[GroupSummary]) -> Iterator[str]:
+    """Yield the strict rate of each model that lacks verdicts."""
+    for group in groups:
+        told = strict_after(group.score_strict, group.coverage)
+        if told and group.passed_rate is not None:
+            yield line_of(
+                f"{group.model_id}{told} %: with what has no verdict counted as not passed"
+            )
+
+
 def _failures(groups: Sequence[GroupSummary]) -> Iterator[str]:
     """Yield how often each model failed in which way."""
     failed = [group for group in groups if group.failures]
@@ -173,7 +175,8 @@ def _failures(groups: Sequence[GroupSummary]) -> Iterator[str]:
         yield ""
     for group in failed:
         counts = ", ".join(f"{whole(n)} {name}" for name, n in sorted(group.failures.items()))
-        yield line_of(f"failures of {group.model_id}: {counts}")
+        answered = f"answered {percent(group.success_rate)} % of its trials"
+        yield line_of(f"failures of {group.model_id}: {counts}; {answered}")
 
 
 def _trial(trial: ShownTrial) -> list[str]:

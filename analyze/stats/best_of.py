@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from analyze.stats.rate_test import rate_test
 
-
 MIN_RANKED_UNITS = 5
 """Fewer cases with a verdict, or clusters of them, say too little to name a model best."""
 
