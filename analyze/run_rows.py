@@ -164,8 +164,12 @@ def _models(rows: Iterable[tuple[Any, ...]]) -> list[ListedModel]:
 def _model(key: tuple[Any, ...], cases: Sequence[tuple[Any, ...]]) -> ListedModel:
     passed = case_rate(*_columns([case[:3] for case in cases]))
     n_scorable = sum(case[3] for case in cases)
+    provider, model, thinking_level, model_id = key
     return ListedModel(
-        *key,
+        provider,
+        model,
+        thinking_level,
+        model_id,
         passed,
         score_strict=passed.n_hits / n_scorable if n_scorable else None,
         coverage=passed.n_trials / n_scorable if n_scorable else None,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, ttest_1samp
 
 from analyze.stats import within_case
-from analyze.stats.best_of import RankedModel, may_be_best
+from analyze.stats.best_of import RankedModel, is_ranked, may_be_best
 from analyze.stats.rate_difference import p_excluding_zero, rate_difference
 from analyze.stats.rate_test import over_cases_p, rate_test
 from analyze.stats.sign_flip import sign_flip
@@ -214,3 +214,14 @@ def test_a_model_that_is_better_on_the_shared_cases_is_never_left_out():
 
 def test_wrong_9_ten_equal_models_are_named_together_in_nineteen_of_twenty_draws():
     assert left_out(30, 3, 0.8, 0.0, draws=300) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
+
+
+@pytest.mark.parametrize(
+    ("n_units", "coverage", "is_named"),
+    [
+        (5, 1.0, True), (4, 1.0, False), (5, 0.95, True), (5, 19 / 20 - 1e-12, True),
+        (5, 0.949, False), (100, None, False), (0, 1.0, False),
+    ],
+)  # fmt: skip
+def test_a_model_is_named_best_from_five_cases_on_that_are_covered(n_units, coverage, is_named):
+    assert is_ranked(n_units, coverage, 0.95) is is_named

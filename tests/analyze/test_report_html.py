@@ -447,7 +447,9 @@ def test_one_case_with_a_verdict_is_counted_though_it_has_no_interval(report):
 
     other = group.model_copy(update={"model_id": "other", "coverage": 0.0, "passed_rate": None})
     summary = report.summary.model_copy(update={"models": (other, one)})
-    answer = report.answer[0].model_copy(update={"model_id": one.model_id, "is_ranked": False})
+    names = ("provider", "model", "thinking_level", "model_id")
+    asked = {name: getattr(one, name) for name in names} | {"is_ranked": False}
+    answer = report.answer[0].model_copy(update=asked)
     unrated = answer.model_copy(update={"model_id": "other", "passed_rate": None})
 
     table = leaderboard(summary, (answer, unrated))

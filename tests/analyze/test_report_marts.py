@@ -504,14 +504,40 @@ def test_the_frontier_of_time_follows_the_rule_of_the_frontier_of_money(run):
 
 
 def test_an_unknown_price_or_rate_is_on_no_frontier(run):
-    run.result(run.plan("a", model_id="free"), cost_usd=0.0)
-    run.result(run.plan("a", model_id="unpriced"), cost_usd=None)
-    run.result(run.plan("a", model_id="down"), failure_type="http_500")
+    for case in "abcde":
+        run.result(run.plan(case, model_id="free"), cost_usd=0.0)
+        run.result(run.plan(case, model_id="unpriced"), cost_usd=None)
+        run.result(run.plan(case, model_id="down"), failure_type="http_500")
 
     points = {point.model_id: point for point in part_of(run, frontier_of)}
 
     known = {name: (p.is_on_frontier, p.is_on_time_frontier) for name, p in points.items()}
     assert known == {"free": (True, True), "unpriced": (None, True), "down": (None, None)}
+
+
+def test_a_model_that_may_not_be_named_best_is_on_no_frontier_and_nobodys_rival(run):
+    for n in range(20):
+        for model, is_down in (("whole", False), ("torn", n < 2), ("torn_less", n < 1)):
+            trial = run.plan(f"c{n:02d}", model_id=model)
+            if is_down:
+                run.result(trial, failure_type="http_500")
+            else:
+                dear = 0.003 if model == "whole" else 0.001
+                run.result(
+                    trial, cost_usd=dear, passed=model != "torn_less", e2e_ms=int(1e5 * dear)
+                )
+    for n in range(4):
+        run.result(run.plan(f"c{n:02d}", model_id="few"), cost_usd=0.0001, e2e_ms=1)
+    for n in range(5):
+        run.result(run.plan(f"c{n:02d}", model_id="five"), cost_usd=0.002, passed=n > 0, e2e_ms=200)
+
+    points = {point.model_id: point for point in part_of(run, frontier_of)}
+
+    known = {name: (p.is_on_frontier, p.is_on_time_frontier) for name, p in points.items()}
+    assert known == {
+        "whole": (True, True), "five": (True, True), "torn_less": (True, True),
+        "torn": (None, None), "few": (None, None),
+    }  # fmt: skip
 
 
 def test_a_run_without_any_verdict_has_no_frontier(run):

@@ -393,3 +393,23 @@ def test_cases_of_one_cluster_are_one_draw():
     rate = scope_rate(own.values(), ["template"])
     assert (rate.n_cases, rate.n_scope, rate.asked.n_cases, rate.least.interval) == (9, 10, 9, None)
     assert rate.least.rate == 0.9
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"quality": rate(4, 4)}, "insufficient data: 1 more case"),
+        ({"quality": rate(9, 10), "coverage": 0.9}, "90.0 % of its trials have a verdict"),
+        ({"quality": rate(9, 10), "coverage": 0.9499}, "94.99 % of its trials have a verdict"),
+    ],
+)
+def test_a_model_of_which_too_little_is_known_is_not_recommended(known, said):
+    found = route([option("cheap", cost_usd=0.0, **known), option("dear")], Needs(max_cost_usd=9))
+
+    assert found.chosen is not None
+    assert found.chosen.model == "dear"
+    (why,) = (
+        one.text for judged in found.judged for one in judged.reasons
+        if judged.option.model == "cheap" and one.aspect == "quality"
+    )  # fmt: skip
+    assert said in why

@@ -61,8 +61,10 @@ def leaderboard(summary: RunSummary, answers: Sequence[ModelAnswer]) -> Table:
         Column("obj pass %", "objective_pass_rate", is_number=True),
         Column("ranked", "is_ranked"),
     )
-    groups = {_key(group): group for group in summary.models}
-    rows = [_rates(groups[_key(one)], one.is_ranked) for one in answers]
+    places = {_key(one): place for place, one in enumerate(answers)}
+    ranked = {_key(one) for one in answers if one.is_ranked}
+    groups = sorted(summary.models, key=lambda one: places.get(_key(one), len(places)))
+    rows = [_rates(one, _key(one) in ranked) for one in groups]
     return Table("leaderboard", "Leaderboard: rates of each model", columns, rows)
 
 
