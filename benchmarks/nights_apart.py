@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
 from analyze.stats.night_noise import (
     MOST_RUNS,
-    NightDifference,
+    NightVariance,
     rate_between_nights,
     t_between_nights,
     variance_of_logs,
@@ -27,6 +27,7 @@ from analyze.stats.night_noise import (
 )
 from analyze.stats.rate_difference import rate_difference
 from analyze.stats.rate_test import rate_test
+from analyze.stats.two_nights import FEWEST_RUNS
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +35,9 @@ SEED = 20261122
 ALPHA = 0.05
 GATED = 60
 """Nights of a series that is gated every night."""
+
+LOGIT_AT_80 = 1.9163
+"""Middle of logits with a standard deviation of 1.5 whose rates have the mean 0.8."""
 
 
 def shared(random: np.random.Generator, n_nights: int, sd: float, ar: float = 0.0) -> Array:
@@ -52,46 +56,69 @@ def times(random: np.random.Generator, moves: Array, n_cases: int = 30, m: int =
     return level + moves[:, None] + night + random.normal(0, 1, night.shape) * spread
 
 
-def passes(
-    random: np.random.Generator, moves: Array, n_cases: int, m: int, drops: Array | None = None
-) -> Array:
-    """Return passed trials, nights x cases: beta-distributed case rates, ICC 0.5, mean 0.8.
+def of_ranks(ranks: Array, drop: float) -> Array:
+    """Return beta-distributed case rates, ICC 0.5; after a drop each case keeps its rank."""
+    return betaincinv(0.8 - drop, 0.2 + drop, ranks)
 
-    A night moves all logits together; after a drop each case has the rate of its rank among cases
-    whose mean is that much lower.
+
+def multiplied(ranks: Array, drop: float) -> Array:
+    """Return logit-normal case rates, sd 1.5; a drop takes the same share of every rate."""
+    return (1 - drop / 0.8) / (1 + np.exp(-(LOGIT_AT_80 + 1.5 * ndtri(ranks))))
+
+
+def passes(
+    random: np.random.Generator,
+    moves: Array,
+    n_cases: int,
+    m: int,
+    drops: Array | None = None,
+    *,
+    spread: Callable[[Array, float], Array] = of_ranks,
+) -> Array:
+    """Return passed trials, nights x cases, of case rates with mean 0.8 less the night's drop.
+
+    A night moves all logits together.
     """
     ranks = random.random(n_cases)
     fallen = np.zeros(len(moves)) if drops is None else drops
-    rates = np.stack([betaincinv(0.8 - drop, 0.2 + drop, ranks) for drop in fallen])
+    levels, of_night = np.unique(fallen, return_inverse=True)
+    rates = np.stack([spread(ranks, drop) for drop in levels])[of_night]
     rates = rates.clip(1e-12, 1 - 1e-12)
     logits = np.log(rates / (1 - rates)) + moves[:, None]
     return random.binomial(m, 1 / (1 + np.exp(-logits)))
 
 
-def time_p(logs: Array, candidate: int, k: int) -> tuple[float, float]:
-    """Return difference and p of one night against the last k before it, by all before it."""
-    history = logs[max(candidate - MOST_RUNS, 0) : candidate]
-    d = (logs[candidate] - logs[candidate - k : candidate].mean(axis=0)).tolist()
-    found = t_between_nights(d, variance_of_logs(history.tolist()), k, 1)
-    assert found is not None
-    return found.mean, found.p
+def time_p(logs: Array, candidate: int, bases: Sequence[int]) -> Iterator[tuple[float, float]]:
+    """Yield difference and p of one night against the last k before it, for each k of `bases`."""
+    nights = variance_of_logs(logs[max(candidate - MOST_RUNS, 0) : candidate].tolist())
+    for k in bases:
+        d = (logs[candidate] - logs[candidate - k : candidate].mean(axis=0)).tolist()
+        found = t_between_nights(d, nights, k, 1)
+        assert found is not None
+        yield found.mean, found.p
 
 
 def rate_p(
-    passed: Array, m: int, candidate: int, k: int
-) -> tuple[float, float, NightDifference, float]:
-    """Return difference, the larger of both p, what nights make of it, and the lower 90 % limit."""
-    n_cases = passed.shape[1]
-    one = [m] * n_cases
-    before = passed[candidate - k : candidate].sum(axis=0).tolist()
-    now, many = passed[candidate].tolist(), [m * k] * n_cases
-    found = rate_difference(before, many, now, one)
-    assert found is not None
+    passed: Array, m: int, candidate: int, bases: Sequence[int]
+) -> Iterator[tuple[float, float, float]]:
+    """Yield difference, the larger of both p and the lower 90 % limit, for each k of `bases`.
+
+    The sides tell how much nights vary only where fewer than three of them came before.
+    """
+    one = [m] * passed.shape[1]
+    now = passed[candidate].tolist()
     history = passed[max(candidate - MOST_RUNS, 0) : candidate].tolist()
-    nights = variance_of_rates(history, [one] * len(history), (before + now, many + one))
-    apart = rate_between_nights(found, nights, k, 1)
-    p = max(rate_test(before, many, now, one).p, apart.p)
-    return found.difference, p, apart, min(found.low90, apart.low90)
+    nights: NightVariance | None = None
+    for k in bases:
+        before = passed[candidate - k : candidate].sum(axis=0).tolist()
+        many = [m * k] * len(now)
+        found = rate_difference(before, many, now, one)
+        assert found is not None
+        if nights is None or len(history) < FEWEST_RUNS:
+            nights = variance_of_rates(history, [one] * len(history), (before + now, many + one))
+        apart = rate_between_nights(found, nights, k, 1)
+        p = max(rate_test(before, many, now, one).p, apart.p)
+        yield found.difference, p, min(found.low90, apart.low90)
 
 
 def time_rows(draws: int) -> Iterator[str]:
@@ -107,7 +134,8 @@ def time_rows(draws: int) -> Iterator[str]:
                         moves = shared(random, n_before + 1, sd, ar)
                         moves[-1] += math.log(growth)
                         logs = times(random, moves, n_cases, m)
-                        shown[growth] += time_p(logs, n_before, k)[1] <= ALPHA
+                        [(_, p)] = time_p(logs, n_before, [k])
+                        shown[growth] += p <= ALPHA
                 cells.append(" / ".join(f"{100 * n / draws:.1f}" for n in shown.values()))
             yield f"| {n_cases}x{m} | {sd:g}{', AR 0.5' if ar else ''} | {' | '.join(cells)} |"
 
@@ -127,12 +155,30 @@ def rate_rows(draws: int) -> Iterator[str]:
                     for _ in range(n_draws):
                         moves = shared(random, n_before + 1, sd)
                         passed = passes(random, moves, n_cases, m, drops)
-                        d, p, _, _ = rate_p(passed, m, n_before, k)
+                        [(d, p, _)] = rate_p(passed, m, n_before, [k])
                         hit += drop > 0 and p <= ALPHA and d < 0
                         down += drop == 0 and p <= ALPHA and d < 0
                         up += drop == 0 and p <= ALPHA and d > 0
                 cells.append(" / ".join(f"{100 * n / n_draws:.1f}" for n in (down, up, hit)))
             yield f"| {n_cases}x{m} | {sd:g} | {' | '.join(cells)} |"
+
+
+def drop_rows(draws: int) -> Iterator[str]:
+    """Yield how often a drop of ten points is found, in cases of two kinds."""
+    random = np.random.default_rng(SEED)
+    for name, spread in (("rank of each case kept", of_ranks), ("rates multiplied", multiplied)):
+        for sd in (0.0, 0.2):
+            cells = []
+            for n_before, k in ((1, 1), (7, 7)):
+                drops = np.append(np.zeros(n_before), 0.1)
+                found = 0
+                for _ in range(draws):
+                    moves = shared(random, n_before + 1, sd)
+                    passed = passes(random, moves, 30, 3, drops, spread=spread)
+                    [(d, p, _)] = rate_p(passed, 3, n_before, [k])
+                    found += p <= ALPHA and d < 0
+                cells.append(f"{100 * found / draws:.1f}")
+            yield f"| {name} | {sd:g} | {' | '.join(cells)} |"
 
 
 def proof_rows(draws: int) -> Iterator[str]:
@@ -149,7 +195,7 @@ def proof_rows(draws: int) -> Iterator[str]:
                 for _ in range(draws):
                     moves = shared(random, n_before + 1, 0.2)
                     passed = passes(random, moves, n_cases, m, drops)
-                    d, p, _, low90 = rate_p(passed, m, n_before, k)
+                    [(d, p, low90)] = rate_p(passed, m, n_before, [k])
                     n_passed += low90 > -drop and not (p <= ALPHA and -d > drop)
                 cells.append(f"{100 * n_passed / draws:.1f}")
             yield f"| {n_cases}x{m} | {100 * drop:.0f} | {' | '.join(cells)} |"
@@ -175,17 +221,16 @@ def gate_rows(n_series: int) -> Iterator[str]:
                     if what == "times"
                     else passes(random, moves, n_cases, m)
                 )
-                for night in range(1, GATED, 1 if n_cases < 1000 else 6):
-                    for place, k in enumerate((1, min(night, 7))):
-                        if what == "times":
-                            d, p = time_p(nights, night, k)
-                            is_worse = d > 0
-                        else:
-                            d, p, _, _ = rate_p(nights, m, night, k)
-                            is_worse = d < 0
-                        is_late = int(night >= 7)
-                        fails[place, is_late] += p <= ALPHA and is_worse
-                        asked[place, is_late] += 1
+                for night in (*range(1, 7), *range(7, GATED, 1 if n_cases < 1000 else 6)):
+                    bases = 1, min(night, 7)
+                    if what == "times":
+                        worse = [p <= ALPHA and d > 0 for d, p in time_p(nights, night, bases)]
+                    else:
+                        found = rate_p(nights, m, night, bases)
+                        worse = [p <= ALPHA and d < 0 for d, p, _ in found]
+                    is_late = int(night >= 7)
+                    fails[:, is_late] += worse
+                    asked[:, is_late] += 1
             cells = [f"{100 * share:.1f}" for share in (fails / asked).ravel()]
             yield f"| {what} | {n_cases}x{m} | {sd:g} | {' | '.join(cells)} |"
 
@@ -194,7 +239,7 @@ def main() -> None:
     """Print every table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=2_000)
-    parser.add_argument("--only", choices=("times", "rates", "proof", "gates"))
+    parser.add_argument("--only", choices=("times", "rates", "drops", "proof", "gates"))
     options = parser.parse_args()
     tables: dict[str, tuple[str, Iterator[str]]] = {
         "times": (
@@ -205,6 +250,7 @@ def main() -> None:
             "| cases | logit sd | 1 before | 3 | 7 | 20 | 7, all base | 20, 7 base |",
             rate_rows(options.draws),
         ),
+        "drops": ("| -10 at 30x3 | logit sd | 1 before | 7 |", drop_rows(options.draws)),
         "proof": (
             "| cases | drop | 1 before | 7 | 7, all base | 8 | 8, 7 base | 20 | 20, 7 base |",
             proof_rows(options.draws // 2),

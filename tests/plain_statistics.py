@@ -363,8 +363,7 @@ def scan_rates(k, m, margin):
         floors.append(1 / (4 * m[t].sum()))
     variance = max(float(np.mean(of_runs)), float(np.mean(floors)) ** 2)
     place, step, error = best_split(x)
-    if length >= 8:
-        variance *= max(1.0, error / (length - 2) / variance)
+    variance = max(variance, error / max(length - 6, 2 * length / 3))
     sure = sqrt(variance * (1 / place + 1 / (length - place)))
     trials = [sum(1 / each for each in run if each) / sum(run > 0) ** 2 for run in m]
     usual = np.mean(trials) * (1 / place + 1 / (length - place))

@@ -142,10 +142,9 @@ def naive_rates(hashes, k, m, coverage, margin):
                 best = (b, split, step)
         b, split, step = best
         old, new = x[:split], x[split:]
-        if length >= 8:
-            rss = sum((v - statistics.fmean(old)) ** 2 for v in old)
-            rss += sum((v - statistics.fmean(new)) ** 2 for v in new)
-            variance *= max(1, rss / (length - 2) / variance)
+        rss = sum((v - statistics.fmean(old)) ** 2 for v in old)
+        rss += sum((v - statistics.fmean(new)) ** 2 for v in new)
+        variance = max(variance, rss / max(length - 6, 2 * length / 3))
         mean = statistics.fmean(per_trial)
         of_step = statistics.fmean(per_trial[:split]) / split
         of_step += statistics.fmean(per_trial[split:]) / (length - split)

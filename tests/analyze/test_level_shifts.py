@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyze.stats import split_scan
-from analyze.stats.level_shift import scan_rate
+from analyze.stats.level_shift import free_runs, scan_rate
 from analyze.stats.split_scan import scan_tail
 from analyze.stats.value_shift import scan_values
 from tests.told_nightly import (
@@ -188,13 +188,34 @@ def test_one_case_of_twelve_that_breaks_for_good_is_seen_after_three_runs():
     assert (shift.at, shift.seen_at) == (57, 59)
 
 
-def test_from_eight_runs_on_the_scatter_of_the_runs_counts():
-    """By the trials alone the tail would be 0.000015; the runs differ by more than that."""
-    passes = [15, 16, 18, 20, 6, 14, 10, 9]
+def restless(passes):
+    """Runs of 20 cases asked once, of which so many pass, in turn other ones."""
     rows = [[1] * passed + [0] * (20 - passed) for passed in passes]
-    k = np.array([np.roll(row, 3 * run) for run, row in enumerate(rows)])
+    return np.array([np.roll(row, 3 * run) for run, row in enumerate(rows)])
+
+
+@pytest.mark.parametrize("passes", [[13, 20, 20, 12, 2, 10], [15, 16, 18, 20, 6, 14, 10, 9]])
+def test_the_scatter_of_the_runs_counts(passes):
+    """The same step between nights that keep to their levels is an alert."""
+    k = restless(passes)
+    calm = restless([round(np.mean(half)) for half in np.split(np.array(passes), 2)
+                     for _ in range(len(passes) // 2)])  # fmt: skip
 
     assert rates(k, np.ones_like(k)).shifts == ()
+    assert [shift.at for shift in rates(calm, np.ones_like(calm)).shifts] == [len(passes) // 2]
+
+
+@pytest.mark.parametrize("length", [6, 8, 12, 18, 20, 40, 60, 90])
+def test_unchanged_runs_scatter_around_their_best_split_by_one_variance(length):
+    """Or by a little more: divided by two runs less than there are, it would be a fifth less."""
+    x = np.random.default_rng(3).standard_normal((4_000, length))
+    sums = (x - x.mean(axis=1, keepdims=True)).cumsum(axis=1)
+    k = np.arange(3, length - 2)
+    gains = np.square(sums[:, k - 1]) * length / (k * (length - k))
+    left = np.square(x - x.mean(axis=1, keepdims=True)).sum(axis=1) - gains.max(axis=1)
+
+    ratio = left.mean() / float(free_runs(np.array([length]))[0])
+    assert 0.97 <= ratio <= 1.19
 
 
 def test_an_alert_is_never_dated_to_a_night_before_the_last_one():
