@@ -363,7 +363,7 @@ def scan_rates(k, m, margin):
         floors.append(1 / (4 * m[t].sum()))
     variance = max(float(np.mean(of_runs)), float(np.mean(floors)) ** 2)
     place, step, error = best_split(x)
-    variance = max(variance, error / max(length - 6, 2 * length / 3))
+    variance = max(variance, error / max(length - 5, 2 * length / 3))
     sure = sqrt(variance * (1 / place + 1 / (length - place)))
     trials = [sum(1 / each for each in run if each) / sum(run > 0) ** 2 for run in m]
     usual = np.mean(trials) * (1 / place + 1 / (length - place))

@@ -144,7 +144,7 @@ def naive_rates(hashes, k, m, coverage, margin):
         old, new = x[:split], x[split:]
         rss = sum((v - statistics.fmean(old)) ** 2 for v in old)
         rss += sum((v - statistics.fmean(new)) ** 2 for v in new)
-        variance = max(variance, rss / max(length - 6, 2 * length / 3))
+        variance = max(variance, rss / max(length - 5, 2 * length / 3))
         mean = statistics.fmean(per_trial)
         of_step = statistics.fmean(per_trial[:split]) / split
         of_step += statistics.fmean(per_trial[split:]) / (length - split)

@@ -39,10 +39,9 @@ from analyze.stats.split_scan import (
 ALPHA = 0.001
 """Chance of a false alert in one look; a history is looked at every night."""
 
-BREAK_PARAMETERS = 6
-"""What two levels and the break between them take of the scatter in a long series: the best of 55
-splits of 60 unchanged runs lies on average 4 variances below their one mean, where a fixed split
-lies 1 below."""
+BREAK_PARAMETERS = 5
+"""Degrees of freedom that two levels and the break between them take of the scatter: the break
+counts three, as in the information criterion of Ninomiya 2015."""
 
 
 def scan_rate(
@@ -196,18 +195,19 @@ def _unequal(scored: Floats, split: int) -> float:
 
 
 def free_runs(lengths: Ints) -> Floats:
-    """Return max(T - 6, 2T/3), by which the square error of the best split becomes a variance.
+    """Return max(T - 5, 2T/3), by which the square error of the best split becomes a variance.
 
     The split is chosen for its small error: divided by T - 2, restless nights would look calmer
     than they are and their waves like shifts. Of unchanged normal runs it is on average 4.0, 5.3,
-    8.6, 16, 35 and 55 variances at T = 6, 8, 12, 20, 40 and 60; this is as much, or up to 15 %
-    less. A break takes more than an ordinary parameter does, in the limit three degrees of freedom
-    (Ninomiya 2015, Change-point model selection via AIC); at T = 6 there is only one split.
+    8.6, 16, 35 and 55 variances at T = 6, 8, 12, 20, 40 and 60; this is as much, or up to an eighth
+    less. In the limit a break takes three degrees of freedom (Ninomiya 2015, Change-point model
+    selection via AIC); at T = 6 there is only one split, and it takes none.
 
     Args:
         lengths: values of a series, T; at least six.
     """
-    return np.maximum(lengths - BREAK_PARAMETERS, lengths * (2 / 3))
+    free: Floats = np.maximum(lengths - BREAK_PARAMETERS, lengths * (2 / 3))
+    return free
 
 
 def _dispersed(variance: Floats, scatter: Floats, lengths: Ints) -> Floats:

@@ -205,7 +205,7 @@ def test_the_scatter_of_the_runs_counts(passes):
     assert [shift.at for shift in rates(calm, np.ones_like(calm)).shifts] == [len(passes) // 2]
 
 
-@pytest.mark.parametrize("length", [6, 8, 12, 18, 20, 40, 60, 90])
+@pytest.mark.parametrize("length", [6, 8, 12, 15, 20, 40, 60])
 def test_unchanged_runs_scatter_around_their_best_split_by_one_variance(length):
     """Or by a little more: divided by two runs less than there are, it would be a fifth less."""
     x = np.random.default_rng(3).standard_normal((4_000, length))
@@ -215,7 +215,7 @@ def test_unchanged_runs_scatter_around_their_best_split_by_one_variance(length):
     left = np.square(x - x.mean(axis=1, keepdims=True)).sum(axis=1) - gains.max(axis=1)
 
     ratio = left.mean() / float(free_runs(np.array([length]))[0])
-    assert 0.97 <= ratio <= 1.19
+    assert 0.97 <= ratio <= 1.15
 
 
 def test_an_alert_is_never_dated_to_a_night_before_the_last_one():
