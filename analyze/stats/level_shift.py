@@ -212,4 +212,5 @@ def free_runs(lengths: Ints) -> Floats:
 
 def _dispersed(variance: Floats, scatter: Floats, lengths: Ints) -> Floats:
     """Return the variance, or where it is larger what the runs scatter around their two levels."""
-    return np.maximum(variance, scatter / free_runs(lengths))
+    larger: Floats = np.maximum(variance, scatter / free_runs(lengths))
+    return larger
