@@ -2,6 +2,7 @@
 
     python benchmarks/changepoints.py            as docs/statistics.md prints it
     python benchmarks/changepoints.py --quick    a tenth of the series
+    python benchmarks/changepoints.py --sample 1   other series than those of the page
 
 Otava at 1e-4, and PELT (l2, 3 ln(T) s^2), get the value of each run; the scans get the cases behind
 it. Two tables in Markdown: pass rates, and times. The draws come from `scenarios`. Both tools are
@@ -31,6 +32,8 @@ PACKAGES = ["apache-otava>=0.8", "ruptures>=1.1.10"]
 UNCHANGED, CHANGED = 200, 100
 """Series in a row of each kind; of pass rates that never change twice as many, thrice where nights
 differ."""
+FURTHER = 100_000
+"""Series between two samples."""
 MARGIN, RATIO_MARGIN = 0.05, 0.10
 
 RATES = {
@@ -68,6 +71,7 @@ def main() -> None:
     """Draw, ask everybody, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the series")
+    parser.add_argument("--sample", type=int, default=0, help="0: the series of the page")
     parser.add_argument("--env-dir", type=Path, default=default_folder(), help="of the tools")
     options = parser.parse_args()
     try:
@@ -77,7 +81,10 @@ def main() -> None:
     share = 10 if options.quick else 1
     n_series = UNCHANGED // share, CHANGED // share
     began = time.perf_counter()
-    tables = {"Pass rates": list(_rates(*n_series)), "Times": list(_times(*n_series))}
+    tables = {
+        "Pass rates": list(_rates(*n_series, options.sample)),
+        "Times": list(_times(*n_series, options.sample)),
+    }
     ours = time.perf_counter() - began
     every = {f"{row.noise}|{row.change}": row.values for rows in tables.values() for row in rows}
     answer = subprocess.run(
@@ -94,13 +101,14 @@ def main() -> None:
     print(f"60 nights, {n_series[1]} series in a row where they change; {spent}")
 
 
-def _rates(n_unchanged: int, n_changed: int) -> Iterator[Asked]:
+def _rates(n_unchanged: int, n_changed: int, sample: int) -> Iterator[Asked]:
     for place, (noise, nights) in enumerate(RATES.items()):
         for number, (at, change) in enumerate(DROPS):
             made = replace(nights, shift_at=at, change=change)
             n_series = n_unchanged * (3 if nights.noise else 2) if at is None else n_changed
             counts = [
-                passes_of_nights(made, generator(13, place, number, one)) for one in range(n_series)
+                passes_of_nights(made, generator(13, place, number, one + FURTHER * sample))
+                for one in range(n_series)
             ]
             yield Asked(
                 noise,
@@ -114,13 +122,14 @@ def _rates(n_unchanged: int, n_changed: int) -> Iterator[Asked]:
             )
 
 
-def _times(n_unchanged: int, n_changed: int) -> Iterator[Asked]:
+def _times(n_unchanged: int, n_changed: int, sample: int) -> Iterator[Asked]:
     for place, (noise, times) in enumerate(TIMES.items()):
         for number, (at, ratio) in enumerate(SLOWER):
             made = replace(times, shift_at=at, ratio=ratio)
             n_series = n_unchanged if at is None else n_changed
             logs = [
-                times_of_nights(made, generator(14, place, number, one)) for one in range(n_series)
+                times_of_nights(made, generator(14, place, number, one + FURTHER * sample))
+                for one in range(n_series)
             ]
             yield Asked(
                 noise,
