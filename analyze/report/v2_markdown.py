@@ -86,14 +86,23 @@ def _overall(report: EvaluationReport) -> list[str]:
     }
     rows = [(title, UNKNOWN if n is None else whole(n)) for title, n in counts.items()]
     rate = said.resolve_rate
-    rows.append(("Resolve rate", UNKNOWN if rate is None else f"{percent(rate)} %"))
-    rows.append(("95 % interval of the resolve rate", _interval(said)))
+    resolved, judged = said.resolved_instances, said.instances_completed
+    if judged is not None:
+        judged += said.instances_empty_patch or 0
+    passed = UNKNOWN if resolved is None or not judged else f"{percent(resolved / judged)} %"
+    interval = _interval(resolved, judged)
+    rows = [("Passed, of those with a verdict", passed), ("95 % interval of it", interval), *rows]
+    if judged != said.total_instances or rate is None:
+        strict = UNKNOWN if rate is None else f"{percent(rate)} %"
+        rows.append(("Resolve rate, of all (strict)", strict))
+        rows.append(
+            ("95 % interval of the resolve rate", _interval(resolved, said.total_instances))
+        )
     return markdown_rows(("Instances", "Value"), rows)
 
 
-def _interval(said: ReportSummary) -> str:
-    """Return the interval of resolved ÷ total; an instance is one draw (statistics S3)."""
-    resolved, total = said.resolved_instances, said.total_instances
+def _interval(resolved: int | None, total: int | None) -> str:
+    """Return the 95 % interval of a share of instances, each of which is one draw."""
     if resolved is None or total is None or total < MIN_CASES or resolved > total:
         return UNKNOWN
     limits = percent_range(*wilson(resolved / total, total))

@@ -1,6 +1,7 @@
 """Markdown of an evaluation report v2: its own numbers, nothing hostile, the same bytes again."""
 
 import math
+import re
 
 import pytest
 
@@ -58,12 +59,27 @@ def test_the_numbers_are_those_of_the_summary():
     text = generate_markdown_summary(report(FOUR[0], summary=told))
 
     overall = section(text, "Overall results")
-    for row in ("| Total | 12 |", "| Resolved | 5 |", "| Resolve rate | 41.7 % |"):
+    for row in ("| Total | 12 |", "| Resolved | 5 |", "| Resolve rate, of all (strict) | 41.7 % |"):
         assert row in overall
     assert "| Error | unknown |" in overall
     assert section(text, "Scoring")[2:] == ["| Average score | 6 / 100 |"]
     assert section(text, "Components")[2:] == ["| Functional | 8.3 % | 50 |"]
     assert "| Total duration | 49m04s |" in section(text, "Performance")
+
+
+def test_the_rate_of_those_with_a_verdict_leads_and_the_strict_one_stands_beside_it():
+    """Two of three with a verdict are resolved, an empty patch among them; one is an error."""
+    counts = {
+        "total_instances": 4, "resolved_instances": 2, "instances_completed": 2,
+        "instances_empty_patch": 1, "error_instances": 1, "resolve_rate": 0.5,
+    }  # fmt: skip
+    rows = section(generate_markdown_summary(report(FOUR[0], summary=counts)), "Overall results")
+
+    assert rows[2] == "| Passed, of those with a verdict | 66.7 % |"
+    assert "| Resolve rate, of all (strict) | 50.0 % |" in rows
+    whole = generate_markdown_summary(report(FOUR[0]))
+    assert "| Passed, of those with a verdict | 100.0 % |" in whole
+    assert "strict" not in whole
 
 
 def test_a_report_of_some_instances_says_how_many_are_here():
@@ -97,7 +113,7 @@ def test_the_interval_is_that_of_every_rate_here_and_names_its_method():
 def test_there_is_no_interval_where_counts_allow_none(summary):
     text = generate_markdown_summary(report(FOUR[0], summary=summary))
 
-    assert "| 95 % interval of the resolve rate | unknown |" in text
+    assert re.search(r"\| 95 % interval of (it|the resolve rate) \| unknown \|", text)
 
 
 def test_tasks_are_listed_by_what_became_of_them():
