@@ -82,4 +82,4 @@ class Agent(Record):
     description: str | None = None
     tags: tuple[NonEmpty, ...] = ()
     openclaw: OpenClawFragments = Field(default_factory=OpenClawFragments)
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")

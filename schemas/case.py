@@ -33,7 +33,7 @@ class MessageSource(Record):
 
     path: NonEmpty = Field(description="Relative to test.yaml; cannot leave the case directory.")
     format: Literal["yaml", "json"] | None = Field(
-        default=None, description="Detected from the file's extension when left out."
+        default=None, description="`json`: anything else is refused; YAML includes JSON."
     )
 
 

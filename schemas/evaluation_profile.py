@@ -112,7 +112,7 @@ class EvaluationProfile(Record):
         default=None, description="Relative to this file."
     )
     judge_system_prompt: NonEmpty | None = None
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
 
     @model_validator(mode="after")
     def _one_prompt(self) -> EvaluationProfile:

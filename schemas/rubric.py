@@ -17,7 +17,7 @@ class Expectation(Record):
     weight: Annotated[float, Field(gt=0)] = Field(
         default=1.0, description="Relative, within its group."
     )
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
 
 
 class Expectations(Record):

@@ -113,4 +113,4 @@ class Suite(Record):
     prompt_lists: tuple[NonEmpty, ...] = Field(
         default=(), description="JSON or JSONL prompt lists, relative to the suite file."
     )
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")

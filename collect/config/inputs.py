@@ -14,7 +14,8 @@ from collect.config.models import resolve_models
 from collect.config.project import is_path, name_problems, resolve
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
-from collect.config.unjudged import without_verdict
+from collect.config.unjudged import warnings_of
+from collect.config.unread import of_profile, of_suite, warnings_at
 from schemas.errors import ConfigError, Problem
 from schemas.project_file import LoadedProject, load_project_file
 from schemas.run_config import Narrowed
@@ -82,6 +83,8 @@ def load_inputs(
         problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
     models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
     problems += wrong
+    warnings += warnings_at(suite_source, of_suite(suite))
+    warnings += warnings_at(profile_source, of_profile(profile))
     files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}
     if project.path is not None and project.sha256 is not None:
         files[str(project.path)] = project.sha256
@@ -127,7 +130,7 @@ def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
         skip_unevaluable: run without what this version cannot do, and warn of each.
 
     Returns:
-        The inputs, with a warning for what will have no verdict.
+        The inputs, with a warning for what will have no verdict and what nothing reads.
 
     Raises:
         ConfigError: every place of a selected case that needs something not built, unless it is
@@ -138,7 +141,7 @@ def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
         problems += [problem for case in inputs.cases for problem in case.unbuilt]
     if problems:
         raise ConfigError(problems)
-    warnings = (*inputs.warnings, *without_verdict(inputs.cases))
+    warnings = (*inputs.warnings, *warnings_of(inputs.cases))
     return replace(inputs, warnings=warnings, skip_unevaluable=skip_unevaluable)
 
 

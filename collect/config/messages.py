@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import orjson
+
 from collect.config.loaded import WireMessage
 from schemas.case import Case, Message
 from schemas.errors import ConfigError, Problem
@@ -75,8 +77,10 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
     here = (*key, "source", "path")
     if (found := read_beside(message.source.path, here, notes)) is None:
         return []
-    path, _ = found
+    path, text = found
     try:
+        if message.source.format == "json":
+            _check_json(path, text)
         source = read_yaml(path)
     except ConfigError as exc:
         notes.problems += exc.problems
@@ -96,6 +100,15 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
             continue
         messages.append(_wire(inner))
     return messages
+
+
+def _check_json(path: Path, text: str) -> None:
+    """Refuse what YAML would take and JSON does not, where the case says that it is JSON."""
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as exc:
+        what = f"is not valid JSON, which `format` says: {exc.msg}"
+        raise ConfigError([Problem(path, what, line=exc.lineno)]) from exc
 
 
 def _wire(message: Message) -> WireMessage:

@@ -1,4 +1,4 @@
-"""Cases that will have no verdict are named before they are run, so that nobody looks for one."""
+"""What a run leaves out of its verdicts is named before it runs, so that nobody looks for it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from collect.checks.evaluable import HINDRANCES
 from collect.config.loaded import LoadedCase
+from collect.config.unread import JUDGING, of_case, words_of
 
 NAMED = 3
 """Cases named in a warning; of more, only how many there are."""
 
 
-def without_verdict(cases: Sequence[LoadedCase]) -> list[str]:
-    """Return a warning for each reason why some cases will have no verdict.
+def warnings_of(cases: Sequence[LoadedCase]) -> list[str]:
+    """Return a warning for each reason why cases will have no verdict, or one of a part of them.
 
     Args:
         cases: of a run.
@@ -31,8 +32,10 @@ def _reasons(case: LoadedCase) -> Iterable[str]:
     for check_id, reason in case.unevaluable:
         yield f"no verdict, since check `{check_id}` cannot be made: {HINDRANCES[reason]}"
     has_own = case.validator is not None or case.checks
-    if not has_own and (case.expectations is not None or case.rubric is not None):
+    only_judge = not has_own and (case.expectations is not None or case.rubric is not None)
+    if only_judge:
         yield "no verdict yet, since only a judge could give one; the answers are kept for it"
+    yield from words_of([one for one in of_case(case) if not (only_judge and one[1] == JUDGING)])
 
 
 def _named(case_ids: Sequence[str]) -> str:

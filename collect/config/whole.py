@@ -14,10 +14,19 @@ from collect.config.models import resolve_models
 from collect.config.prompts import load_prompt_list
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
-from schemas.errors import ConfigError
+from collect.config.unread import (
+    JUDGING,
+    RUNNER,
+    of_case,
+    of_profile,
+    of_suite,
+    warnings_at,
+)
+from schemas.errors import ConfigError, shown
 from schemas.project_file import load_project_file
 from schemas.run_profile import OpenClawRunProfile, RunProfile
 from schemas.suite import Suite
+from schemas.yaml_source import read_yaml
 
 
 def check_case(path: Path, found: Findings) -> None:
@@ -31,6 +40,8 @@ def case_file(file: CaseFile, found: Findings) -> None:
     found.warnings += file.warnings
     for problem in file.case.unbuilt if file.case else ():
         found.refused(problem)
+    if file.case is not None and (unread := list(of_case(file.case))):
+        found.warnings += warnings_at(read_yaml(file.path), unread)
 
 
 def check_suite(path: Path, found: Findings) -> None:
@@ -42,7 +53,7 @@ def check_suite(path: Path, found: Findings) -> None:
     models, problems, warnings = resolve_models(suite, profile, source, hosts)
     for problem in problems:
         found.note(problem)
-    found.warnings += warnings
+    found.warnings += [*warnings, *warnings_at(source, of_suite(suite))]
     taken = suite_cases(suite, source, found.cases_of)
     found.problems += [*taken.problems, *unsendable(models, taken.cases)]
     found.warnings += taken.warnings
@@ -57,6 +68,7 @@ def check_suite(path: Path, found: Findings) -> None:
 def check_run_profile(path: Path, found: Findings) -> None:
     """Check one run profile, and that the agent it names is there."""
     source, profile = parsed(RunProfile, "run_profile_id", path, found.warnings)
+    found.warnings += warnings_at(source, of_profile(profile))
     if profile.openclaw is not None:
         key = ("openclaw", "agent_id")
         check_agent_name(profile.openclaw.agent_id, source, key, found)
@@ -66,13 +78,13 @@ def check_evaluation_profile(path: Path, found: Findings) -> None:
     """Check one evaluation profile."""
     hosts = hosts_of(path)
     loaded = load_evaluation_profile(str(path), Path.cwd(), allowed_hosts=hosts)
-    found.warnings += loaded.warnings
+    found.warnings += [*loaded.warnings, f"{shown(path)}: {JUDGING}"]
 
 
 def check_agent(path: Path, found: Findings) -> None:
     """Check one agent and its workspace."""
-    del found
     load_agent_file(path)
+    found.warnings.append(f"{shown(path)}: {RUNNER}")
 
 
 def check_prompt_list(path: Path, found: Findings) -> None:
