@@ -157,7 +157,9 @@ class DeterministicCheck(Record):
     """One entry of `deterministic_checks`."""
 
     check_id: Slug = Field(description="Unique within the case.")
-    description: str | None = None
+    description: str | None = Field(
+        default=None, description="Stands before what was found, when the check fails."
+    )
     dimensions: tuple[Dimension, ...] = Field(
         default=(), description="Dimensions it speaks for; left out, those of its kind."
     )

@@ -58,11 +58,13 @@ def run_check(check: DeterministicCheck, trial: Trial, hindered: str | None = No
         why = hindered or HOOKS_DISABLED
         return CheckResult(check_id=check.check_id, kind=check.kind, outcome="error", message=why)
     try:
-        passed, message = KINDS[type(check.declarative)](check.declarative, trial)
+        passed, found = KINDS[type(check.declarative)](check.declarative, trial)
     except (OSError, UnicodeDecodeError, ValueError) as exc:
         return CheckResult(
             check_id=check.check_id, kind=check.kind, outcome="error", message=str(exc)
         )
+    about = (check.description or "").strip().removesuffix(".")
+    message = ": ".join(text for text in (about, found) if text)
     return CheckResult(
         check_id=check.check_id,
         kind=check.kind,
