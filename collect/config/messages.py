@@ -99,7 +99,22 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
             notes.problems.append(Problem(path, "a source file needs `content`", dotted(at), line))
             continue
         messages.append(_wire(inner))
+    _note_unread(message, messages, key, notes)
     return messages
+
+
+def _note_unread(message: Message, messages: list[WireMessage], key: KeyPath, notes: Notes) -> None:
+    """Warn of what stands beside `source` and is not what the file says, which counts."""
+    roles = [one["role"] for one in messages]
+    wrong = {
+        "role": bool(roles) and message.role not in roles,
+        "name": message.name is not None,
+    }
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            place = f"{notes.source.path}:{notes.source.line_of((*key, name))}"
+            what = f"`{dotted((*key, name))}`: nothing reads it, the file says its own"
+            notes.warnings.append(f"{place}: {what}")
 
 
 def _check_json(path: Path, text: str) -> None:

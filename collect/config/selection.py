@@ -93,6 +93,29 @@ def _nearest(case_id: str, known: Mapping[str, object] | set[str]) -> str | None
     return bare if bare in known else nearest(case_id, known)
 
 
+def unknown_tags(
+    selection: CaseSelection, tags: Iterable[tuple[str, ...] | None], suite: Source
+) -> list[str]:
+    """Return a warning for each tag that no case has, where the tags of all cases are known."""
+    known: set[str] = set()
+    for each in tags:
+        if each is None:
+            return []
+        known.update(each)
+    warnings = []
+    for name in ("include_tags", "exclude_tags"):
+        for number, tag in enumerate(getattr(selection, name)):
+            if tag not in known:
+                key = ("case_selection", name, number)
+                what = "no case has this tag"
+                line, near = suite.line_of(key), nearest(tag, known)
+                found = f"`{tag}`"
+                warnings.append(
+                    str(Problem(suite.path, what, dotted(key), line, found=found, nearest=near))
+                )
+    return warnings
+
+
 def select_prompts(prompts: Iterable[LoadedCase], selection: CaseSelection) -> list[LoadedCase]:
     """Return the prompts of lists that the suite takes, by the same rule as its cases."""
     return [prompt for prompt in prompts if takes(selection, prompt.case_id, prompt.tags)]

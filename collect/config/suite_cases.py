@@ -11,7 +11,12 @@ from collect.config.cases import CaseFile
 from collect.config.loaded import LoadedCase
 from collect.config.project import project_of
 from collect.config.prompts import load_prompt_lists
-from collect.config.selection import select_cases, select_prompts, unknown_ids
+from collect.config.selection import (
+    select_cases,
+    select_prompts,
+    unknown_ids,
+    unknown_tags,
+)
 from schemas.errors import ConfigError, Problem
 from schemas.suite import Suite
 from schemas.yaml_source import Source
@@ -52,6 +57,8 @@ def suite_cases(
     except ConfigError as exc:
         problems += exc.problems
     prompts, lists, wrong = load_prompt_lists(source.path.parent, suite.prompt_lists)
+    tags = (*(file.tags for file in found), *(prompt.tags for prompt in prompts))
+    warnings = [*warnings, *unknown_tags(selection, tags, source)]
     known = {file.case_id for file in found} | {prompt.case_id for prompt in prompts}
     cases = [file.case for file in chosen if file.case is not None]
     cases += select_prompts(prompts, selection)

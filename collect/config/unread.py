@@ -68,7 +68,9 @@ def words_of(unread: Sequence[Unread]) -> Iterator[str]:
     """Yield what is said of a case among others, where many may hold the same."""
     for why in dict.fromkeys(why for _, why in unread):
         keys = dict.fromkeys(dotted(_general(key)) for key, each in unread if each == why)
-        yield f"{', '.join(f'`{key}`' for key in keys)} {why}"
+        many = len(keys) > 1
+        said = why.replace("is for", "are for").replace("reads it", "reads them") if many else why
+        yield f"{' and '.join(f'`{key}`' for key in keys)} {said}"
 
 
 def _general(key: KeyPath) -> KeyPath:

@@ -97,6 +97,19 @@ WARNED = {
     "Case.expectations": (
         case(expectations={"hard_expectations": [{"text": "Good."}]}), "`expectations` " + JUDGING),
     "Case.rubric": (case(rubric=RUBRIC), "`rubric` " + JUDGING),
+    "the role beside a source": (
+        case(input={"messages": [{"role": "system", "source": {"path": "m.yaml"}}]}),
+        "`input.messages[0].role`: nothing reads it, the file says its own"),
+    "the name beside a source": (
+        case(input={"messages": [{"role": "user", "name": "n", "source": {"path": "m.yaml"}}]}),
+        "`input.messages[0].name`: nothing reads it, the file says its own"),
+    "a tag to take that no case has": (
+        suite(case_selection={"include_tags": ["smoke", "smkoe"]}),
+        "`case_selection.include_tags[1]`: no case has this tag; found `smkoe`; "
+        "did you mean `smoke`?"),
+    "a tag to drop that no case has": (
+        suite(case_selection={"exclude_tags": ["slow"]}),
+        "`case_selection.exclude_tags[0]`: no case has this tag; found `slow`"),
     "Suite.openclaw": (suite(openclaw={"agent_assignments": [ASSIGNED]}), "`openclaw` " + RUNNER),
     "RunProfile.openclaw": (profile(openclaw=BLOCK), "`openclaw` " + RUNNER),
 }  # fmt: skip
@@ -121,7 +134,8 @@ REFUSED = {
 
 @pytest.fixture
 def written(project):
-    project.case("plain", validator=EXACT)
+    project.case("plain", validator=EXACT, tags=["smoke"])
+    project.write("configs/cases/group/one/m.yaml", MESSAGES[0])
     for part in ("agent.yaml", "workspace/AGENTS.md"):
         agent = {"schema_version": 1, "agent_id": "helper", "title": "H"}
         project.write(f"configs/agents/helper/{part}", agent if part == "agent.yaml" else "x")
@@ -164,10 +178,10 @@ def test_what_many_cases_hold_is_said_once(many, written):
     for number in range(many):
         written.case(f"c{number}", validator=EXACT, rubric=RUBRIC, expectations={})
 
-    (one,) = [one for one in written.load().warnings if JUDGING in one]
+    (one,) = [one for one in written.load().warnings if "for a judge" in one]
 
     assert one.startswith("case `c0`: " if many == 1 else "cases `c0`, `c1`, `c2` and 4 more: ")
-    assert "`expectations`, `rubric` is for a judge" in one
+    assert "`expectations` and `rubric` are for a judge" in one
 
 
 @pytest.mark.parametrize(("kind", "said"), [("evaluation_profile", JUDGING), ("agent", RUNNER)])
