@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collect.progress import RunReport
-from schemas.errors import EXIT_INTERRUPTED, printable
+from schemas.errors import EXIT_INTERRUPTED, counted, printable
 from schemas.interval import is_apart
 from schemas.run_config import RunConfig, load_run_config, output_limits
 from schemas.thresholds import Thresholds
@@ -75,10 +75,11 @@ def distrust(
         if n_cut > most * group["n_total"]:
             ended = output_limits(config, group["model_id"]) if config else ()
             by = f" at max_tokens {' or '.join(f'{one:,}' for one in ended[:3])}" if ended else ""
+            were, they = ("was", "it counts") if n_cut == 1 else ("were", "they count")
             lines.append(
-                f"warning: {name}: {n_cut:,} of {group['n_total']:,} answers "
-                f"({_beside(n_cut / group['n_total'], most)} %) were cut off{by} (limit "
-                f"{100 * most:g} %); they count as failed"
+                f"warning: {name}: {n_cut:,} of {counted(group['n_total'], 'answer')} "
+                f"({_beside(n_cut / group['n_total'], most)} %) {were} cut off{by} (limit "
+                f"{100 * most:g} %); {they} as failed"
             )
     return lines
 
@@ -151,7 +152,7 @@ def _percentile(times: dict[str, Any], name: str) -> Text:
 def _advice(report: RunReport, again: str) -> list[str]:
     """Say what is missing and which command comes next."""
     lines = [
-        f"{report.present} of {report.planned} trials, {report.passed} passed, "
+        f"{report.present} of {counted(report.planned, 'trial')}, {report.passed} passed, "
         f"{report.wall_ms / 1000:.1f} s"
     ]
     if report.exit_code == EXIT_INTERRUPTED:

@@ -15,7 +15,7 @@ from collect.local.weights import fetch_weights
 from collect.start import Wish, start
 from collect.starter import starter_configs
 from schemas.base import slugify
-from schemas.errors import EXIT_INTERRUPTED, EXIT_OK
+from schemas.errors import EXIT_INTERRUPTED, EXIT_OK, counted
 
 RUNS = (("transports", "once"), ("starter", "demo"))
 """Suite and run profile of each run; the one that tells most about the model comes last."""
@@ -34,7 +34,8 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
         os.environ[KEY_VARIABLE] = local.api_key
         for number, (suite, profile) in enumerate(RUNS, start=1):
             inputs = runnable(_here(load_inputs(suite, profile, working_dir=folder), local))
-            _say(f"{number} of {len(RUNS)}: {inputs.suite.title}, {len(inputs.cases)} cases")
+            cases = counted(len(inputs.cases), "case")
+            _say(f"{number} of {len(RUNS)}: {inputs.suite.title}, {cases}")
             wish = Wish(runs_dir, as_json=as_json, again=again, with_page=number == len(RUNS))
             code = start(inputs, wish)
             if code == EXIT_INTERRUPTED:

@@ -21,7 +21,7 @@ from collect.plan import make_plan
 from collect.plan_power import detectable_drop, powers_json, powers_of, powers_text
 from collect.plan_size import sizes_of
 from collect.seen import outcomes_seen, tokens_seen
-from schemas.errors import printable
+from schemas.errors import counted, printable
 from schemas.errors import shown as shown_path
 from schemas.project_file import LoadedProject
 from schemas.run_config import Narrowed
@@ -175,8 +175,9 @@ def plan_text(shown: Preview) -> str:
     lines = [
         f"suite {inputs.suite.suite_id} ({inputs.suite.title})",
         f"run profile {inputs.profile.run_profile_id} ({inputs.profile.title})",
-        f"{len(inputs.models)} models x {len(inputs.cases)} cases x "
-        f"{policy.run_repetitions} repetitions: {len(shown.trials)} trials, "
+        f"{counted(len(inputs.models), 'model')} x {counted(len(inputs.cases), 'case')} x "
+        f"{counted(policy.run_repetitions, 'repetition')}: "
+        f"{counted(len(shown.trials), 'trial')}, "
         f"up to {policy.max_concurrency} at once",
         _project_text(inputs.project),
         "",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 
+from schemas.errors import counted
 from schemas.frames import PADDING_MAGIC, REFERENCE, whole_frame
 
 STALE_S = 600.0
@@ -60,7 +61,7 @@ def _cut_tail(path: Path) -> list[str]:
             file.flush()
             return _durable(file.fileno(), f"{path.name}: its last line lacked the newline")
         file.truncate(end)
-        said = f"{path.name}: a torn last line was cut off ({size - end:,} bytes)"
+        said = f"{path.name}: a torn last line was cut off ({counted(size - end, 'byte')})"
         return _durable(file.fileno(), said)
 
 
@@ -129,8 +130,10 @@ def _repair_artifacts(path: Path, name: str, offsets: list[int]) -> list[str]:
             file.truncate(file.seek(0, os.SEEK_END) + length)
         os.fsync(file.fileno())
     if lost:
-        return [f"{name}: {len(lost):,} traces are lost; their results are kept"]
-    return [f"{name}: {size - keep:,} bytes of traces without a result were cut off"]
+        return [
+            f"{name}: {counted(len(lost), 'trace is', 'traces are')} lost; every result is kept"
+        ]
+    return [f"{name}: traces without a result were cut off ({counted(size - keep, 'byte')})"]
 
 
 def _padding(at_least: int) -> list[tuple[bytes, int]]:

@@ -20,7 +20,7 @@ from collect.progress import RunReport, Screen
 from collect.run_record import run_config_of, tags_of
 from collect.signals import Interrupts
 from collect.takeover import take_over
-from schemas.errors import Interrupted
+from schemas.errors import Interrupted, counted
 
 GARBAGE_EVERY = 50_000
 """New objects between two looks for cycles, which hold up the loop: a trial leaves hardly any."""
@@ -103,8 +103,9 @@ async def _executed(
         finished = FinishedTrials(results)
         if job.reuse:
             taken = await asyncio.to_thread(take_over, log, finished.is_final)
-            of_all = f"of {job.n_planned:,} trials"
-            screen.note(f"{taken:,} {of_all} are taken from earlier runs")
+            of_all = f"of {counted(job.n_planned, 'trial')}"
+            are = "is" if taken == 1 else "are"
+            screen.note(f"{taken:,} {of_all} {are} taken from earlier runs")
             finished = FinishedTrials(results)
         return await Run(job, log, screen, finished, meanwhile)(interrupts)
     except asyncio.CancelledError as exc:  # from here on there is something to go on with

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 
 from collect.progress import RunReport
-from schemas.errors import printable
+from schemas.errors import counted, printable
 from schemas.result import Result
 
 
@@ -34,7 +34,7 @@ class Tally:
         """Return passed so far, speed, tokens, time left and failures by kind."""
         elapsed = max(time.monotonic() - self._began, 1e-9)
         rate = (self.done - self._before) / elapsed
-        parts = [f"{self.passed} passed", f"{rate:.1f}/s", f"{self.tokens:,} tokens out"]
+        parts = [f"{self.passed} passed", f"{rate:.1f}/s", f"{counted(self.tokens, 'token')} out"]
         if rate:
             parts.append(f"{_duration((self.planned - self.done) / rate)} left")
         parts += [f"{printable(kind)} {count}" for kind, count in self.failures.most_common(3)]
@@ -44,7 +44,7 @@ class Tally:
 def first_words(report: RunReport) -> str:
     """Return what is said when a run begins or goes on."""
     done = f", {report.present} of them finished" if report.present else ""
-    return f"run {report.run_dir}: {report.planned} trials{done}"
+    return f"run {report.run_dir}: {counted(report.planned, 'trial')}{done}"
 
 
 def _duration(seconds: float) -> str:

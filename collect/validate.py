@@ -12,7 +12,7 @@ from collect.config.findings import Findings
 from collect.config.kinds import NAMES, PLACES, kind_of, strays
 from collect.config.project import FOLDERS
 from collect.config.whole import CHECKS, case_file, check
-from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, shown
+from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, shown
 from schemas.project_file import find_project_file
 
 
@@ -91,13 +91,9 @@ def text(validation: Validation) -> str:
     """Return the outcome for people: problems, warnings, then what was checked."""
     lines = [f"error: {problem}" for problem in validation.problems]
     lines += [f"warning: {warning}" for warning in validation.warnings]
-    counts = [
-        f"{count} {kind}{'' if count == 1 else 's'}"
-        for kind, count in validation.checked.items()
-        if count
-    ]
+    counts = [counted(count, kind) for kind, count in validation.checked.items() if count]
     problems = len(validation.problems)
-    outcome = "no problems" if not problems else f"{problems} problem{'s' * (problems > 1)}"
+    outcome = "no problems" if not problems else counted(problems, "problem")
     return "\n".join([*lines, f"checked {', '.join(counts) or 'nothing'}: {outcome}"])
 
 

@@ -88,7 +88,7 @@ class ConfigError(BenchError):
         self.problems = tuple(problems)
         lines = [str(problem) for problem in self.problems[:MOST_SHOWN]]
         if more := len(self.problems) - MOST_SHOWN:
-            lines += [f"and {more:,} more problems"] * (more > 0)
+            lines += [f"and {counted(more, 'more problem')}"] * (more > 0)
         super().__init__("\n".join(lines))
 
 
@@ -273,6 +273,17 @@ def shown(path: Path) -> str:
     """Return a path as people would type it: from the working directory, when it is below."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def counted(number: int, what: str, many: str | None = None) -> str:
+    """Return a number of things: `1 case`, `1,200 cases`, `2 are`.
+
+    Args:
+        number: of them.
+        what: the word for one.
+        many: the word for several, where it is not the same with an `s`.
+    """
+    return f"{number:,} {what if number == 1 else many or f'{what}s'}"
 
 
 def printable(text: str) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from schemas.errors import counted
 from schemas.finding import Finding, error, is_valid, pointer, warning
 from schemas.json_values import described, key_part, shown, value_problems
 from schemas.report_counts import count_problems
@@ -75,9 +76,10 @@ def _extent(report: Mapping[str, Any], n: int) -> list[Finding]:
     if type(total) is not int or total == n or total < 0:
         return []
     if n > total:
-        message = f"there are {n:,} instances, and the total is {shown(total)}"
+        message = f"the report has {counted(n, 'instance')}, and the total is {shown(total)}"
         return [error("too_many_instances", where, message)]
-    message = f"{n:,} of {shown(total)} instances are in this report; stored counts are kept"
+    what = f"instance{'s' * (total != 1)} {'is' if n == 1 else 'are'}"
+    message = f"{n:,} of {shown(total)} {what} in this report; stored counts are kept"
     found = [warning("partial_instances", where, message)]
     found += [_absent(name) for name in ID_FIELDS if name not in report]
     told = _summary(report)
@@ -99,7 +101,8 @@ def _limited(findings: Iterable[Finding]) -> list[Finding]:
             first.setdefault(one.code, one)
     for code, count in counts.items():
         if more := max(0, count - MOST_OF_A_KIND):
-            message = f"{more:,} more instances have a finding of this kind"
+            have = counted(more, "more instance has", "more instances have")
+            message = f"{have} a finding of this kind"
             told = {"pointer": pointer("instances"), "message": message}
             kept.append(first[code].model_copy(update=told))
     return kept

@@ -55,7 +55,7 @@ def _scored(number: int, one: InstanceResult) -> Iterator[Finding]:
         told += points
         if name in given and abs(points - earned) > ROUNDING:
             where = pointer("instances", number, "validation", name)
-            message = f"{shown(points)} points are stored, and the component earns {earned}"
+            message = f"{shown(points)} is stored for it, and the component earns {earned}"
             yield warning("score_differs", where, message)
     total = validation.total_score
     if "total_score" in given and total is not None and abs(total - told) > ROUNDING:

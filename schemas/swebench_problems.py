@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from itertools import combinations
 from typing import Any
 
+from schemas.errors import counted
 from schemas.finding import Finding, error, pointer, warning
 from schemas.json_values import key_part, shown
 from schemas.misfits import misfits
@@ -107,7 +108,8 @@ def _lists(sound: dict[str, Any]) -> Iterator[Finding]:
 def _counts(sound: dict[str, Any]) -> Iterator[Finding]:
     for count, name in COUNTED.items():
         if count in sound and name in sound and sound[count] != len(sound[name]):
-            message = f"{sound[count]} is not the {len(sound[name])} entries of `{name}`"
+            entries = counted(len(sound[name]), "entry", "entries")
+            message = f"{sound[count]} is not the {entries} of `{name}`"
             yield error("count_contradicts", pointer(count), message)
 
 
@@ -116,7 +118,7 @@ def _total(sound: dict[str, Any]) -> Iterator[Finding]:
         return
     total = sound["total_instances"]
     known = len({one for name in OF_THE_DATA_SET for one in sound[name]})
-    message = f"{total} is not the {known} instances that the lists name together"
+    message = f"{total} is not the {counted(known, 'instance')} that the lists name together"
     if total < known:
         yield error("count_contradicts", pointer("total_instances"), message)
     elif total > known:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from analyze.options import RUNS, NoSyncOption, RunsOption
+from schemas.errors import counted
 
 
 def open_database(
@@ -29,7 +30,7 @@ def open_database(
 
     look_for_news(runs, sync=not no_sync)
     n_files = write_database(runs, db, force=force)
-    typer.echo(f"{db}: every view, over {n_files:,} files of {runs / 'lake'}")
+    typer.echo(f"{db}: every view, over {counted(n_files, 'file')} of {runs / 'lake'}")
     typer.echo("It is a private cache: the rows stay in the lake, and it may be deleted any time.")
     typer.echo(f"Refresh it after new runs:  analyze open --db {db} --runs {runs}")
     typer.echo(f"Open it:                    duckdb -readonly {db}")

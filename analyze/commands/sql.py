@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from analyze.options import RUNS, NoSyncOption, RunsOption
-from schemas.errors import EXIT_USAGE
+from schemas.errors import EXIT_USAGE, counted
 
 
 def sql(
@@ -68,7 +68,7 @@ def sql(
         print_answer(runs, text, wish)
     else:
         n_bytes = write_answer(runs, text, wish, output)
-        typer.echo(f"{output}: {n_bytes:,} bytes of {wish.form}", err=True)
+        typer.echo(f"{output}: {counted(n_bytes, 'byte')} of {wish.form}", err=True)
 
 
 def _wrong(what: str) -> None:

@@ -19,7 +19,7 @@ from analyze.imports.originals import files_below, hashes_of, is_file_within
 from analyze.imports.run_folder import Written, one_import, run_id_of
 from schemas.bulk import is_imported, read_whole
 from schemas.disk import sync_path
-from schemas.errors import ConfigError, Problem
+from schemas.errors import ConfigError, Problem, counted
 from schemas.finding import Finding, warning
 from schemas.folders import IMPORT_FILE, LOG, is_run_id
 from schemas.import_record import SOURCE_FOLDER
@@ -160,7 +160,7 @@ def _written(target: Path, *, is_new: bool, findings: tuple[Finding, ...] = ()) 
     whole = read_whole(target, imported=True)
     told = [warning("line_skipped", "", problem) for problem in whole.problems]
     if torn := whole.seen.size - whole.coverage.end:
-        message = f"the last {torn:,} bytes of {LOG} are a torn line, which is left out"
+        message = f"{LOG} ends in a torn line of {counted(torn, 'byte')}, which is left out"
         told.append(warning("torn_line", "", message))
     n_trials = whole.tables["results"].num_rows
     return Written(target, n_trials, is_new=is_new, findings=(*findings, *told))

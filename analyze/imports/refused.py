@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from schemas.errors import EXIT_USAGE, MOST_SHOWN, AnalyzeError, printable, shown
+from schemas.errors import EXIT_USAGE, MOST_SHOWN, AnalyzeError, counted, printable, shown
 from schemas.finding import Finding
 
 DERIVED = frozenset({"count_contradicts", "ids_contradict", "alias_contradicts"})
@@ -22,7 +22,7 @@ class NotImportable(AnalyzeError):
         self.findings = tuple(finding for _, finding in told)
         lines = [printable(said(path, finding)) for path, finding in told[:MOST_SHOWN]]
         if (more := len(told) - MOST_SHOWN) > 0:
-            lines.append(f"and {more:,} more problems")
+            lines.append(f"and {counted(more, 'more problem')}")
         super().__init__("\n".join(lines))
 
 

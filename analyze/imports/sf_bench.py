@@ -19,7 +19,7 @@ from analyze.imports.moments import moment_of
 from analyze.imports.names import slug_of, slugs_of
 from analyze.imports.run_folder import Traced, Written, new_record, run_id_of, write_run
 from analyze.imports.sf_report import ReadReport, read_report
-from schemas.errors import ConfigError, Problem
+from schemas.errors import ConfigError, Problem, counted
 from schemas.failures import classify
 from schemas.finding import Finding, pointer, warning
 from schemas.import_record import UnfinishedTrial
@@ -174,7 +174,8 @@ class _Source:
             yield warning("instances_missing", pointer("instances"), message)
         others = {one.model_name for one in report.instances} - {None, report.model_name}
         if others:
-            message = f"{len(others)} other models are named here; all count as the report's"
+            named = counted(len(others), "other model is", "other models are")
+            message = f"{named} named here; all count as the report's"
             yield warning("model_differs", pointer("instances"), message)
 
 

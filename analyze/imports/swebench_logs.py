@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from analyze.imports.moments import file_moment
 from analyze.imports.originals import is_file_within, is_within
+from schemas.errors import counted
 from schemas.json_text import read_json_text
 from schemas.result import CheckOutcome, CheckResult
 from schemas.swebench import InstanceReport
@@ -141,7 +142,7 @@ def _checks(tests: dict[str, Any]) -> tuple[CheckResult, ...]:
         if not isinstance(passed, list) or not isinstance(failed, list):
             continue
         outcome: CheckOutcome = "failed" if failed else "passed"
-        message = f"{len(passed)} of {len(passed) + len(failed)} tests pass"
+        message = f"{len(passed)} of {counted(len(passed) + len(failed), 'test')} passed"
         found.append(
             CheckResult(check_id=group.lower(), kind=KIND, outcome=outcome, message=message)
         )

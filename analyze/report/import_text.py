@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from analyze.report.numbers import whole
 from analyze.report.plain import line_of
 from analyze.runs_option import runs_option
-from schemas.errors import shown
+from schemas.errors import counted, shown
 from schemas.finding import Finding
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def _lines(one: Written) -> Iterator[str]:
     also = f", {whole(one.n_unfinished)} without a result" if one.n_unfinished else ""
     there = "" if one.is_new else "; it was there already, and nothing was written"
     folder = line_of(shown(one.run_dir.absolute()))
-    results = f"{whole(one.n_trials)} result{'' if one.n_trials == 1 else 's'}"
-    yield f"{folder}: {results}{also}{there}"
+    yield f"{folder}: {counted(one.n_trials, 'result')}{also}{there}"
     for finding in one.findings[:MOST_SHOWN]:
         yield f"  {line_of(_told(finding))}"
     if (more := len(one.findings) - MOST_SHOWN) > 0:

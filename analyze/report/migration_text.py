@@ -10,7 +10,7 @@ from typing import Any
 
 from analyze.migration_source import Located, OldReport
 from analyze.report.plain import safe
-from schemas.errors import MOST_SHOWN, shown
+from schemas.errors import MOST_SHOWN, counted, shown
 from schemas.migration.ledger import Moved
 from schemas.migration.migrate import Migration
 
@@ -46,14 +46,14 @@ def migration_lines(
     told = safe(_name(source))
     instances = migration.report.get("instances")
     n = len(instances) if isinstance(instances, list) else 0
-    yield f"{told}: {SHAPES[migration.shape]}; {n:,} {'instance' if n == 1 else 'instances'}"
+    yield f"{told}: {SHAPES[migration.shape]}; {counted(n, 'instance')}"
     yield f"{safe(shown(output))}: written"
     if time is not None:
         yield f"no start is told: {time} is when the file was last changed"
     for path in source.others[:MOST_MOVES]:
         yield f"{safe(shown(path))}: passed over, it is no part of this report"
     if (more := len(source.others) - MOST_MOVES) > 0:
-        yield f"and {more:,} more files passed over"
+        yield f"and {counted(more, 'more file')} passed over"
     if migration.shape == "v2":
         return
     for kind, title in TITLES:
@@ -64,7 +64,7 @@ def migration_lines(
 
 def _moves(title: str, moves: Sequence[Moved]) -> Iterator[str]:
     yield ""
-    yield f"{title}: {len(moves):,} {'field' if len(moves) == 1 else 'fields'}"
+    yield f"{title}: {counted(len(moves), 'field')}"
     for move in moves[:MOST_MOVES]:
         place = move.pointer if move.pointer == move.target else f"{move.pointer} → {move.target}"
         yield "  " + safe(f"{place} ({move.note})" if move.note else place)

@@ -17,6 +17,7 @@ from analyze.report.numbers import DASH, percent, points, times, whole
 from analyze.report.plain import Column, line_of, table
 from analyze.stats.exact_power import FEWEST_CASES
 from analyze.stats.planning import PowerPlan, SizeRow
+from schemas.errors import counted
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -112,13 +113,15 @@ def headline(plan: PowerPlan) -> str:
     whose = "" if not plan.model_ids else f"{_names(plan.model_ids)}: "
     if plan.n_cases is None:
         return f"{whose}no size is known; --cases names one"
-    what, times_each = "scorable cases", "repetitions"
+    each = counted(plan.repetitions, "repetition")
+    size = f"{counted(plan.n_cases, 'scorable case')} x {each}"
     if plan.given.cases_per_cluster is not None:
-        what, times_each = "clusters of scorable cases", "trials"
-    size = f"{whole(plan.n_cases)} {what} x {whole(plan.repetitions)} {times_each}"
+        clusters = counted(plan.n_cases, "cluster")
+        size = f"{clusters} of scorable cases x {counted(plan.repetitions, 'trial')}"
     if plan.smallest is None:
         if plan.n_cases < FEWEST_CASES:
-            return f"{whose}{size} are too few: no {plan.direction} can be promised"
+            are = "is" if plan.n_cases == 1 else "are"
+            return f"{whose}{size} {are} too few: no {plan.direction} can be promised"
         return f"{whose}{size} can show no {plan.direction} of the pass rate at all"
     text = f"{whose}{size} can show a {plan.direction} of {points(plan.smallest)} points or more"
     text += " between two nights"
@@ -132,7 +135,7 @@ def _source(plan: PowerPlan) -> str:
     given = plan.given
     if not given.run_ids:
         return f"no earlier run of 5 {_units(plan)} or more to learn from: all of this is assumed"
-    known = f"{whole(given.n_cases)} {_units(plan)}"
+    known = _counted(plan, given.n_cases)
     text = f"known from run {_names(given.run_ids)} ({known} with a verdict)"
     if given.before_run_ids:
         text += f" and {_names(given.before_run_ids)} before it"
@@ -203,8 +206,10 @@ def _needs(plan: PowerPlan) -> Iterable[str]:
         if plan.n_cases is None:
             yield text
         elif plan.repetitions_needed is None:
-            count = f"{whole(plan.n_cases)} {_units(plan)}"
-            yield f"{text}; {count} are not enough between two nights, however often each is asked"
+            count = _counted(plan, plan.n_cases)
+            are = "is" if plan.n_cases == 1 else "are"
+            often = "between two nights, however often each is asked"
+            yield f"{text}; {count} {are} not enough {often}"
         else:
             one, many = "repetition", "repetitions"
             if plan.given.cases_per_cluster is not None:
@@ -212,7 +217,7 @@ def _needs(plan: PowerPlan) -> Iterable[str]:
             enough = f"{whole(plan.repetitions_needed)} {many} are enough"
             if plan.repetitions_needed == 1:
                 enough = f"one {one} is enough"
-            yield f"{text}; with {whole(plan.n_cases)} {_units(plan)} {enough}"
+            yield f"{text}; with {_counted(plan, plan.n_cases)} {enough}"
     same = f"nothing changed by {margin_words(plan)}"
     yield _sizes(
         plan,
@@ -246,8 +251,7 @@ def _sizes(
 
 def _pairs(plan: PowerPlan, counts: Sequence[int | None]) -> list[str]:
     pairs = zip(counts, plan.columns, strict=True)
-    units = _units(plan)
-    return [f"{whole(count)} {units} x {column}" for count, column in pairs if count is not None]
+    return [f"{_counted(plan, count)} x {column}" for count, column in pairs if count is not None]
 
 
 def closing_line(plan: PowerPlan) -> str:
@@ -276,7 +280,7 @@ def unseen_words(found: RateDifference) -> str:
     text = f"drops under {points(share)} points would be seen less than four times in five"
     if trials is None or trials[0] == trials[1]:
         return text
-    return f"{text} by {whole(trials[0])} trials of a case against {whole(trials[1])}"
+    return f"{text} by {counted(trials[0], 'trial')} of a case against {whole(trials[1])}"
 
 
 def _table(plan: PowerPlan) -> list[str]:
@@ -291,6 +295,10 @@ def _table(plan: PowerPlan) -> list[str]:
 def _units(plan: PowerPlan) -> str:
     """Return what sizes are counted in."""
     return "cases" if plan.given.cases_per_cluster is None else "clusters"
+
+
+def _counted(plan: PowerPlan, number: int) -> str:
+    return counted(number, "case" if plan.given.cases_per_cluster is None else "cluster")
 
 
 def _names(names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from schemas.errors import MOST_SHOWN, printable
+from schemas.errors import MOST_SHOWN, counted, printable
 
 if TYPE_CHECKING:
     from analyze.sync import Synced
@@ -16,17 +16,20 @@ def sync_text(synced: Synced, *, as_json: bool = False) -> str:
     """Return what a sync did: counts first, then each problem in a line."""
     if as_json:
         return json.dumps(asdict(synced), indent=2, ensure_ascii=False) + "\n"
+    runs = counted(synced.n_runs, "run")
     lines = [
         "nothing new"
         if not synced.n_rows and not synced.n_runs
-        else f"{synced.n_rows:,} rows of {_runs(synced.n_runs)} brought into the lake"
+        else f"{counted(synced.n_rows, 'row')} of {runs} brought into the lake"
     ]
     if synced.n_compacted:
-        lines.append(f"{synced.n_compacted:,} small files were put together")
+        lines.append(
+            f"{counted(synced.n_compacted, 'small file was', 'small files were')} put together"
+        )
     if synced.read_only:
         lines.append("the lake cannot be written, so it stays as it is")
     if synced.n_with_problems:
-        lines.append(f"{_runs(synced.n_with_problems)} with problems")
+        lines.append(f"{counted(synced.n_with_problems, 'run')} with problems")
     lines += [f"  {printable(problem)}" for problem in synced.problems[:MOST_SHOWN]]
     if more := len(synced.problems[MOST_SHOWN:]):
         lines.append(f"  and {more:,} more")
@@ -38,10 +41,6 @@ def prune_text(n_rows: int, *, as_json: bool = False) -> str:
     if as_json:
         return json.dumps({"n_rows_removed": n_rows}) + "\n"
     return (
-        f"{n_rows:,} rows removed from the lake; folders are as they were "
+        f"{counted(n_rows, 'row')} removed from the lake; folders are as they were "
         "(`analyze sync RUN` brings one back)\n"
     )
-
-
-def _runs(number: int) -> str:
-    return f"{number:,} run" if number == 1 else f"{number:,} runs"

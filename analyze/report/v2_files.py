@@ -16,6 +16,7 @@ from schemas.errors import (
     NotOurFile,
     Problem,
     SchemaError,
+    counted,
     printable,
     shown,
 )
@@ -44,7 +45,7 @@ def given_report(report: object) -> EvaluationReport:
     if errors:
         lines = [f"{one.pointer or '/'}: {one.message}" for one in errors[:MOST_NAMED]]
         if (more := len(errors) - MOST_NAMED) > 0:
-            lines.append(f"and {more:,} more errors")
+            lines.append(f"and {counted(more, 'more error')}")
         lines.append(
             "so this is no valid evaluation report of schema 2.0; `analyze validate FILE` tells "
             "every problem, and `analyze migrate FILE -o OUT` makes such a report of an older one"

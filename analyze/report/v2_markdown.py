@@ -19,6 +19,7 @@ from analyze.report.v2_markdown_details import (
     score_text,
 )
 from analyze.stats.intervals import MIN_CASES, wilson
+from schemas.errors import counted
 from schemas.report_scoring import COMPONENTS, MAX_POINTS
 from schemas.report_v2 import EvaluationReport, ReportSummary
 
@@ -116,10 +117,11 @@ def _partial(report: EvaluationReport) -> list[str]:
     here, total = len(report.instances), report.summary.total_instances
     if total is None or total == here:
         return []
+    are = "is" if here == 1 else "are"
     told = (
-        f"{whole(here)} of {whole(total)} instances are in this report"
+        f"{whole(here)} of {counted(total, 'instance')} {are} in this report"
         if here < total
-        else f"{whole(here)} instances are in this report, and its summary counts {whole(total)}"
+        else f"{counted(here, 'instance')} {are} here, and its summary counts {whole(total)}"
     )
     return [f"{told}; the numbers are those of its summary."]
 
@@ -146,7 +148,8 @@ def _scored(report: EvaluationReport) -> list[str]:
     n_scored = sum(one.validation.total_score is not None for one in report.instances)
     if n_scored in {0, n} or n != report.summary.total_instances:
         return []
-    told = f"{whole(n_scored)} of {whole(n)} instances have a score"
+    have = "has" if n_scored == 1 else "have"
+    told = f"{whole(n_scored)} of {counted(n, 'instance')} {have} a score"
     if report.summary.avg_functional_score is None:
         return [f"{told}."]
     return [f"{told}; the functional average and the pass rates below are over all of them."]

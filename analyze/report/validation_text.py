@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from analyze.report.plain import cells, safe
-from schemas.errors import MOST_SHOWN
+from schemas.errors import MOST_SHOWN, counted
 from schemas.finding import Finding, ValidatedFile
 
 
@@ -21,7 +21,7 @@ def validation_lines(files: Sequence[ValidatedFile]) -> Iterator[str]:
     for one in files:
         path = safe(one.path)
         room = " " * (paths - cells(path))
-        counts = f"{_many(one.n_errors, 'error')}, {_many(one.n_warnings, 'warning')}"
+        counts = f"{counted(one.n_errors, 'error')}, {counted(one.n_warnings, 'warning')}"
         verdict = "ok" if one.valid else "invalid"
         yield f"{verdict:<7}  {one.kind:<{kinds}}  {path}{room}  {counts}"
         for finding in one.findings[:MOST_SHOWN]:
@@ -39,7 +39,3 @@ def _finding_line(path: str, finding: Finding) -> str:
     where = path if finding.line is None else f"{path}:{finding.line}"
     place = f" {safe(finding.pointer)}" if finding.pointer else ""
     return f"{where}{place}: {finding.severity}: {safe(finding.message)}"
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -17,7 +17,7 @@ from typing import Literal, TextIO, cast
 from analyze.sql.formats import write_csv, write_json, write_parquet
 from analyze.sql.query import Answer, ask
 from analyze.sql.table_text import markdown, table, visible
-from schemas.errors import EXIT_INTERRUPTED, AnalyzeError, shown
+from schemas.errors import EXIT_INTERRUPTED, AnalyzeError, counted, shown
 
 Format = Literal["table", "json", "csv", "parquet", "md"]
 
@@ -152,5 +152,5 @@ def _write(out: TextIO, answer: Answer, wish: Wish, width: int | None) -> None:
 
 def _count(n_shown: int, n_rows: int) -> str:
     if n_shown < n_rows:
-        return f"{n_shown:,} rows shown of {n_rows:,}; --max-rows 0 shows all"
-    return "1 row" if n_rows == 1 else f"{n_rows:,} rows"
+        return f"{counted(n_shown, 'row')} shown of {n_rows:,}; --max-rows 0 shows all"
+    return counted(n_rows, "row")

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from schemas.errors import SchemaError
+from schemas.errors import SchemaError, counted
 from schemas.folders import IMPORT_FILE, LOG, NO_LOG, LogSeen
 
 
@@ -59,9 +59,10 @@ def torn_tail(log: Path, covered: int, seen: LogSeen) -> list[str]:
     """Return what is wrong with the end of a log."""
     if seen.size < covered:
         return [
-            f"{log}: is {covered - seen.size} bytes shorter than what the lake holds of it; "
-            "the lake's rows are used"
+            f"{log}: is {counted(covered - seen.size, 'byte')} shorter than what the lake holds "
+            "of it; the lake's rows are used"
         ]
     if seen.size > covered:
-        return [f"{log}: the last {seen.size - covered} bytes are a torn line or not mirrored yet"]
+        n_bytes = counted(seen.size - covered, "byte")
+        return [f"{log}: its end is a torn line or not mirrored yet ({n_bytes})"]
     return []

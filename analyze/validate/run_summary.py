@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analyze.validate.refused import Unknown, refused
 from schemas.base import Count, Rate
+from schemas.errors import counted
 from schemas.finding import Finding, error, pointer, warning
 from schemas.json_values import value_problems
 from schemas.summary import SUMMARY_VERSION, RunSummary, WallClock
@@ -98,5 +99,5 @@ def _counts(group: dict[str, Any], where: str) -> Iterator[Finding]:
         message = f"{total} is not the {known} that {names} make together"
         yield error("count_contradicts", where + pointer("n_total"), message)
     if success > ok:
-        message = f"{success} successes of {ok} trials that were served"
+        message = f"{success} answered of {counted(ok, 'trial')} that the provider served"
         yield error("count_contradicts", where + pointer("n_success"), message)

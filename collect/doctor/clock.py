@@ -14,6 +14,7 @@ from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene
 from collect.doctor.visit import Visit
 from schemas.doctor import DoctorCheck
+from schemas.errors import counted
 
 MOST_SKEW_S = 5.0
 """History is ordered by the time at which runs began."""
@@ -101,7 +102,7 @@ def _load() -> list[DoctorCheck]:
         return []
     cores = _cores()
     details: Details = {"load": round(load, 2), "cores": cores}
-    text = f"{load:.1f} on {cores} cores"
+    text = f"{load:.1f} on {counted(cores, 'core')}"
     if load > cores:
         text += ": latencies measured now are not comparable"
         advice = "wait until other work has ended: top -o %CPU"

@@ -8,10 +8,11 @@ from urllib.parse import urljoin
 
 from collect.config.transports import host_of
 from collect.doctor.finding import Details, found, words_of
-from collect.doctor.scene import Scene, and_more, counts
+from collect.doctor.scene import Scene, and_more
 from collect.doctor.visit import Place, Visit
 from collect.providers.look import Look, Trouble
 from schemas.doctor import DoctorCheck, State
+from schemas.errors import counted
 
 TROUBLES: Mapping[Trouble, tuple[str, str]] = {
     "refused": (
@@ -89,7 +90,7 @@ def _endpoint(visit: Visit, scene: Scene) -> DoctorCheck:
         text = f"answers, but not with this key: HTTP {visit.about_key.status}"
         return said("fail", text, f"put the right key into {place.api_key_env}")
     details["listed"] = len(visit.entries)
-    text = f"{_name(visit)} answers in {look.ms:,.0f} ms, {counts(visit.entries, 'model')}"
+    text = f"{_name(visit)} answers in {look.ms:,.0f} ms, {counted(len(visit.entries), 'model')}"
     proof = visit.about_key or (visit.listing if visit.kind in LOCKED_LISTS else None)
     if place.sends_key and proof is not None and proof.is_good:
         text += ", takes the key"

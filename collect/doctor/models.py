@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from collect.config import ResolvedModel
 from collect.config.routing import PINNED, ROUTING_OPTIONS
 from collect.doctor.finding import Details, found
-from collect.doctor.scene import Scene, counts
+from collect.doctor.scene import Scene
 from collect.doctor.server import KNOWS_ITS_NAMES, name_of
 from collect.doctor.visit import Place, Visit
 from schemas.doctor import DoctorCheck
+from schemas.errors import counted
 
 MOST_NEAR = 3
 LIKENESS = 0.5
@@ -69,7 +70,7 @@ def _name(name: str, model: ResolvedModel, visit: Visit) -> DoctorCheck:
         advice = "write a dated name, such as " + (f"`{listed[0]}`" if listed else "the CLI's own")
         return found("models", name, "warn", text, advice, details=details)
     refuses = visit.kind in KNOWS_ITS_NAMES or (visit.kind == "llama.cpp" and bool(listed))
-    text = f"{asked} is not among the server's {counts(listed, 'model')}"
+    text = f"{asked} is not among the server's {counted(len(listed), 'model')}"
     return found(
         "models",
         name,

@@ -112,11 +112,6 @@ def _look(
     )
 
 
-def counts(things: Sequence[object], word: str) -> str:
-    """Return how many there are, with their name."""
-    return f"{len(things):,} {word}{'' if len(things) == 1 else 's'}"
-
-
 def and_more(names: Sequence[str], most: int = 3) -> str:
     """Return the first few names as a person would say them."""
     first = ", ".join(names[:most])

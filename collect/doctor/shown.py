@@ -8,8 +8,9 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from collect.doctor.scene import Scene, counts
+from collect.doctor.scene import Scene
 from schemas.doctor import DoctorCheck, DoctorReport, State
+from schemas.errors import counted
 
 MARKS: dict[State, tuple[str, str]] = {
     "ok": ("ok", "green"),
@@ -50,8 +51,9 @@ def closing(report: DoctorReport, scene: Scene, again: str) -> list[str]:
     """Return the summary and the command that comes next."""
     failed = sum(check.state == "fail" for check in report.checks)
     warnings = [check for check in report.checks if check.state == "warn"]
-    counted = f"{counts(report.checks, 'check')}: {failed} failed, {counts(warnings, 'warning')}"
-    return [counted, f"next: {_next(report, scene, again)}"]
+    checks, warned = counted(len(report.checks), "check"), counted(len(warnings), "warning")
+    told = f"{checks}: {failed} failed, {warned}"
+    return [told, f"next: {_next(report, scene, again)}"]
 
 
 def _next(report: DoctorReport, scene: Scene, again: str) -> str:

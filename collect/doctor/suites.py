@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from collect.doctor.finding import Details, found
-from collect.doctor.scene import LookedAt, Scene, counts
+from collect.doctor.scene import LookedAt, Scene
 from schemas.doctor import DoctorCheck
-from schemas.errors import shown
+from schemas.errors import counted, shown
 
 
 async def check_suites(scene: Scene) -> list[DoctorCheck]:
@@ -27,11 +27,11 @@ def _suite(suite: LookedAt) -> DoctorCheck:
         validate = f"collect validate {shlex.quote(shown(suite.path))}"
         return found("suites", suite.name, "fail", text, f"{validate} shows every problem")
     details: Details = {"models": len(suite.models), "cases": len(suite.cases)}
-    counted = f"{counts(suite.models, 'model')}, {counts(suite.cases, 'case')}"
+    told = f"{counted(len(suite.models), 'model')}, {counted(len(suite.cases), 'case')}"
     if suite.refused:
         text = f"`collect run` refuses it: {suite.refused[0]}"
         if len(suite.refused) > 1:
             text += f" (and {len(suite.refused) - 1} more)"
         advice = "leave such cases out with `exclude_case_ids` or `exclude_tags`"
         return found("suites", suite.name, "fail", text, advice, details=details)
-    return found("suites", suite.name, "ok", counted, details=details)
+    return found("suites", suite.name, "ok", told, details=details)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, NamedTuple
 
+from schemas.errors import counted
 from schemas.finding import Finding, error, pointer
 
 Fate = Literal["mapped", "defaulted", "carried"]
@@ -51,7 +52,7 @@ class Ledger:
 def _counted(move: Moved, n: int) -> Moved:
     if "*" not in move.target and "*" not in move.pointer:
         return move
-    times = f"{n:,} value" if n == 1 else f"{n:,} values"
+    times = counted(n, "value")
     return move._replace(note=f"{move.note}; {times}" if move.note else times)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from schemas.errors import NotMigratable
+from schemas.errors import NotMigratable, counted
 from schemas.finding import Finding, error
 from schemas.json_values import described, shown, value_problems
 from schemas.migration.assembly import assembled
@@ -139,7 +139,9 @@ def _contradictory(data: Any, shape: V1Shape) -> list[Finding]:
     claimed = max(map(stored_total, (data, data.get("statistics"), data.get("summary"))))
     place, entries = entries_of(data, shape)
     if entries == [] and claimed > 0:
-        message = f"the file counts {shown(claimed)} results and holds none of them"
+        message = (
+            f"the file counts {shown(claimed)} result{'s' * (claimed != 1)} and holds none of them"
+        )
         found.append(error("count_contradicts", place, message))
     return found
 
@@ -169,7 +171,7 @@ def _unrecognised(data: object) -> NotMigratable:
 def _seen(data: object) -> str:
     """Return in words what a document is that is no report."""
     if isinstance(data, list):
-        return f"a list of {len(data):,} values, none of them the result of a task"
+        return f"a list of {counted(len(data), 'value')}, none of them the result of a task"
     if not isinstance(data, dict):
         return described(data)
     if is_result(data):

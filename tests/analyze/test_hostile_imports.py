@@ -175,7 +175,7 @@ def test_a_pipe_in_a_folder_of_runs_is_told_and_not_waited_for(tmp_path, runs_di
 
     assert done.code == 0
     assert f"odd/{name}: is no regular file" in done.out
-    assert "1 rows of 1 run" in done.out
+    assert "1 row of 1 run" in done.out
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "link to a file", "link to nothing"])

@@ -290,7 +290,7 @@ def test_events_are_no_results_and_a_torn_line_is_told(here):
     done = call("import", "openclaw-bench", folder)
 
     assert done.out.startswith(f"runs/{folder.name}: 3 results\n")
-    assert "warning: the last 40 bytes of results.jsonl are a torn line" in done.out
+    assert "warning: results.jsonl ends in a torn line of 40 bytes" in done.out
     assert n_trials(here) == 3
     again = json.loads(call("import", "openclaw-bench", folder, "--json").out)
     assert [one["n_trials"] for one in again] == [3]

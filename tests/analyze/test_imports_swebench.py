@@ -201,8 +201,8 @@ def test_logs_give_times_and_tests_from_wherever_they_are_named(file, runs_dir, 
     row = found["a__a-1"]
     assert (row["started_at_ms"], row["ended_at_ms"]) == (1_760_000_000_000, 1_760_000_060_000)
     assert [(one["check_id"], one["outcome"], one["message"]) for one in row["checks"]] == [
-        ("fail_to_pass", "passed", "1 of 1 tests pass"),
-        ("pass_to_pass", "failed", "2 of 3 tests pass"),
+        ("fail_to_pass", "passed", "1 of 1 test passed"),
+        ("pass_to_pass", "failed", "2 of 3 tests passed"),
     ]
     assert found["c__c-3"]["started_at_ms"] == file.stat().st_mtime_ns // 1_000_000
     assert rows(runs_dir, "runs")[0]["started_at_ms"] == 1_760_000_000_000

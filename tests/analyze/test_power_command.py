@@ -390,6 +390,6 @@ def test_a_suite_of_which_nothing_can_be_scored_shows_nothing(new_run):
         run.result(run.plan(f"c{n}", validator_type=None), passed=None)
     run.write()
 
-    assert "0 scorable cases x 1 repetitions are too few: no drop can be promised" in shown(
+    assert "0 scorable cases x 1 repetition are too few: no drop can be promised" in shown(
         run.runs_dir
     )

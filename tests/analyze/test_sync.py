@@ -165,7 +165,7 @@ def test_problems_are_told_every_time(runs_dir):
 
     log = folder / "results.jsonl"
     assert [problem.startswith(f"{log}:2: ") for problem in first.problems] == [True, False]
-    assert "the last 40 bytes" in first.problems[1]
+    assert "torn line or not mirrored yet (40 bytes)" in first.problems[1]
     assert problems_of(runs_dir, folder) == list(first.problems)
     assert sync(runs_dir).problems == ()
     assert sync(runs_dir).n_with_problems == 1

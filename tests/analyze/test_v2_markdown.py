@@ -85,7 +85,7 @@ def test_the_rate_of_those_with_a_verdict_leads_and_the_strict_one_stands_beside
 def test_a_report_of_some_instances_says_how_many_are_here():
     text = generate_markdown_summary(report(FOUR[0], summary={"total_instances": 1200}))
 
-    sentence = "1 of 1,200 instances are in this report; the numbers are those of its summary."
+    sentence = "1 of 1,200 instances is in this report; the numbers are those of its summary."
     assert sentence in text
     assert "are in this report" not in generate_markdown_summary(report(FOUR[0]))
 
@@ -95,7 +95,7 @@ def test_more_instances_than_the_summary_counts_are_named_too():
         EvaluationReport(**report(*FOUR, summary={"total_instances": 3}))
     )
 
-    assert "5 instances are in this report, and its summary counts 3; " in text
+    assert "5 instances are here, and its summary counts 3; " in text
 
 
 def test_the_interval_is_that_of_every_rate_here_and_names_its_method():
@@ -170,7 +170,7 @@ def test_scores_of_some_instances_are_said_to_be_those_of_some():
 
     last = "; the functional average and the pass rates below are over all of them."
     assert section(some, "Scoring")[-1] == f"3 of 5 instances have a score{last}"
-    assert section(plain, "Scoring")[-1] == "1 of 2 instances have a score."
+    assert section(plain, "Scoring")[-1] == "1 of 2 instances has a score."
     assert "have a score" not in every
 
 

@@ -170,7 +170,7 @@ def test_plan_sends_nothing_and_shows_settings_with_their_origin(collect, projec
     text = collect("plan", "--suite", "s", "--run-profile", "p").stdout
     plan = json.loads(collect("plan", "--suite", "s", "--run-profile", "p", "--json").stdout)
 
-    assert "1 models x 1 cases x 3 repetitions: 3 trials" in text
+    assert "1 model x 1 case x 3 repetitions: 3 trials" in text
     assert "temperature          0.25       from runner_defaults" in text
     assert plan["planned"] == len(plan["trials"]) == 3
     assert plan["models"][0]["settings"]["temperature"]["origin"] == "runner_defaults"
@@ -368,7 +368,7 @@ def test_plan_and_run_say_what_they_can_detect(collect, project, endpoint):
     plan = collect("plan", "--suite", "s", "--run-profile", "p").stdout
     run = collect("run", "--suite", "s", "--run-profile", "p").stdout
 
-    size = "20 scorable cases x 1 repetitions can show a drop of"
+    size = "20 scorable cases x 1 repetition can show a drop of"
     assert f"{size} 34.5 points or more between two nights" in " ".join(plan.split())
     said = " ".join(run.split()).split(size)[1].split(" or more")[0]
     assert ", four times in five, by the last runs; " in " ".join(run.split())

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 
 from collect.repair import repair
+from schemas.errors import counted
 from schemas.frames import whole_frame
 from tests.run_rows import event, line_of, result
 
@@ -79,7 +80,7 @@ def test_a_line_torn_at_any_byte_is_cut_off_and_the_lines_before_it_stay(folder)
         (note,) = repair(folder.root)
 
         assert folder.log.read_bytes() == whole, cut
-        assert note == f"results.jsonl: a torn last line was cut off ({cut:,} bytes)"
+        assert note == f"results.jsonl: a torn last line was cut off ({counted(cut, 'byte')})"
 
 
 def test_a_line_that_only_lacks_its_newline_is_kept(folder):
@@ -103,7 +104,7 @@ def test_zeros_that_a_power_cut_left_are_cut_off(folder, n_zeros, torn, before):
     (note,) = repair(folder.root)
 
     assert folder.log.read_bytes() == whole
-    assert f"({len(torn) + n_zeros:,} bytes)" in note
+    assert f"({counted(len(torn) + n_zeros, 'byte')})" in note
 
 
 def test_one_long_torn_line_is_all_there_is(folder):
@@ -149,7 +150,8 @@ def test_a_trace_torn_at_any_byte_is_cut_off_when_no_result_points_at_it(folder)
 
         assert folder.traces.read_bytes() == whole, cut
         assert (
-            note == f"artifacts/m.jsonl.zst: {cut:,} bytes of traces without a result were cut off"
+            note == "artifacts/m.jsonl.zst: traces without a result were cut off "
+            f"({counted(cut, 'byte')})"
         )
     assert [folder.trace(offset)[:3] for offset in offsets] == [b"one", b"two"]
 
@@ -189,7 +191,7 @@ def test_a_trace_that_a_power_cut_took_at_any_byte_gives_its_place_to_nobody_els
         folder.traces.write_bytes(whole[:left])
 
         (note,) = repair(folder.root)
-        assert note == "artifacts/m.jsonl.zst: 1 traces are lost; their results are kept"
+        assert note == "artifacts/m.jsonl.zst: 1 trace is lost; every result is kept"
         assert repair(folder.root) == [], "done twice, the second time does nothing"
         third = folder.add(3, "three")
 
@@ -209,9 +211,7 @@ def test_traces_that_are_gone_altogether_are_counted_and_the_file_stays_readable
     else:
         folder.traces.write_bytes(b"" if left == "nothing" else b"\0" * size)
 
-    assert repair(folder.root) == [
-        "artifacts/m.jsonl.zst: 5 traces are lost; their results are kept"
-    ]
+    assert repair(folder.root) == ["artifacts/m.jsonl.zst: 5 traces are lost; every result is kept"]
     new = folder.add(6, "new")
 
     assert new > offsets[-1]
