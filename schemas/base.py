@@ -18,6 +18,7 @@ SCHEMA_VERSION = 1
 """Version of the files we write; a reader refuses newer ones by name."""
 
 SLUG_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
+CLUSTER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 
 
 def refuse_newer(path: Path, schema_version: int) -> None:

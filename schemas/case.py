@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.base import (
+    CLUSTER_PATTERN,
     LONGEST_SLUG,
     Metadata,
     NonEmpty,
@@ -22,9 +23,7 @@ from schemas.validators import Validator
 
 Role = Literal["system", "user", "assistant", "tool"]
 RunnerType = Literal["llm_probe", "openclaw"]
-Cluster = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", max_length=LONGEST_SLUG)
-]
+Cluster = Annotated[str, StringConstraints(pattern=CLUSTER_PATTERN, max_length=LONGEST_SLUG)]
 """Name of what several cases were made from; a repository's name is one."""
 
 

@@ -28,6 +28,12 @@ BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fa
 INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 SPECIAL_FLOAT = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+AMBIGUOUS = re.compile(
+    r"[yY]|[nN]|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.{0,40}",
+    re.DOTALL,
+)
+"""What is text here and a boolean or a date to other readers of YAML (1.1), unless it is quoted."""
+
 LONGEST_NUMBER = 19
 """Characters of an integer that certainly fits 64 bits."""
 
@@ -64,6 +70,7 @@ class Builder:
         self.path = path
         self.lines: dict[KeyPath, int] = {}
         self.problems: list[Problem] = []
+        self.ambiguous: set[KeyPath] = set()
         self._count = 0
 
     def value(self, node: yaml.Node, key: KeyPath, above: frozenset[int]) -> JsonValue:
@@ -124,6 +131,8 @@ class Builder:
             return self._float(text, key, line)
         if SPECIAL_FLOAT.fullmatch(text):
             self._wrong(f"`{text}` is not a number that can be used", key, line)
+        if AMBIGUOUS.fullmatch(text):
+            self.ambiguous.add(key)
         return text
 
     def _integer(self, text: str, key: KeyPath, line: int) -> int:

@@ -9,9 +9,16 @@ import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from schemas.errors import ConfigError, Problem, nearest
+from schemas.base import CLUSTER_PATTERN, SLUG_PATTERN
+from schemas.errors import ConfigError, Problem, counted, nearest
 from schemas.yaml_nodes import MAX_PROBLEMS, KeyPath, dotted, printable
 from schemas.yaml_source import Source
+
+PATTERNS = {
+    SLUG_PATTERN: "lower-case letters, digits, `_` and `-`; a letter or a digit first",
+    CLUSTER_PATTERN: "letters, digits, `.`, `_`, `-` and `/`; a letter or a digit first",
+}
+"""What a pattern asks for, in words."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -39,7 +46,9 @@ def problems_of(
     errors = exc.errors(include_url=False)
     problems = [_problem(dict(error), model, source, below) for error in errors[:MAX_PROBLEMS]]
     if len(errors) > MAX_PROBLEMS:
-        problems.append(Problem(source.path, f"and {len(errors) - MAX_PROBLEMS:,} more problems"))
+        problems.append(
+            Problem(source.path, f"and {counted(len(errors) - MAX_PROBLEMS, 'more problem')}")
+        )
     return problems
 
 
@@ -66,8 +75,13 @@ def _problem(
         names = [name.strip(" '") for name in allowed.replace(" or ", ", ").split(",")]
         what = "unknown value"
         facts = {"found": _short(found), "allowed": allowed, "nearest": nearest(found, names)}
+    elif error["type"] == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
+        what = "cannot be used as a name"
+        facts = {"found": _short(error["input"]), "allowed": PATTERNS[context["pattern"]]}
     elif error["type"] != "union_tag_not_found":
         facts["found"] = _short(error["input"])
+        if error["type"] == "string_type" and isinstance(error["input"], bool | int | float):
+            facts["advice"] = "text that looks like a number or a boolean goes in quotes"
     else:
         what = f"required key `{_discriminator(context)}` is missing"
     return Problem(source.path, what, key=dotted(key), line=source.line_of(key), **facts)

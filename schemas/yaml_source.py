@@ -37,6 +37,8 @@ class Source:
     data: JsonValue
     sha256: str
     lines: dict[KeyPath, int] = field(default_factory=dict)
+    ambiguous: frozenset[KeyPath] = frozenset()
+    """Keys of texts without quotes that other readers of YAML take for booleans or dates."""
 
     def line_of(self, key: KeyPath) -> int | None:
         """Return the line of a key, or of the nearest thing above it."""
@@ -119,7 +121,9 @@ def read_yaml(path: Path) -> Source:
         raise ConfigError([Problem(path, f"is nested deeper than {MAX_DEPTH}")]) from exc
     if builder.problems:
         raise ConfigError(builder.problems)
-    return Source(path, data, hashlib.sha256(raw).hexdigest(), builder.lines)
+    return Source(
+        path, data, hashlib.sha256(raw).hexdigest(), builder.lines, frozenset(builder.ambiguous)
+    )
 
 
 def _joined(match: re.Match[str]) -> str:

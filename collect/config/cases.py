@@ -59,6 +59,13 @@ def load_case(path: Path) -> CaseFile:
     if case.case_id != name:
         advice = f"rename the folder or write `case_id: {name}`"
         notes.wrong("differs from its folder", ("case_id",), found=case.case_id, advice=advice)
+    if ("cluster",) in source.ambiguous:
+        advice = (
+            f'write it in quotes: cluster: "{case.cluster}"; leave it out for a case of its own'
+        )
+        notes.wrong(
+            "may be read as a boolean or a date", ("cluster",), found=case.cluster, advice=advice
+        )
     hooks = _check_checks(case, notes)
     _check_context(case, notes)
     unavailable = _unavailable(case, notes)

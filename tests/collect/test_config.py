@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from collect.config.cases import find_cases
 from schemas.errors import ConfigError
 
 
@@ -83,15 +84,43 @@ def test_a_case_id_must_equal_its_folder(project):
 # ---- mistakes name file, line, key, found, allowed and nearest
 
 
+@pytest.mark.parametrize("written", ["no", "Yes", "off", "y", "2026-01-05"])
+def test_a_cluster_that_may_be_a_boolean_or_a_date_is_written_in_quotes(project, written):
+    path = project.case("one")
+    text = path.read_text()
+    path.write_text(f"{text}cluster: {written}\n")
+
+    told = said(project)
+
+    assert f"`cluster`: may be read as a boolean or a date; found {written}" in told
+    assert f'write it in quotes: cluster: "{written}"' in told
+    path.write_text(f"{text}cluster: '{written}'\n")
+    (loaded,) = find_cases(project.root)
+    assert not loaded.problems
+    assert loaded.case.cluster == written
+
+
+@pytest.mark.parametrize("written", ["note", "notes-2026-01-05", "v2", "2026"])
+def test_names_that_begin_like_them_are_not_refused(project, written):
+    path = project.case("one")
+    path.write_text(f"{path.read_text()}cluster: {written}\n")
+    (loaded,) = find_cases(project.root)
+
+    assert ("may be read" in str(loaded.problems)) is False
+    assert bool(loaded.problems) is (written == "2026")  # a number
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"titel": "x"}, "`titel`: unknown key; did you mean `title`?"),
         ({"tags": "smoke"}, "`tags`: should be a valid array; found `smoke`"),
-        ({"cluster": "a b"}, "`cluster`: String should match pattern"),
-        ({"cluster": "/a"}, "`cluster`: String should match pattern"),
-        ({"cluster": ""}, "`cluster`: String should match pattern"),
-        ({"cluster": 7}, "`cluster`: should be a valid string; found `7`"),
+        ({"cluster": "a b"}, "`cluster`: cannot be used as a name; found `a b`"),
+        ({"cluster": "/a"}, "`cluster`: cannot be used as a name; found `/a`"),
+        ({"cluster": ""}, "`cluster`: cannot be used as a name; found ``"),
+        ({"cluster": 7}, "found `7`; text that looks like a number or a boolean goes in quotes"),
+        ({"cluster": True}, "found `true`; text that looks like a number or a boolean goes in"),
+        ({"cluster": "a b"}, "allowed: letters, digits, `.`, `_`, `-` and `/`; a letter"),
         ({"cluster": "a" * 129}, "`cluster`: String should have at most 128 characters"),
         ({"clusters": "a"}, "`clusters`: unknown key; did you mean `cluster`?"),
         ({"schema_version": True}, "`schema_version`: must be the integer 1; found `true`"),
@@ -422,7 +451,10 @@ def test_lists_and_cases_go_together_when_the_suite_selects(project):
         ('[{"id": "a"}]', "`[0].prompt`: required key is missing"),
         ('[{"id": "a", "prompt": "x", "validator": {"type": "regexp"}}]', "unknown value"),
         ('[{"id": "A", "prompt": "x"}, {"id": "a", "prompt": "y"}]', "case_id `a`, as `A` does"),
-        ('[{"id": "a", "prompt": "x", "cluster": "a b"}]', "`[0].cluster`: String should match"),
+        (
+            '[{"id": "a", "prompt": "x", "cluster": "a b"}]',
+            "`[0].cluster`: cannot be used as a name",
+        ),
         ("[]", "the suite selects no case"),
     ],
 )

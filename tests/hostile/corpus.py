@@ -330,7 +330,7 @@ KINDS = [
           case(rubric={"scale": {"anchors": {"11": "Perfect."}}})),
     Entry("weightless expectation", "weight`: should be greater than 0",
           case(expectations={"hard_expectations": [{"text": "x", "weight": 0}]})),
-    Entry("case id in capitals", "should match pattern", case(case_id="One")),
+    Entry("case id in capitals", "cannot be used as a name", case(case_id="One")),
     Entry("case id of another folder", "differs from its folder",
           in_case((HEAD + ASK).replace("case_id: one", "case_id: two"))),
     Entry("selection that takes nothing", "the suite selects no case",
