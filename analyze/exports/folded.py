@@ -20,7 +20,10 @@ MISSING = "missing"
 """Status of a repetition that was planned and has no result."""
 
 NO_VERDICT = "no_verdict"
-"""`error_type` of a case that was answered, and in which nothing decides what is right."""
+"""`error_type` of a case that was answered, and of which what decides could not look."""
+
+NOT_JUDGED = "not judged: the case has no check"
+"""What is said of a case that was answered, and in which nothing decides what is right."""
 
 
 class FoldedRepetition(NamedTuple):
@@ -49,7 +52,8 @@ class FoldedCase:
     case_id: str
     title: str | None
     status: InstanceStatus
-    """A tie and a minority of passes are `fail`, no verdict is `error`, no result `skipped`."""
+    """A tie and a minority of passes are `fail`, no verdict is `error`. What is `skipped` has no
+    result, or an answer and nothing to judge it by."""
     error_type: str | None
     """The deciding trial's failure, or `no_verdict`; an imported report keeps its own."""
     error_message: str | None
@@ -121,7 +125,9 @@ def _deciding(repetitions: Sequence[RunTrial]) -> RunTrial | None:
     """Return the trial that stands for its case; None where no repetition has a result."""
     first = repetitions[0]
     if not first.n_verdicts:
-        return next((one for one in repetitions[::-1] if one.record_no is not None), None)
+        results = [one for one in repetitions[::-1] if one.record_no is not None]
+        answered = [] if first.is_scorable else [one for one in results if not one.failure_type]
+        return next(iter((*answered, *results)), None)
     return next(one for one in repetitions if one.passed is _is_resolved(first))
 
 
@@ -179,6 +185,9 @@ def _status(first: RunTrial, decides: RunTrial | None) -> InstanceStatus:
     if decides is None:
         return "skipped"
     is_their_error = decides.provider == SCORED_BY and decides.failure_type is not None
+    is_answered = decides.failure_type is None
+    if not first.n_verdicts and not first.is_scorable and is_answered:
+        return "skipped"
     if not first.n_verdicts or is_their_error:  # a time-out has a verdict here, and none there
         return "error"
     return "resolved" if _is_resolved(first) else "fail"
@@ -192,6 +201,8 @@ def _error_type(decides: RunTrial, status: InstanceStatus) -> str | None:
 
 def _error_message(decides: RunTrial, status: InstanceStatus, texts: Texts) -> str | None:
     said = texts.error_message(decides)
+    if status == "skipped":
+        return said or NOT_JUDGED
     if said or status == "resolved" or decides.provider == SCORED_BY:
         return said
     failed = [check for check in decides.checks or () if check["outcome"] != "passed"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.exports.swebench import HARNESS
-from schemas.errors import AnalyzeError
+from schemas.errors import AnalyzeError, counted
 from schemas.finding import Finding, is_valid, warning
 from schemas.json_text import read_json_text
 from schemas.prediction_problems import Checked, PredictionCheck, document_predictions
@@ -52,7 +52,7 @@ def predictions_of_report(report: EvaluationReport) -> list[Prediction]:
             model_patch=_patch(one.solution_patch),
         )
         for one in report.instances
-        if one.status != "skipped"
+        if one.status != "skipped" or one.solution_patch
     ]
 
 
@@ -69,11 +69,12 @@ def predictions_of_folded(model: FoldedModel) -> list[Prediction]:
     Raises:
         AnalyzeError: of some answer only the beginning is known, and half a patch is none.
     """
-    answered = [case for case in model.cases if case.status != "skipped"]
+    answered = [case for case in model.cases if case.status != "skipped" or case.answer]
     if cut := [case.instance_id for case in answered if case.answer_is_cut]:
         message = (
-            f"only the beginning of the answer to {cut[0]} is in the lake ({len(cut)} answers of "
-            f"{model.model_id} are like that); the traces that hold the rest are not here"
+            f"only the beginning of the answer to {cut[0]} is in the lake "
+            f"({counted(len(cut), 'such answer')} of {model.model_id}); the traces that hold the "
+            "rest are not here"
         )
         raise AnalyzeError(message)
     return [

@@ -43,6 +43,7 @@ class RunTrial:
     thinking_level: str | None
     prompt_id: str
     prompt_name: str | None
+    is_scorable: bool
 
     record_no: int | None
     status: str | None
@@ -68,7 +69,7 @@ class RunTrial:
 
 PLANNED = (
     "model_id", "case_id", "repetition", "suite_id", "provider", "model", "thinking_level",
-    "prompt_id", "prompt_name",
+    "prompt_id", "prompt_name", "is_scorable",
 )  # fmt: skip
 
 OF_CASE = "partition by plans.model_id, plans.case_id"

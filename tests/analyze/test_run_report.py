@@ -6,7 +6,9 @@ import pytest
 
 from analyze.evaluation import generate_markdown_summary, make_run_report
 from analyze.exports.folded import fold
+from analyze.exports.predictions import predictions_of_folded
 from analyze.exports.report_v2 import reports_of_run
+from analyze.exports.swebench import of_folded, swebench_report
 from analyze.imports.sf_bench import import_sf_bench
 from analyze.session import open_session
 from schemas.errors import AnalyzeError, RunNotFound, SchemaError
@@ -81,8 +83,30 @@ def test_without_any_verdict_the_last_result_stands_for_the_case(run):
     assert [one.status for one in case.repetitions][-1] == "missing"
 
 
-def test_a_case_that_nothing_decides_is_an_error_that_says_so(run):
-    run.result(run.plan("c", validator_type=None), passed=None)
+@pytest.mark.parametrize("validator", [None, "noop"])
+def test_a_case_that_nothing_judges_is_skipped_and_no_error(run, validator):
+    plan = {"validator_type": validator, "is_scorable": False}
+    run.result(run.plan("c", 1, **plan), passed=None, raw_output="an answer")
+    run.result(run.plan("c", 2, **plan), failure_type="http_500")  # another repetition answered
+    run.result(run.plan("lost", **plan), failure_type="http_500")
+    run.result(run.plan("judged"), passed=True)
+
+    cases = folded(run)
+
+    assert (cases["c"].status, cases["c"].error_type) == ("skipped", None)
+    assert cases["c"].error_message == "not judged: the case has no check"
+    assert (cases["lost"].status, cases["lost"].error_type) == ("error", "http_500")
+    with open_session(run.runs_dir) as session:
+        (model,) = fold(session, run.run_id)
+    told = swebench_report(of_folded(model), style=5)
+    assert (told.error_ids, told.incomplete_ids) == (("lost",), ("c",))
+    assert told.resolved_ids == ("judged",)
+    handed_in = {one.instance_id: one.model_patch for one in predictions_of_folded(model)}
+    assert handed_in["c"] == "an answer"  # whoever judges it elsewhere has it
+
+
+def test_a_case_that_could_not_be_judged_is_an_error_that_says_so(run):
+    run.result(run.plan("c"), passed=None)
 
     case = folded(run)["c"]
 
