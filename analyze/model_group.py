@@ -15,7 +15,7 @@ from analyze.rows import (
     RepetitionsRow,
     ToolCountsRow,
 )
-from analyze.stats.case_rate import interval_of_units
+from analyze.stats.case_rate import case_rate, interval_of_units
 from analyze.stats.identical import repetitions_identical
 from analyze.stats.percentiles import percentiles
 from analyze.stats.repetition import (
@@ -49,6 +49,8 @@ def group_summary(evidence: Evidence) -> GroupSummary:
     scorable = [case for case in passes if case.is_scorable]
     m = _each(scorable, "n_independent")
     c = _each(scorable, "n_independent_passed")
+    n_passed, n_scored = _each(passes, "n_passed"), _each(passes, "n_scored")
+    passed = case_rate(n_passed, n_scored, _clusters(passes))
     identical = repetitions_identical(repeated.n_repeated_cases, repeated.n_identical_cases)
     return GroupSummary(
         provider=row.provider,
@@ -76,9 +78,7 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         n_scorable=row.n_scorable,
         n_auth_error=row.n_auth_error,
         passed_rate=row.passed_rate,
-        passed_ci95=interval_of_units(
-            _clusters(passes), _each(passes, "n_passed"), _each(passes, "n_scored")
-        ),
+        passed_ci95=passed.interval,
         score_strict=row.score_strict,
         score_available=row.passed_rate,
         coverage=row.coverage,
@@ -106,6 +106,8 @@ def group_summary(evidence: Evidence) -> GroupSummary:
         n_timeout=row.n_timeout,
         failures={failure.failure_type: failure.n_trials for failure in evidence.failures},
         success_rate=row.n_success / row.n_total if row.n_total else None,
+        n_cases=passed.n_cases,
+        n_clusters=passed.n_clusters,
     )
 
 

@@ -241,7 +241,7 @@ class Ratio(Record):
     method: Literal["t_of_log_case_means"] = "t_of_log_case_means"
     n_cases: Count = Field(description="Measured on both sides.")
     n_clusters: Count | None = Field(default=None, description=UNITS)
-    ratio: float | None = Field(description="Null below five cases.")
+    ratio: float | None = Field(description="Null below five cases, and where a side cost 0.")
     low: float | None = Field(description="95 % interval.")
     high: float | None = Field(description="95 % interval.")
     low90: float | None
@@ -252,7 +252,10 @@ class Ratio(Record):
     left_out_candidate: Rate | None = Field(description="Share of the trials that are not in it.")
     totals_ratio: float | None = Field(description="Of the sums over the same trials, untested.")
     verdict: Verdict = Field(description="regressed: higher, which costs more or takes longer.")
-    reason: str | None = Field(description="Why it is not comparable, such as `censored`.")
+    reason: str | None = Field(
+        description="Why it is not comparable, such as `censored`, or unchanged without a ratio: "
+        "nothing was paid on either side."
+    )
     night: NightNoise | None = Field(
         default=None, description="What is in the interval and p; null: the same nights."
     )
@@ -297,8 +300,21 @@ class GroupComparison(Record):
     warnings: tuple[str, ...] = Field(description="Such as many time-outs.")
     base: SideFacts
     candidate: SideFacts
-    difference: RateDifference | None = Field(description="Null below two cases on both sides.")
+    difference: RateDifference | None = Field(
+        description="Null below two cases, or clusters, on both sides."
+    )
+    n_cases: Count | None = Field(
+        default=None,
+        description="With a verdict of a trial made in the runs, on both sides: what a test can "
+        "rest on; null: written before it was kept.",
+    )
+    n_clusters: Count | None = Field(default=None, description=UNITS)
     ratios: tuple[Ratio, ...]
+
+    @property
+    def n_units(self) -> int:
+        """Draws that a test can rest on."""
+        return (self.n_cases or 0) if self.n_clusters is None else self.n_clusters
 
 
 class PlainDifference(Record):

@@ -19,7 +19,12 @@ class ReportedRun(Record):
     suite_title: str
     run_profile_id: str | None
     started_at_ms: EpochMillis | None
-    wall_clock_ms: WallClock | None
+    wall_clock_ms: WallClock | None = Field(description="First start to last end of a trial.")
+    took_ms: WallClock | None = Field(
+        default=None,
+        description="The same without pauses of more than ten minutes in which no trial was in "
+        "progress, as between an interruption and its resume.",
+    )
     labels: tuple[str, ...]
     is_imported: bool = Field(description="Another tool made it.")
     shard: str | None = Field(description="`i/n`: it is a part of one plan; null: it is no shard.")
@@ -64,6 +69,9 @@ class ModelAnswer(Record):
     )
     change: Verdict | None = Field(
         description="Against the baseline; null: there is none, or it lacks this model."
+    )
+    change_why: str | None = Field(
+        default=None, description="Why there is no difference where the sides can be compared."
     )
     difference: Difference | None = Field(description="Candidate minus base, paired by case.")
     difference_low: Difference | None = Field(description="95 % interval.")

@@ -69,12 +69,12 @@ class HistoryPoint(Record):
     )
     coverage: Rate | None
     n_scored: Count
-    e2e_ms_p50: float | None = Field(description="Median e2e_ms of successes; null of shards.")
+    e2e_ms_p50: float | None = Field(description="Median of answered trials; null of shards.")
     is_this_run: bool
 
 
 class LatencyBin(Record):
-    """Successes of one model in one bin of a time."""
+    """Answered trials of one model in one bin of a time."""
 
     model_id: str
     metric: Literal["e2e_ms", "ttft_ms"]
@@ -97,7 +97,7 @@ class FrontierPoint(Record):
     cost_usd_per_scored: UsdSum | None
     cost_low: UsdSum | None
     cost_high: UsdSum | None
-    e2e_ms_mean: float | None = Field(description="Of successes.")
+    e2e_ms_mean: float | None = Field(description="Of answered trials.")
     e2e_ms_low: float | None
     e2e_ms_high: float | None
     is_on_frontier: bool | None = Field(
@@ -108,7 +108,7 @@ class FrontierPoint(Record):
 
 
 class FailureCount(Record):
-    """Trials of one model that ended in one way without a success."""
+    """Trials of one model that were not answered, and ended in one way."""
 
     model_id: str
     failure_type: str

@@ -47,8 +47,16 @@ class RoutedRate(Record):
     """A rate of one model, over the cases as they are now."""
 
     rate: Rate | None
-    n_trials: Count
+    n_trials: Count = Field(description="That count as draws of their own.")
     n_cases: Count = Field(description="Cases that it was asked.")
+    n_identical: Count = Field(
+        default=0,
+        description="Further repetitions of cases that came back byte for byte the same: not in "
+        "n_trials.",
+    )
+    n_reused: Count = Field(
+        default=0, description="Answers taken over from another run: not in n_trials."
+    )
     n_lacking: Count = Field(description="Cases that another model was asked, and it was not.")
     ci95: Interval | None
     low_if_lacking_failed: Rate | None = Field(
@@ -63,7 +71,10 @@ class RoutedReason(Record):
     need: Need
     state: State
     why: str
-    more_cases: Count | None = Field(description="Cases that would settle it; null: not lacking.")
+    more_cases: Count | None = Field(
+        description="Cases that would settle it, or clusters where cases are in some; null: not "
+        "lacking."
+    )
 
 
 class ComparedQuality(Record):
@@ -93,10 +104,10 @@ class RoutedModel(RoutedName):
     n_cost_known: Count
     n_measured: Count
     e2e_p95_ms: float | None = Field(
-        description="A time-out is later than every success; null: none, or beyond the time limit."
+        description="A time-out is later than every answer; null: none, or beyond the time limit."
     )
     is_p95_beyond_limit: bool
-    n_latency: Count = Field(description="Successes whose time is known.")
+    n_latency: Count = Field(description="Answered trials whose time is known.")
     n_timeouts: Count = Field(description="Time-outs that count against the model.")
     compared: ComparedQuality | None = Field(description="Null: it stands first, or nothing fits.")
     reasons: tuple[RoutedReason, ...]

@@ -31,7 +31,7 @@ Total = Annotated[int, Field(ge=0)]
 class Supported(Record):
     """Whether enough trials stand behind each percentile: n (1 - q) >= 5.
 
-    n is of successes and of the time-outs that count.
+    n is of answered trials and of the time-outs that count.
     """
 
     p50: bool
@@ -43,17 +43,17 @@ PercentileName = Literal["p50", "p95", "p99"]
 
 
 class Percentiles(Record):
-    """Of successes and time-outs, by linear interpolation; null when there is no success.
+    """Of answered trials and time-outs, by linear interpolation; null when there is none.
 
-    A time-out that counts against the model is later than every success. A percentile that reaches
+    A time-out that counts against the model is later than every answer. A percentile that reaches
     into them is null and named in `beyond_limit`: all that is known is that the limit lies below.
     """
 
     p50: float | None
     p95: float | None
     p99: float | None
-    mean: float | None = Field(description="Of successes alone.")
-    n: Count = Field(description="Successes whose time is known.")
+    mean: float | None = Field(description="Of answered trials alone.")
+    n: Count = Field(description="Answered trials whose time is known.")
     supported: Supported
     n_timeouts: Count = Field(default=0, description="Time-outs that count, beside the n.")
     beyond_limit: tuple[PercentileName, ...] = Field(
@@ -95,13 +95,13 @@ class GroupSummary(Record):
     n_rate_limited: Count = Field(description="429 after all retries.")
     n_error: Count = Field(description="Any other failure that is not the model's alone.")
     success_rate_ok: Rate | None = Field(description="n_success / n_ok.")
-    objective_pass_rate: Rate | None = Field(description="Validator passes among successes.")
+    objective_pass_rate: Rate | None = Field(description="Validator passes among answered trials.")
     wall_clock_ms: WallClock | None = Field(
         description="First start to last end, made in this run."
     )
     latency_ms: Percentiles = Field(
-        description="e2e_ms: p50, p95, p99 (a time-out is later than every success), mean of "
-        "successes."
+        description="e2e_ms: p50, p95, p99 (a time-out is later than every answer), mean of "
+        "answered trials."
     )
     resources_before: ResourceSnapshot | None = Field(description="Memory and disk before.")
     resources_after: ResourceSnapshot | None = Field(description="Memory and disk after.")
@@ -123,7 +123,7 @@ class GroupSummary(Record):
         description="Sum over trials with known cost; null without any."
     )
     n_cost_known: Count = Field(description="Trials whose cost is known.")
-    output_tokens_per_s: float | None = Field(description="Output tokens / e2e of successes.")
+    output_tokens_per_s: float | None = Field(description="Output tokens / e2e of answered trials.")
     tool_use: ToolUse = Field(description="Rate, interval and routing tier.")
     repetitions: Count = Field(description="Planned trials of the case that has most.")
     repetitions_identical: bool | None = Field(
@@ -135,6 +135,13 @@ class GroupSummary(Record):
     failures: dict[str, Count] = Field(description="Trials by failure_type.")
     success_rate: Rate | None = Field(
         default=None, description="n_success / n_total: what was not served counts as no success."
+    )
+    n_cases: Count | None = Field(
+        default=None, description="Cases with a verdict; null: written before it was kept."
+    )
+    n_clusters: Count | None = Field(
+        default=None,
+        description="Units that they make up, where some are in clusters; null: each stands alone.",
     )
 
 

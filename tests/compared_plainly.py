@@ -306,6 +306,7 @@ class Side:
             ]
             for name in METRICS
         }
+        self.free = sum(line["cost_usd"] == 0 for line in own)
         self.causes = Counter(
             "missing" if line is None else CAUSES[line["failure_type"]]
             for plan, line in self.trials
@@ -509,12 +510,18 @@ def ratio_figures(name, cases, nights=None, n_nights=()):
     both = [(a, b) for a, b in both if a and b]
     d = [np.mean(np.log(b)) - np.mean(np.log(a)) for a, b in both]
     totals = [sum(map(np.mean, side)) for side in zip(*both, strict=True)]
-    outs = []
+    outs, free = [], []
     for side in zip(*cases, strict=True) if cases else ((), ()):
         made = sum(len(c.trials) - c.reused for c in side)
-        outs.append(share(made - sum(len(c.measured[name]) for c in side), made))
+        held = sum(len(c.measured[name]) for c in side)
+        n_free = sum(c.free for c in side) if name == "cost_usd" else 0
+        free.append(n_free > 0 and not held)  # every known cost is 0
+        outs.append(share(made - (held or n_free), made))
+    n_cases = len(d)
+    if any(free):
+        n_cases = sum(all(c.free or c.measured[name] for c in pair) for pair in cases)
     found = {
-        "metric": name, "n_cases": len(d), "ratio": None, "low": None, "high": None,
+        "metric": name, "n_cases": n_cases, "free": free, "ratio": None, "low": None, "high": None,
         "low90": None, "high90": None, "left_out_base": outs[0], "left_out_candidate": outs[1],
         "totals_ratio": totals[1] / totals[0] if both else None,
     }  # fmt: skip
@@ -535,10 +542,13 @@ def ratio_figures(name, cases, nights=None, n_nights=()):
             found[ends[0]], found[ends[1]] = (math.exp(np.mean(d) + s * half) for s in (-1, 1))
         found["ratio"] = math.exp(np.mean(d))
     found["p"] = None if is_censored or not d else p
+    found["is_barred"] = is_censored or not n_cases
     return found
 
 
 def ratio_verdict(ratio, limits):
+    if all(ratio["free"]) and not ratio["is_barred"]:
+        return "unchanged"
     if ratio["p"] is None:
         return "not_comparable"
     margin = limits["ratio_margin"]
@@ -766,11 +776,12 @@ def compare_plainly(
     for group in groups:
         if group["is_barred"] and any(group[side]["n_scorable"] for side in SIDES):
             for ratio in group["ratios"]:
-                ratio["p"] = None
+                ratio["p"], ratio["is_barred"] = None, True
     every = [ratio for group in groups for ratio in group["ratios"]]
     for ratio, q in zip(every, adjusted([ratio["p"] for ratio in every]), strict=True):
         ratio["q"] = q
         ratio["verdict"] = ratio_verdict(ratio, limits)
+        del ratio["free"], ratio["is_barred"]
     return {
         "axes": [{"axis": axis, **tally} for axis, tally in axes.items()],
         "excluded": [*sorted(excluded), *quarantined],
@@ -857,7 +868,9 @@ def gate_plainly(groups, metrics, *, max_drop, prove, alpha):
             else:
                 figures, is_barred = ratio, is_blind or ratio["p"] is None
             outcome = "cannot_judge"
-            if not is_barred and figures and figures["n_cases"] >= 5:
+            if ratio and ratio["verdict"] == "unchanged" and ratio["ratio"] is None:
+                outcome = "passed" if ratio["n_cases"] >= 5 else outcome
+            elif not is_barred and figures and figures["n_cases"] >= 5:
                 outcome = _ruled(figures, metric, max_drop, alpha, prove)
             found.append((group["candidate_model_id"], metric, outcome))
     return found

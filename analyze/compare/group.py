@@ -188,7 +188,10 @@ def judged(
     """
     difference = _difference(figures, q, thresholds)
     verdict = verdict_of(difference, figures.obstacles, thresholds)
-    untested = tuple(_untested(figures.group.cases))
+    untested = tuple(_untested(figures))
+    common = common_cases(figures.group.cases)
+    rests_on = len(common), n_clusters([case.cluster for case in common])
+    is_untested = difference is None and verdict != "not_comparable"
     base, candidate = figures.group.base_key, figures.group.candidate_key
     return GroupComparison(
         provider=base.provider,
@@ -202,16 +205,18 @@ def judged(
         verdict=verdict,
         reasons=(
             *figures.obstacles,
-            *(untested if difference is None and verdict != "not_comparable" else ()),
-            *(limits_of(difference, verdict, thresholds) if figures.test else ()),
+            *(untested if is_untested else ()),
+            *(limits_of(difference, verdict, thresholds, rests_on) if figures.test else ()),
         ),
         warnings=(
             *warnings_of(figures.base, figures.candidate, thresholds),
-            *(untested if difference is not None else ()),
+            *(() if is_untested else untested),
         ),
         base=figures.base,
         candidate=figures.candidate,
         difference=difference,
+        n_cases=rests_on[0],
+        n_clusters=rests_on[1],
         ratios=ratios,
     )
 
@@ -274,16 +279,16 @@ def _apart(found: RateInterval, nights: Nights | None) -> NightDifference | None
     return rate_between_nights(found, nights.rate, nights.n_base, nights.n_candidate)
 
 
-def _untested(cases: Sequence[PairedCase]) -> Iterator[str]:
+def _untested(figures: Figures) -> Iterator[str]:
     """Yield which cases have a verdict on both sides and are in no test, since one was reused."""
+    cases = figures.group.cases
     common = [c for c in cases if c.base.counts.n_scored and c.candidate.counts.n_scored]
-    for name, sides in (
-        ("base", [case.base for case in common]),
-        ("candidate", [case.candidate for case in common]),
+    for name, facts, sides in (
+        ("base", figures.base, [case.base for case in common]),
+        ("candidate", figures.candidate, [case.candidate for case in common]),
     ):
         n_reused = sum(not side.own.n_scored for side in sides)
-        if n_reused:
-            yield reused_in_words(name, n_reused, len(sides))
+        yield from reused_in_words(name, facts, n_reused, len(sides))
 
 
 def _cut_after(model_id: str, run_ids: Sequence[str], cuts: Cuts) -> tuple[int, int] | None:

@@ -87,6 +87,8 @@ class CaseCounts(NamedTuple):
     n_independent_passed: int
     n_timeout: int
     n_truncated: int
+    n_free: int = 0
+    """Made in the run at a known cost of 0, which has no logarithm."""
 
 
 class Answers(NamedTuple):
@@ -138,7 +140,7 @@ COLUMNS = (
     "case_hash", "first_repetition",
     "settings", "endpoint", "harness", "tools", "model_build", "agent", "image", "tags",
     "n_planned", "n_scorable", "n_total", "n_reused", "n_scored", "n_passed", "n_independent",
-    "n_independent_passed", "n_timeout", "n_truncated", "n_answers", "n_failed_answers",
+    "n_independent_passed", "n_timeout", "n_truncated", "n_free", "n_answers", "n_failed_answers",
     "first_hash", "last_hash",
     "n_e2e_ms", "ln_e2e_ms", "e2e_ms", "n_ttft_ms", "ln_ttft_ms", "ttft_ms",
     "n_input_tokens", "ln_input_tokens", "input_tokens",
@@ -180,11 +182,11 @@ def _outcome(row: tuple[Any, ...], facts: RunFacts) -> CaseOutcome:
         first_repetition=row[8],
         parts=None if row[9] is None else Parts(*row[9:16]),
         tags=tuple(row[16] or ()),
-        counts=CaseCounts(*row[17:27]),
-        answers=Answers(*row[27:31]),
+        counts=CaseCounts(*row[17:28]),
+        answers=Answers(*row[28:32]),
         measured=tuple(
             Measured(row[place], row[place + 1] or 0, row[place + 2] or 0)
-            for place in range(31, len(COLUMNS) - 1, 3)
+            for place in range(32, len(COLUMNS) - 1, 3)
         ),
         facts=facts,
         cluster=row[-1],

@@ -56,6 +56,11 @@ class PairedCase:
     candidate: Pooled
 
     @property
+    def sides(self) -> tuple[Pooled, Pooled]:
+        """The base, then the candidate."""
+        return self.base, self.candidate
+
+    @property
     def cluster(self) -> str | None:
         """What the case shares with others; None: it stands alone."""
         return self.candidate.cluster

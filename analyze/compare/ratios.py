@@ -9,7 +9,7 @@ family of tests of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analyze.compare.nights import Nights, told
@@ -23,11 +23,20 @@ from analyze.stats.units import n_clusters, unit_means
 from schemas.comparison import NightNoise, Ratio, RatioMetric, Verdict
 from schemas.thresholds import Thresholds
 
+COST = METRICS.index("cost_usd")
+
 LEAST_CASES = 5
 """Pairs below which there is no ratio."""
 
 MOST_APART = 0.05
 """Shares left out further apart than this: the sides measured different kinds of trials."""
+
+Free = tuple[bool, bool]
+"""Whether the base cost nothing, and whether the candidate did: every known cost of it is 0."""
+
+NOTHING_PAID = "nothing was paid on either side"
+
+FREE_SIDE: Mapping[Free, str] = {(True, False): "base", (False, True): "candidate"}
 
 ROUNDING = 1e-12
 """A share that a division blurred is not above its limit."""
@@ -49,6 +58,7 @@ class Measure:
     """Why the model cannot be compared at all."""
     night: NightNoise | None = None
     """What nights vary by; None where both sides are the same ones."""
+    free: Free = (False, False)
 
     @property
     def obstacle(self) -> str | None:
@@ -57,6 +67,8 @@ class Measure:
             return self.barred
         if self.n_cases == 0:
             return "not measured on both sides"
+        if self.free in FREE_SIDE:
+            return f"every trial of the {FREE_SIDE[self.free]} cost 0, and a ratio needs two costs"
         if self.left_out_base is not None and self.left_out_candidate is not None:
             apart = abs(self.left_out_base - self.left_out_candidate)
             if apart > MOST_APART + ROUNDING:
@@ -64,7 +76,7 @@ class Measure:
                     f"censored: {percent(self.left_out_base)} % of the trials of the base and "
                     f"{percent(self.left_out_candidate)} % of the candidate are not in it"
                 )
-        if self.logs is None:
+        if self.logs is None and self.free != (True, True):
             units = "cases" if self.n_clusters is None else "clusters of cases"
             return f"measured in fewer than {LEAST_CASES} {units} on both sides"
         return None
@@ -102,16 +114,37 @@ def _measure(number: int, cases: Sequence[PairedCase], nights: Nights | None) ->
     before = math.fsum(base.total / base.n for base, _ in both)
     after = math.fsum(candidate.total / candidate.n for _, candidate in both)
     differences = [b - a for a, b in logs if a is not None and b is not None]
+    free = _free(cases, number)
+    known = clusters
+    if any(free):
+        known = [case.cluster for case in cases if all(map(_is_priced, case.sides))]
     return Measure(
         metric=METRICS[number],
-        n_cases=len(both),
-        n_clusters=n_clusters(clusters),
+        n_cases=len(known),
+        n_clusters=n_clusters(known),
         logs=_tested(unit_means(clusters, differences), number, nights),
-        left_out_base=_left_out([case.base for case in cases], number),
-        left_out_candidate=_left_out([case.candidate for case in cases], number),
+        left_out_base=_left_out([case.base for case in cases], number, is_free=free[0]),
+        left_out_candidate=_left_out([case.candidate for case in cases], number, is_free=free[1]),
         totals_ratio=after / before if before > 0 else None,
         night=None if nights is None else told(nights, nights.logs[number]),
+        free=free,
     )
+
+
+def _free(cases: Sequence[PairedCase], number: int) -> Free:
+    """Return which sides cost nothing: what their trials cost is known, and it is 0."""
+    if METRICS[number] != "cost_usd":
+        return False, False
+    base, candidate = (
+        any(case.sides[place].counts.n_free for case in cases)
+        and not any(case.sides[place].measured[number].n for case in cases)
+        for place in (0, 1)
+    )
+    return base, candidate
+
+
+def _is_priced(side: Pooled) -> bool:
+    return bool(side.counts.n_free or side.measured[COST].n)
 
 
 def _tested(
@@ -122,10 +155,10 @@ def _tested(
     return t_between_nights(differences, nights.logs[number], nights.n_base, nights.n_candidate)
 
 
-def _left_out(sides: Sequence[Pooled], number: int) -> float | None:
+def _left_out(sides: Sequence[Pooled], number: int, *, is_free: bool) -> float | None:
     """Return the share of the trials to be made in these runs that the metric does not hold."""
     made = sum(side.counts.n_planned - side.counts.n_reused for side in sides)
-    held = sum(side.measured[number].n for side in sides)
+    held = sum(side.counts.n_free if is_free else side.measured[number].n for side in sides)
     return max(made - held, 0) / made if made > 0 else None
 
 
@@ -146,7 +179,7 @@ def _ratio(measure: Measure, q: float | None, thresholds: Thresholds) -> Ratio:
         left_out_candidate=measure.left_out_candidate,
         totals_ratio=measure.totals_ratio,
         verdict=_verdict(measure, q, thresholds),
-        reason=measure.obstacle,
+        reason=measure.obstacle or (NOTHING_PAID if all(measure.free) else None),
         night=measure.night,
     )
 
@@ -154,8 +187,10 @@ def _ratio(measure: Measure, q: float | None, thresholds: Thresholds) -> Ratio:
 def _verdict(measure: Measure, q: float | None, thresholds: Thresholds) -> Verdict:
     """Return the verdict: more time or money is worse, a difference inside the margin is none."""
     logs = measure.logs
-    if logs is None or measure.obstacle is not None:
+    if measure.obstacle is not None:
         return "not_comparable"
+    if logs is None:  # both sides cost nothing
+        return "unchanged"
     margin = thresholds.ratio_margin
     if 1 - margin < math.exp(logs.low90) and math.exp(logs.high90) < 1 + margin:
         return "unchanged"

@@ -12,6 +12,7 @@ from typing import NamedTuple, get_args
 from analyze.report.numbers import chance, in_cases, percent, points, times, whole
 from analyze.stats.rate_difference import RateInterval, margin_at
 from schemas.comparison import Axis, NightNoise, RateDifference, SideFacts, Verdict
+from schemas.errors import counted
 from schemas.thresholds import Thresholds
 
 MOST_APART = 0.05
@@ -140,18 +141,22 @@ def obstacles_between(
 
 
 def limits_of(
-    difference: RateDifference | None, verdict: Verdict, thresholds: Thresholds
+    difference: RateDifference | None,
+    verdict: Verdict,
+    thresholds: Thresholds,
+    rests_on: tuple[int, int | None] = (1, None),
 ) -> Iterator[str]:
     """Yield what keeps a verdict from being clearer: size of the data, never the observed effect.
 
     Args:
-        difference: with its q already in it; None below two cases.
+        difference: with its q already in it; None below two units.
         verdict: that was given.
         thresholds: the margin and the chance of a false alarm.
+        rests_on: cases that a test would rest on, and the clusters that they make up.
     """
     if difference is None:
         if verdict != "not_comparable":
-            yield "a single case says nothing about other cases: there is no interval and no test"
+            yield _alone(*rests_on)
         return
     margin = effective_margin(difference.base_rate, thresholds)
     is_smaller = margin < thresholds.pass_rate_margin
@@ -189,18 +194,18 @@ def _needed(difference: RateDifference) -> str:
 
 def _nights(night: NightNoise) -> str:
     """Return how many nights each side is."""
-    base = "1 night" if night.n_base_runs == 1 else f"{whole(night.n_base_runs)} nights"
-    return f"{base} against {whole(night.n_candidate_runs)}"
+    return f"{counted(night.n_base_runs, 'night')} against {whole(night.n_candidate_runs)}"
 
 
 def _size(difference: RateDifference, n_units: int) -> str:
     """Return so many cases or clusters, and how often each is asked."""
     each = difference.repetitions
+    units = counted(n_units, "case" if difference.n_clusters is None else "cluster")
     if each is None:
-        return f"{whole(n_units)} {_units(difference)}"
+        return units
     often = whole(each) if each == int(each) else times(each)
     trials = "" if difference.n_clusters is None else " trials"
-    return f"{whole(n_units)} {_units(difference)} x {often}{trials}"
+    return f"{units} x {often}{trials}"
 
 
 def _units(difference: RateDifference) -> str:
@@ -217,13 +222,12 @@ def warnings_of(base: SideFacts, candidate: SideFacts, thresholds: Thresholds) -
                 f"{whole(side.n_scorable)}): a slow server reads like a worse model"
             )
         if side.n_truncated > thresholds.truncation_warning_share * side.n_total:
+            were = "was" if side.n_truncated == 1 else "were"
             yield (
-                f"{name}: {whole(side.n_truncated)} of {whole(side.n_total)} answers "
-                f"({percent(side.n_truncated / side.n_total)} %) were cut off"
+                f"{name}: {whole(side.n_truncated)} of {counted(side.n_total, 'answer')} "
+                f"({percent(side.n_truncated / side.n_total)} %) {were} cut off"
                 f"{cut_words(side.truncated_after)}: a limit reads like a worse model"
             )
-        if side.n_reused and side.n_reused == side.n_total:
-            yield f"{name}: every answer was taken from an older run"
 
 
 def cut_words(after: tuple[int, int] | None) -> str:
@@ -235,14 +239,23 @@ def cut_words(after: tuple[int, int] | None) -> str:
     return f" after {tokens} token{'s' * (most != 1)}"
 
 
-def reused_in_words(name: str, n_reused: int, n_common: int) -> str:
-    """Return that cases of a side are in no test, since their answers are no trials of its own."""
-    if n_reused == n_common:
-        return f"{name}: every answer was taken over from an older run, so nothing of it is tested"
-    return (
-        f"{name}: every answer to {whole(n_reused)} of {whole(n_common)} cases was taken over from "
-        "an older run; they are not tested"
-    )
+def reused_in_words(name: str, side: SideFacts, n_reused: int, n_common: int) -> Iterator[str]:
+    """Yield that cases of a side are in no test, since their answers are no trials of its own.
+
+    Args:
+        name: of the side.
+        side: its facts.
+        n_reused: cases with a verdict on both sides of which it made no trial with one.
+        n_common: cases with a verdict on both sides.
+    """
+    if side.n_reused and side.n_reused == side.n_total:
+        yield f"{name}: every answer was taken over from an older run, so nothing of it is tested"
+    elif n_reused:
+        are = "it is" if n_reused == 1 else "they are"
+        yield (
+            f"{name}: every answer to {whole(n_reused)} of {counted(n_common, 'case')} was taken "
+            f"over from an older run; {are} not tested"
+        )
 
 
 def explanations_of(difference: RateDifference, thresholds: Thresholds) -> Iterator[str]:
@@ -273,6 +286,14 @@ def _unshown(difference: RateDifference, thresholds: Thresholds) -> Iterator[str
     yield from explanations_of(difference, thresholds)
 
 
+def _alone(n_cases: int, n_clusters: int | None) -> str:
+    """Return that a single unit has neither an interval nor a test."""
+    told = "a single case says nothing about other cases"
+    if n_clusters is not None and n_cases > 1:
+        told = f"{in_cases(n_cases, n_clusters)} say nothing about other clusters"
+    return f"{told}: there is no interval and no test"
+
+
 def _least_p(difference: RateDifference) -> float:
     """Return the smallest p that so many non-zero pairs can reach."""
     if difference.test == "sign_flip_normal":
@@ -293,5 +314,6 @@ def _too_few(difference: RateDifference, thresholds: Thresholds) -> str:
     unit = "case" if difference.n_clusters is None else "cluster"
     if n_nonzero == 0:
         return f"no {unit} passed more or less often than before"
-    changed = f"1 {unit}" if n_nonzero == 1 else f"{n_nonzero} {unit}s"
-    return f"only {changed} changed, too few to reach p {thresholds.alpha:g} whatever they say"
+    changed, alpha = counted(n_nonzero, unit), f"{thresholds.alpha:g}"
+    said = "it says" if n_nonzero == 1 else "they say"
+    return f"only {changed} changed, too few to reach p {alpha} whatever {said}"

@@ -143,6 +143,8 @@ def _ruling(
         return Ruling("cannot_judge", _too_few(ratio, "a value"))
     if ratio.verdict == "not_comparable":
         return Ruling("cannot_judge", ratio.reason or "the two sides cannot be compared")
+    if ratio.ratio is None and ratio.verdict == "unchanged":
+        return Ruling("passed", ratio.reason or "nothing grew")
     return _of_ratio(ratio, rules, thresholds.alpha)
 
 

@@ -6,6 +6,7 @@ from analyze.report.numbers import chance, percent, points, whole
 from analyze.report.plain import line_of
 from analyze.route.values import Compared, Option
 from analyze.routing.paired import PairedQuality, PairedRule, paired_quality, standing
+from schemas.errors import counted
 
 
 def compared(option: Option, first: Option, rule: PairedRule) -> Compared:
@@ -25,7 +26,7 @@ def compared(option: Option, first: Option, rule: PairedRule) -> Compared:
         "likely_better": f"ahead by {points(pair.difference)} points, not shown",
         "likely_worse": f"behind by {points(pair.difference)} points, not shown",
         "fuller": f"no difference shown, and {name} was not asked the others",
-        "thinner": f"no difference shown, and it was asked {_share(pair)} cases of {name}",
+        "thinner": f"no difference shown, and it was asked {_share(pair)} of {name}",
         "level": f"no difference shown{_decided(option, first, rule)}",
     }
     text = f"beside {name}: {_rates(pair, name)}, p {chance(pair.p)}: {ends[stands]}"
@@ -35,18 +36,18 @@ def compared(option: Option, first: Option, rule: PairedRule) -> Compared:
 def _rates(pair: PairedQuality, name: str) -> str:
     own, other = pair.own_rate, pair.other_rate
     cases = (
-        f"the {whole(pair.n_shared)}"
+        f"the {counted(pair.n_shared, 'case')}"
         if pair.n_shared == pair.n_own
-        else (f"{whole(pair.n_shared)} of its {whole(pair.n_own)}")
+        else f"{whole(pair.n_shared)} of its {counted(pair.n_own, 'case')}"
     )
     return (
-        f"quality over {cases} cases that both were asked {percent(own, other)} %, "
+        f"quality over {cases} that both were asked {percent(own, other)} %, "
         f"{name} {percent(other, own)} %"
     )
 
 
 def _share(pair: PairedQuality) -> str:
-    return f"{whole(pair.n_shared)} of the {whole(pair.n_other)}"
+    return f"{whole(pair.n_shared)} of the {counted(pair.n_other, 'case')}"
 
 
 def _decided(option: Option, first: Option, rule: PairedRule) -> str:

@@ -26,6 +26,7 @@ from analyze.stats.case_rate import CaseRate
 from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
 from analyze.stats.percentiles import TAIL_TRIALS, is_supported
 from analyze.stats.tiers import DEFAULT, LABELS, tier_confident, tier_of
+from schemas.errors import counted
 from schemas.route import State
 from schemas.thresholds import Thresholds
 
@@ -115,12 +116,10 @@ def _judge(option: Option, needs: Needs, bounds: Thresholds, *, is_rated: bool) 
 def _tool_use(tools: ScopeRate, bounds: Thresholds, *, is_asked: bool) -> Reason:
     asked = tools.asked
     tier = tier_of(asked.rate, bounds)
-    more = _more(
-        more_cases_for_tier(asked.rate, asked.n_cases, asked.interval, bounds), tools.n_lacking
-    )
+    more = _more(more_cases_for_tier(asked.rate, asked.n_units, asked.interval, bounds), tools)
     if tier is None:
         state: State = "unknown"
-        text = f"no trial with expected tools: {_lacking(more)}"
+        text = f"no trial with expected tools: {_lacking(more, tools)}"
         distance = 3.0
     else:
         confident = tier_confident(tier, asked.interval, bounds) is True
@@ -129,7 +128,7 @@ def _tool_use(tools: ScopeRate, bounds: Thresholds, *, is_asked: bool) -> Reason
         text += ", confident" if confident else ""
         if tools.n_lacking and not (tier == 1 and sure):
             text += f", {_unasked(tools)}"
-        text += "" if confident and (sure or tier != 1) else f", {_lacking(more)}"
+        text += "" if confident and (sure or tier != 1) else f", {_lacking(more, tools)}"
         is_possible = tier_of(tools.most, bounds) == 1
         state = "met" if tier == 1 and sure else "unknown" if is_possible else "missed"
         waits = 0.0 if more is None else more / (more + 1)
@@ -152,12 +151,11 @@ def _known_quality(
     reason, quality = _quality(option.quality, floor), option.quality.asked
     if not is_rated or reason.state not in {"met", "not_asked"}:
         return reason
-    clusters = quality.interval.n_clusters if quality.interval else None
-    n_units = option.quality.n_cases if clusters is None else clusters
+    n_units = quality.n_units
     if is_ranked(n_units, option.coverage, bounds.min_coverage):
         return reason
     if more := max(MIN_RANKED_UNITS - n_units, 0):
-        text = f"{reason.text}, {_lacking(more)}"
+        text = f"{reason.text}, {_lacking(more, option.quality)}"
     else:
         covered = f"{percent(option.coverage, bounds.min_coverage)} % of its trials have a verdict"
         text = f"{reason.text}, {covered}, below {percent(bounds.min_coverage)} %"
@@ -171,7 +169,7 @@ def _quality(quality: ScopeRate, floor: float | None) -> Reason:
         text = "quality: no trial has a verdict"
         text += f", {_unasked(quality)}" if quality.n_lacking else ""
         return Reason("quality", state, text, FAR, None if floor is None else quality.n_lacking)
-    text = f"quality {_rate(quality, floor)}"
+    text = f"quality {_rate(quality, floor)}{_not_counted(quality)}"
     text += f", {_unasked(quality)}" if quality.n_lacking else ""
     if floor is None:
         return Reason("quality", "not_asked", text, 0.0)
@@ -185,10 +183,8 @@ def _quality(quality: ScopeRate, floor: float | None) -> Reason:
         text += f", below {percent(floor)} %"
         text += " even with those as passed" if quality.n_lacking else ""
         return Reason("quality", "missed", text, distance)
-    more = _more(
-        more_cases_above(floor, asked.rate, asked.n_cases, asked.interval), quality.n_lacking
-    )
-    wanted = f"{text}, for at least {percent(floor)} % {_lacking(more)}"
+    more = _more(more_cases_above(floor, asked.rate, asked.n_units, asked.interval), quality)
+    wanted = f"{text}, for at least {percent(floor)} % {_lacking(more, quality)}"
     return Reason("quality", "unknown", wanted, distance, more or None)
 
 
@@ -236,20 +232,41 @@ def p95_of(option: Option) -> float | None:
 def _rate(rate: ScopeRate, *beside: float | None) -> str:
     asked: CaseRate = rate.asked
     limits = limits_after(asked.rate, asked.interval, *beside)
-    cases = in_cases(rate.n_cases, asked.interval.n_clusters if asked.interval else None)
-    return f"{percent(asked.rate, *beside)} %{limits} of {whole(asked.n_trials)} trials in {cases}"
+    cases = in_cases(rate.n_cases, asked.n_clusters)
+    return (
+        f"{percent(asked.rate, *beside)} %{limits} of {counted(asked.n_trials, 'trial')} in {cases}"
+    )
+
+
+def _not_counted(rate: ScopeRate) -> str:
+    """Return which trials with a verdict are not among those of the rate, and why."""
+    same = counted(rate.n_identical, "further repetition", "further repetitions")
+    old = counted(rate.n_reused, "reused answer is", "reused answers are")
+    told = [
+        f"{same} gave the same bytes: they count once" * bool(rate.n_identical),
+        f"{old} not counted" * bool(rate.n_reused),
+    ]
+    return f" ({'; '.join(filter(None, told))})" if any(told) else ""
 
 
 def _unasked(rate: ScopeRate) -> str:
-    return f"not asked {whole(rate.n_lacking)} of the {whole(rate.n_scope)} cases that others were"
+    return (
+        f"not asked {whole(rate.n_lacking)} of the {counted(rate.n_scope, 'case')} that others were"
+    )
 
 
-def _more(more: int | None, n_lacking: int) -> int | None:
-    """Return how many more cases would settle it: those that are lacking, if not more."""
-    return more if not n_lacking else max(more or 0, n_lacking)
+def _more(more: int | None, rate: ScopeRate) -> int | None:
+    """Return how many more cases would settle it: those that are lacking, if not more.
+
+    Where cases are in clusters it is these: a further case of a cluster that is there adds little.
+    """
+    return more if not rate.n_lacking else max(more or 0, rate.n_lacking_units)
 
 
-def _lacking(more: int | None) -> str:
+def _lacking(more: int | None, rate: ScopeRate) -> str:
     if more is None:
         return "insufficient data: the rate lies on the bound, no number of cases is enough"
-    return f"insufficient data: {whole(more)} more case{'' if more == 1 else 's'}"
+    what = (
+        ("more cluster of cases", "more clusters of cases") if rate.is_clustered else ("more case",)
+    )
+    return f"insufficient data: {counted(more, *what)}"

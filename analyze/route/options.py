@@ -10,7 +10,7 @@ trial of a case whose answers are all the same bytes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -203,19 +203,20 @@ def _cases(
     found: defaultdict[OptionKey, dict[Case, Draws]] = defaultdict(dict)
     for provider, model, level, suite_id, case_id, case_hash, *counts in rows:
         key, case = (provider, model, level), (suite_id, case_id, case_hash)
-        hits, n_trials = _draws(*counts) if distinct else (counts[1], counts[0])
         unit = clusters.get((suite_id, case_id), case)
-        found[key][case] = Draws(hits, n_trials, unit)
+        draws = _draws(unit, counts) if distinct else Draws(counts[1], counts[0], unit)
+        found[key][case] = draws
     return dict(found)
 
 
-def _draws(n: int, k: int, n_new: int, k_new: int, is_identical: bool) -> tuple[int, int]:
-    """Return hits and trials of a case that are draws of their own."""
+def _draws(unit: Hashable, counts: Sequence[int]) -> Draws:
+    """Return hits and trials of a case that are draws of their own, and how many are none."""
+    n, k, n_new, k_new, is_identical = counts
     if not n_new:
-        return k, n  # taken from a run that is not here
+        return Draws(k, n, unit)  # taken from a run that is not here
     if is_identical and k_new in {0, n_new}:
-        return int(k_new > 0), 1
-    return k_new, n_new
+        return Draws(int(k_new > 0), 1, unit, n_identical=n_new - 1, n_reused=n - n_new)
+    return Draws(k_new, n_new, unit, n_reused=n - n_new)
 
 
 def _measured(session: Session, scope: Scope) -> dict[OptionKey, _Measured]:

@@ -160,6 +160,8 @@ def _rate(rate: ScopeRate) -> RoutedRate:
         rate=asked.rate,
         n_trials=asked.n_trials,
         n_cases=rate.n_cases,
+        n_identical=rate.n_identical,
+        n_reused=rate.n_reused,
         n_lacking=rate.n_lacking,
         ci95=asked.interval,
         low_if_lacking_failed=interval.low if interval else None,

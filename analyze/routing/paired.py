@@ -28,6 +28,10 @@ class Draws(NamedTuple):
     """At least one."""
     unit: Hashable
     """The cluster that it shares with others, or the case itself: what is one draw of the work."""
+    n_identical: int = 0
+    """Further repetitions that came back byte for byte the same, and are not counted."""
+    n_reused: int = 0
+    """Answers of another run, not counted where the case has others."""
 
 
 Cases = Mapping[Case, Draws]

@@ -26,8 +26,16 @@ class ScopeRate:
     """Those cases."""
     n_lacking: int
     """Cases that another model was asked, and it was not."""
+    n_lacking_units: int
+    """Clusters that these are of, where they have one, and cases that stand alone."""
+    is_clustered: bool
+    """Cases share clusters, which are what counts then."""
     least: CaseRate
     """With those counted as failed."""
+    n_identical: int
+    """Further repetitions that came back byte for byte the same: no draws of their own."""
+    n_reused: int
+    """Answers of another run, of cases that have others."""
     most: float | None
     """Rate with those counted as passed: the mean over cases, or clusters where they have one."""
 
@@ -45,15 +53,20 @@ def scope_rate(cases: Collection[Draws], lacking: Collection[Hashable] = ()) -> 
         lacking: the unit of each case of the scope that it was not asked.
     """
     asked = _rate(cases)
-    if not lacking:
-        return ScopeRate(asked, len(cases), 0, asked, asked.rate)
-    hits, trials = by_unit((*cases, *(Draws(1, 1, unit) for unit in lacking)))
+    most = asked.rate
+    if lacking:
+        hits, trials = by_unit((*cases, *(Draws(1, 1, unit) for unit in lacking)))
+        most = math.fsum(k / m for k, m in zip(hits, trials, strict=True)) / len(hits)
     return ScopeRate(
         asked=asked,
         n_cases=len(cases),
         n_lacking=len(lacking),
-        least=_rate((*cases, *(Draws(0, 1, unit) for unit in lacking))),
-        most=math.fsum(k / m for k, m in zip(hits, trials, strict=True)) / len(hits),
+        n_lacking_units=len(set(lacking)),
+        is_clustered=any(isinstance(unit, str) for unit in (*(c.unit for c in cases), *lacking)),
+        least=_rate((*cases, *(Draws(0, 1, unit) for unit in lacking))) if lacking else asked,
+        n_identical=sum(case.n_identical for case in cases),
+        n_reused=sum(case.n_reused for case in cases),
+        most=most,
     )
 
 

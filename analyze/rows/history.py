@@ -23,8 +23,8 @@ SCORED = "Trials with a verdict, reused ones too."
 PASSED = "Trials that passed, reused ones too."
 PASSED_RATE = "n_passed / n_scored."
 MAJORITY = "More than half of the verdicts are passes (or failures); null: a tie, or no verdict."
-LATENCY = "Successes of this run itself with a known e2e_ms."
-E2E_MEAN = "Mean e2e_ms of those successes, in ms."
+LATENCY = "Answered trials of this run itself with a known e2e_ms."
+E2E_MEAN = "Mean e2e_ms of those trials, in ms."
 COST_KNOWN = "Trials of this run itself with a known cost."
 COST = "Sum of their costs, in USD."
 NANO_COST = "Sum of their costs, in whole nano-dollars (USD / 10^9)."
@@ -61,7 +61,7 @@ class CellsRow(ViewRow):
     n_ok: Count = Field(description="Trials that the provider served.")
     n_success: Count = Field(description="Served trials that ended without an error.")
     n_first_attempt: Count = Field(
-        description="Successes of this run itself that needed one request only."
+        description="Answered trials of this run itself that needed one request only."
     )
     n_reused: Count = Field(description=REUSED)
     n_scorable: Count = Field(description=SCORABLE)
@@ -70,11 +70,11 @@ class CellsRow(ViewRow):
     passed_rate: Rate | None = Field(description=PASSED_RATE)
     majority_passed: bool | None = Field(description=MAJORITY)
     n_latency: Count = Field(description=LATENCY)
-    e2e_ms_total: Total | None = Field(description="Sum of e2e_ms of those successes, in ms.")
+    e2e_ms_total: Total | None = Field(description="Sum of e2e_ms of those trials, in ms.")
     e2e_ms_mean: float | None = Field(description=E2E_MEAN)
-    n_ttft: Count = Field(description="Successes of this run itself with a known ttft_ms.")
-    ttft_ms_total: Total | None = Field(description="Sum of ttft_ms of those successes, in ms.")
-    ttft_ms_mean: float | None = Field(description="Mean ttft_ms of those successes, in ms.")
+    n_ttft: Count = Field(description="Answered trials of this run itself with a known ttft_ms.")
+    ttft_ms_total: Total | None = Field(description="Sum of ttft_ms of those trials, in ms.")
+    ttft_ms_mean: float | None = Field(description="Mean ttft_ms of those trials, in ms.")
     n_tokens_known: Count = Field(
         description="Trials of this run itself that reported input and output tokens."
     )
@@ -230,7 +230,7 @@ class CaseMatrixRow(ViewRow):
     n_passed: Count = Field(description=PASSED)
     passed_rate: Rate | None = Field(description=PASSED_RATE)
     coverage: Rate | None = Field(description="n_scored / n_scorable.")
-    n_latency: Count = Field(description="Successes with a known e2e_ms, reused ones left out.")
+    n_latency: Count = Field(description="Answered trials with a known e2e_ms, none reused.")
     e2e_ms_mean: float | None = Field(description=E2E_MEAN)
     n_cost_known: Count = Field(description="Trials with a known cost, reused ones left out.")
     cost_nano_usd: NanoUsd | None = Field(description=NANO_COST)

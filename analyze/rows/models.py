@@ -68,7 +68,7 @@ class TiersRow(ModelRow):
 
 
 class LatencyHistogramRow(GroupRow):
-    """Successes of one model of which a time lies in one bin."""
+    """Answered trials of one model of which a time lies in one bin."""
 
     view: ClassVar[str] = "latency_histogram"
     order: ClassVar[str] = f"{GROUP_ORDER}, metric, bin_from_ms"
@@ -76,7 +76,7 @@ class LatencyHistogramRow(GroupRow):
     metric: Literal["e2e_ms", "ttft_ms"] = Field(description="Which time the bin is of.")
     bin_from_ms: Millis = Field(description="Lower end of the bin, in it, in ms.")
     bin_to_ms: int = Field(gt=0, description="Upper end of the bin, not in it, in ms.")
-    n_trials: Positive = Field(description="Successes of this run itself in the bin.")
+    n_trials: Positive = Field(description="Answered trials of this run itself in the bin.")
 
 
 class CostQualityRow(GroupRow):
@@ -96,7 +96,7 @@ class CostQualityRow(GroupRow):
     cost_usd_per_scored: float | None = Field(description="cost_usd / n_priced_scored, in USD.")
     cost_usd_per_pass: float | None = Field(description="cost_usd / n_priced_passed, in USD.")
     n_latency: Count = Field(description=LATENCY)
-    e2e_ms_mean: float | None = Field(description="Mean e2e_ms of those successes, in ms.")
+    e2e_ms_mean: float | None = Field(description="Mean e2e_ms of those trials, in ms.")
     is_on_frontier: bool | None = Field(
         description="No other model of the run is cheaper per scored trial and at least as good, "
         "or better and no dearer, of those that may be named best; null where cost or passed_rate "

@@ -16,7 +16,7 @@ LogSum = Annotated[int, Field()]
 TotalMillis = Annotated[int, Field(ge=0), Unit("ms")]
 """A sum: what bounds one trial does not bound it."""
 
-FIRST = "Made in this run, successes on the first attempt, above 0."
+FIRST = "Made in this run, answered trials on the first attempt, above 0."
 MADE = "Made in this run, known and above 0."
 LN = "Sum of their natural logarithms, in 1e-12"
 HASH = "Start of the hash, of the first repetition planned"
@@ -51,14 +51,15 @@ class CaseOutcomesRow(GroupRow):
     n_independent_passed: Count = Field(description="Of them, those that passed.")
     n_timeout: Count = Field(description="Trials that ran out of time.")
     n_truncated: Count = Field(description="Trials whose answer was cut off at a limit.")
-    n_answers: Count = Field(description="Successes made in this run.")
+    n_free: Count = Field(description="Trials made in this run whose cost is known to be 0.")
+    n_answers: Count = Field(description="Answered trials made in this run.")
     n_failed_answers: Count = Field(
-        description="Trials made in this run that have a verdict without being a success."
+        description="Trials made in this run that have a verdict without being answered."
     )
     first_hash: str | None = Field(
-        description="Lowest output_hash of those successes; all are the same when it is last_hash."
+        description="Lowest output_hash of those trials; all are the same when it is last_hash."
     )
-    last_hash: str | None = Field(description="Highest output_hash of those successes.")
+    last_hash: str | None = Field(description="Highest output_hash of those trials.")
     n_e2e_ms: Count = Field(description=f"Trials with an e2e_ms, in ms. {FIRST}")
     ln_e2e_ms: LogSum | None = Field(description=f"{LN}, of ms.")
     e2e_ms: TotalMillis | None = Field(description="Sum of those e2e_ms, in ms.")

@@ -40,10 +40,10 @@ class ModelSummaryRow(GroupRow):
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict.")
     n_passed: Count = Field(description="Trials that passed.")
-    n_objective_scored: Count = Field(description="Successes that a validator judged.")
-    n_objective_passed: Count = Field(description="Successes that the validator passed.")
+    n_objective_scored: Count = Field(description="Answered trials that a validator judged.")
+    n_objective_passed: Count = Field(description="Answered trials that the validator passed.")
     success_rate_ok: Rate | None = Field(description="n_success / n_ok.")
-    objective_pass_rate: Rate | None = Field(description="Validator passes among successes.")
+    objective_pass_rate: Rate | None = Field(description="Validator passes among answered trials.")
     passed_rate: Rate | None = Field(description="n_passed / n_scored.")
     score_strict: Rate | None = Field(description="n_passed / n_scorable.")
     coverage: Rate | None = Field(description="n_scored / n_scorable.")
@@ -51,26 +51,26 @@ class ModelSummaryRow(GroupRow):
         description="First start to last end in ms, reused trials left out; null: none, or the "
         "clock was set back."
     )
-    n_latency: Count = Field(description="Successes made in this run with a known e2e_ms.")
+    n_latency: Count = Field(description="Answered trials made in this run with a known e2e_ms.")
     n_timeout_counted: Count = Field(
         description="Time-outs made in this run that count against the model: in each percentile "
-        "later than every success."
+        "later than every answer."
     )
     e2e_ms_p50: float | None = Field(
-        description="Median e2e_ms of those successes and time-outs, in ms; null: none, or beyond "
+        description="Median e2e_ms of those trials and time-outs, in ms; null: none, or beyond "
         "the time limit."
     )
     e2e_ms_p95: float | None = Field(description="95th percentile of those, in ms; null as p50.")
     e2e_ms_p99: float | None = Field(description="99th percentile of those, in ms; null as p50.")
-    e2e_ms_mean: float | None = Field(description="Mean e2e_ms of those successes, in ms.")
-    n_ttft: Count = Field(description="Successes made in this run with a known ttft_ms.")
+    e2e_ms_mean: float | None = Field(description="Mean e2e_ms of those trials, in ms.")
+    n_ttft: Count = Field(description="Answered trials made in this run with a known ttft_ms.")
     ttft_ms_p50: float | None = Field(
-        description="Median ttft_ms of those successes and of the time-outs, in ms; null: no "
-        "success has one, or beyond the time limit."
+        description="Median ttft_ms of those trials and of the time-outs, in ms; null: no "
+        "answered trial has one, or beyond the time limit."
     )
     ttft_ms_p95: float | None = Field(description="95th percentile of those, in ms; null as p50.")
     ttft_ms_p99: float | None = Field(description="99th percentile of those, in ms; null as p50.")
-    ttft_ms_mean: float | None = Field(description="Mean ttft_ms of those successes, in ms.")
+    ttft_ms_mean: float | None = Field(description="Mean ttft_ms of those trials, in ms.")
     input_tokens: TotalTokens | None = Field(description=TOKENS)
     output_tokens: TotalTokens | None = Field(description=f"{TOKENS} Includes reasoning.")
     reasoning_tokens: TotalTokens | None = Field(description=f"{TOKENS} Part of output_tokens.")
@@ -83,7 +83,7 @@ class ModelSummaryRow(GroupRow):
     )
     n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
     output_tokens_per_s: float | None = Field(
-        description="Output tokens per second of e2e_ms, of successes made in this run."
+        description="Output tokens per second of e2e_ms, of answered trials made in this run."
     )
     n_tool_trials: Count = Field(description="Served trials with expected tools.")
     n_tool_success: Count = Field(description="Those that used one of the expected tools.")
@@ -160,7 +160,7 @@ class CasePassesRow(GroupRow):
     n_passed: Count = Field(description="Trials that passed: k of the statistics.")
     n_independent: Count = Field(description="Trials with a verdict made in this very run.")
     n_independent_passed: Count = Field(description="Those of them that passed.")
-    is_repeated: bool = Field(description="At least two successes made in this very run.")
+    is_repeated: bool = Field(description="At least two answered trials made in this very run.")
     is_identical: bool = Field(description="Repeated, and every answer has the same bytes.")
 
 

@@ -55,7 +55,7 @@ class ResultsRow(TrialRow):
     is_ok: bool = Field(description=IS_OK)
     is_success: bool = Field(description=IS_SUCCESS)
     cause: str | None = Field(description=CAUSE)
-    counts_against_model: bool | None = Field(description=f"{COUNTS[:-1]}; null: a success.")
+    counts_against_model: bool | None = Field(description=f"{COUNTS[:-1]}; null: answered.")
     passed: bool | None = like("passed")
     objective_pass: bool | None = like("objective_pass")
     violation: str | None = like("violation")
@@ -119,7 +119,7 @@ class AttemptsRow(TrialRow):
 
 
 class FailuresRow(TrialRow):
-    """One trial that ended without a success."""
+    """One trial that was not answered."""
 
     view: ClassVar[str] = "failures"
     order: ClassVar[str] = TRIAL_ORDER

@@ -11,6 +11,7 @@ import numpy as np
 from analyze.shifts.cells import Cell, FoundCell, can_shift, cells_of, shifted_cells
 from analyze.shifts.levels import METRICS, has_enough, rests_on, scan, why_not, why_not_now
 from analyze.shifts.series import Series, read_history
+from schemas.errors import counted
 from schemas.regressions import SeriesSkipped
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _scan_series(
     ):
         if n_left_out:
             n_all = len(series.points) + series.n_parts
-            skip(None, f"{n_left_out} of {n_all} runs left out: {why}")
+            skip(None, f"{n_left_out} of {counted(n_all, 'run')} left out: {why}")
     for metric in metrics:
         why_none = why_not(series, metric)
         if why_none is not None:

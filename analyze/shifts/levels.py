@@ -11,6 +11,7 @@ from analyze.compare.outcomes import LN_SCALE
 from analyze.stats.level_shift import scan_rate
 from analyze.stats.unit_columns import unit_columns
 from analyze.stats.value_shift import scan_values
+from schemas.errors import counted
 from schemas.known import ShiftMetric
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def why_not(series: Series, metric: ShiftMetric) -> str | None:
         )
     if metric == "passed_rate":
         return None if series.scored.any() else "none of its trials has a verdict"
-    name = "time" if metric == "e2e_ms" else "cost"
+    name = "time" if metric == "e2e_ms" else "cost above 0"
     return None if series.measured[metric][0].any() else f"no {name} of it is known"
 
 
@@ -83,7 +84,7 @@ def why_not_now(series: Series, found: Scan) -> str | None:
     n_runs = _n_runs(series, newest)
     if n_runs >= FEWEST or newest.cause == "shift":
         return None
-    runs = f"{n_runs} run" if n_runs == 1 else f"{n_runs} runs"
+    runs = counted(n_runs, "run")
     if newest.cause == "suite_changed":
         first = series.points[newest.first].run_id
         return f"{runs} since its cases changed with `{first}`; {FEWEST} are needed"

@@ -19,6 +19,13 @@ class CaseRate:
     n_hits: int
     rate: float | None
     interval: Interval | None
+    n_clusters: int | None = None
+    """Units that the cases make up; None: each stands alone."""
+
+    @property
+    def n_units(self) -> int:
+        """Draws that the rate rests on."""
+        return self.n_cases if self.n_clusters is None else self.n_clusters
 
 
 def interval_of_units(
@@ -51,12 +58,14 @@ def case_rate(hits: Sequence[int], trials: Sequence[int], clusters: Clusters = (
         clusters: of each case; left out when each of them stands alone.
     """
     n_trials, n_hits = sum(trials), sum(hits)
+    tried = [cluster for cluster, m in zip(clusters, trials, strict=False) if m]
     return CaseRate(
         n_cases=sum(1 for m in trials if m),
         n_trials=n_trials,
         n_hits=n_hits,
         rate=n_hits / n_trials if n_trials else None,
         interval=interval_of_units(clusters, hits, trials),
+        n_clusters=n_clusters(tried),
     )
 
 

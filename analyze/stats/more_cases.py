@@ -32,8 +32,8 @@ def more_cases_for_tier(
 
     Args:
         rate: tool-use rate; None where nothing was tried, which is taken as all to be passed.
-        n_cases: cases behind it.
-        interval: of the rate; None below two cases.
+        n_cases: cases behind it, or clusters where they are in some; further ones are counted so.
+        interval: of the rate; None below two of them.
         bounds: rates at which the tiers begin.
 
     Returns:

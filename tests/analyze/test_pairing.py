@@ -70,6 +70,7 @@ def test_an_outcome_counts_verdicts_and_measures_first_attempts(runs):
     assert row.counts._asdict() == {
         "n_planned": 4, "n_scorable": 4, "n_total": 3, "n_reused": 0, "n_scored": 3,
         "n_passed": 1, "n_independent": 3, "n_independent_passed": 1, "n_timeout": 1,
+        "n_truncated": 0, "n_free": 0,
     }  # fmt: skip
     measured = dict(zip(METRICS, row.measured, strict=True))
     assert (measured["e2e_ms"].n, measured["e2e_ms"].total) == (1, 100)

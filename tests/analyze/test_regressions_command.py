@@ -51,7 +51,7 @@ def test_nothing_new_ends_with_0(steady):
     done = call("regressions", "--runs", steady)
     assert done.code == 0
     assert done.out.startswith("nothing shifted: 7 runs, 2 series and 10 cells with runs enough\n")
-    assert "not judged: smoke / m: cost: no cost of it is known" in done.out
+    assert "not judged: smoke / m: cost: no cost above 0 of it is known" in done.out
 
 
 def pasted(out, tmp_path, name="known.toml"):

@@ -5,7 +5,8 @@
 -- only equal repetitions can be compared. Early plans hold whole hashes, later ones 16 digits.
 -- Time is of successes on the first attempt made in this run, since a retry says little of the
 -- model; tokens and cost are of every trial made in this run that has them. Logarithms are summed as
--- whole numbers of 1e-12, so that no order of rows changes a sum.
+-- whole numbers of 1e-12, so that no order of rows changes a sum. A cost of 0 is known and has no
+-- logarithm: such trials are counted by themselves.
 with
 
 stacked as (
@@ -36,7 +37,8 @@ stacked as (
         null as ttft_ms,
         null as input_tokens,
         null as output_tokens,
-        null as cost_nano_usd
+        null as cost_nano_usd,
+        null as free
     from stg_plans
     union all
     select
@@ -70,7 +72,8 @@ stacked as (
         end as ttft_ms,
         case when is_measured and input_tokens > 0 then input_tokens end as input_tokens,
         case when is_measured and output_tokens > 0 then output_tokens end as output_tokens,
-        case when is_measured and cost_nano_usd > 0 then cost_nano_usd end as cost_nano_usd
+        case when is_measured and cost_nano_usd > 0 then cost_nano_usd end as cost_nano_usd,
+        case when is_measured and cost_nano_usd = 0 then 1 end as free
     from trials
 ),
 
@@ -98,6 +101,7 @@ counted as (
         count(case when own_passed then 1 end) as n_independent_passed,
         count(timeout) as n_timeout,
         count(truncated) as n_truncated,
+        count(free) as n_free,
         count(answer_hash) as n_answers,
         count(failed_answer) as n_failed_answers,
         min(answer_hash) as first_hash,
@@ -151,6 +155,7 @@ select
     n_independent_passed,
     n_timeout,
     n_truncated,
+    n_free,
     n_answers,
     n_failed_answers,
     first_hash,
