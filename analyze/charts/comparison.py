@@ -8,7 +8,9 @@ import altair as alt
 
 from analyze.charts.names import axis_width, chosen, height_of, rows_of
 from analyze.charts.theme import BETTER, QUIET, SAME, STEP, WORSE, finished, legend_below
-from analyze.charts.words import INTERVAL, between, counted, listed, shown, tip
+from analyze.charts.words import INTERVAL, listed, shown, tip, with_texts
+from analyze.report.numbers import signed_points
+from schemas.errors import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +44,15 @@ def comparison(groups: pl.DataFrame) -> Any:
                   "difference_low", "difference_high", "difference_n_cases").rename(
                       lambda name: name.removeprefix("difference_"))  # fmt: skip
     models = rows["candidate_model_id"].unique(maintain_order=True).to_list()
-    base = alt.Chart(rows).encode(y=rows_of("candidate_model_id", models))
+    worded = with_texts(
+        rows,
+        difference_text=map(signed_points, rows["difference"]),
+        limits_text=(
+            f"{signed_points(low)} to {signed_points(high)}"
+            for low, high in rows.select("low", "high").iter_rows()
+        ),
+    )
+    base = alt.Chart(worded).encode(y=rows_of("candidate_model_id", models))
     reach, marked = _reach(rows), _marked(rows)
     scale = alt.Scale(domain=[-reach, reach])
     axis = alt.Axis(title="change in points of 100", values=_ticks(reach),
@@ -52,7 +62,7 @@ def comparison(groups: pl.DataFrame) -> Any:
     )
     words = tip({
         "model": "datum.candidate_model_id", "verdict": "datum.verdict",
-        "change": shown("difference", "+.1%"), INTERVAL: between("low", "high", "+.1%"),
+        "change in points": shown("difference_text"), INTERVAL: shown("limits_text"),
         "cases": shown("n_cases", ","),
     })  # fmt: skip
     point = base.mark_point(filled=True, size=110, opacity=1, tooltip=words).encode(
@@ -106,8 +116,8 @@ def _ticks(reach: float) -> list[float]:
 
 
 def _said(row: dict[str, Any]) -> str:
-    limits = f"{100 * row['low']:+.0f} to {100 * row['high']:+.0f}"
+    limits = f"{signed_points(row['low'])} to {signed_points(row['high'])}"
     return (
-        f"{row['candidate_model_id']} {100 * row['difference']:+.0f} ({limits}), "
+        f"{row['candidate_model_id']} {signed_points(row['difference'])} ({limits}), "
         f"{row['verdict'].replace('_', ' ')}"
     )

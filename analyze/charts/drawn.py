@@ -14,7 +14,7 @@ from analyze.charts.comparison import comparable, comparison
 from analyze.charts.failures import failures
 from analyze.charts.frontier import ALONG, By, frontier
 from analyze.charts.history import history
-from analyze.charts.latency import Metric, latency
+from analyze.charts.latency import Metric, latency, timeouts_of
 from analyze.charts.leaderboard import leaderboard
 from analyze.charts.matrix import matrix
 from analyze.charts.tiers import tiers
@@ -72,7 +72,8 @@ def _history(source: Source) -> tuple[pl.DataFrame, Draw]:
 
 def _latency(metric: Metric, source: Source) -> tuple[pl.DataFrame, Draw]:
     bins = _part(latency=latency_of(source.asked))
-    return bins.filter(bins["metric"] == metric), partial(latency, metric=metric)
+    late = timeouts_of(source.asked.summary, metric)
+    return bins.filter(bins["metric"] == metric), partial(latency, metric=metric, timeouts=late)
 
 
 def _frontier(by: By, source: Source) -> tuple[pl.DataFrame, Draw]:
@@ -101,8 +102,8 @@ CHARTS: dict[str, tuple[Callable[[Source], tuple[pl.DataFrame, Draw]], str]] = {
         "no model can be compared with the baseline; `analyze compare` says why",
     ),
     "history": (_history, "fewer than two runs of its suite have a verdict"),
-    "latency": (partial(_latency, "e2e_ms"), "no success of it was timed"),
-    "ttft": (partial(_latency, "ttft_ms"), "no success of it was streamed"),
+    "latency": (partial(_latency, "e2e_ms"), "no answered trial of it was timed"),
+    "ttft": (partial(_latency, "ttft_ms"), "no answered trial of it was streamed"),
     "frontier": (partial(_frontier, "cost"), "no trial of it has a verdict and a known cost"),
     "frontier_time": (partial(_frontier, "time"), "no trial of it has a verdict and a time"),
     "tiers": (_tiers, "no case of it expects a tool"),

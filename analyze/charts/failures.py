@@ -1,4 +1,4 @@
-"""Why trials ended without an answer, by model and by whose fault it is."""
+"""Why trials were not answered, by model and by whose fault it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import altair as alt
 
 from analyze.charts.names import axis_width, chosen, height_of, rows_of
 from analyze.charts.theme import COLOURS, PAPER, QUIET, finished, legend_below
-from analyze.charts.words import counted, listed, shown, tip
+from analyze.charts.words import listed, shown, tip
+from schemas.errors import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,7 +28,7 @@ MOST_TICKS = 7
 
 
 def failures(counts: pl.DataFrame) -> Any:
-    """Return trials without a success of each model, most first, coloured by their cause.
+    """Return trials that were not answered of each model, most first, coloured by their cause.
 
     Args:
         counts: `frame(report, "failures")`: model_id, failure_type, cause, n_trials.
@@ -82,8 +83,8 @@ def failures(counts: pl.DataFrame) -> Any:
     return finished(
         bars + sums,
         "Failures",
-        "trials without a success, by cause",
-        f"Trials without a success of {counted(len(models), 'model')}, most first: "
+        "trials that were not answered, by cause",
+        f"Trials not answered of {counted(len(models), 'model')}, most first: "
         + listed([_said(model, rows.filter(rows["model_id"] == model)) for model in models])
         + ".",
         height_of(models),

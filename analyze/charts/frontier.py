@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import altair as alt
@@ -9,8 +10,11 @@ import altair as alt
 from analyze.charts.logs import MILLIS, USD, LogRange, log_range
 from analyze.charts.names import chosen, shortened
 from analyze.charts.places import Place, Point, placed
+from analyze.charts.rates import has_other_means, ticks_said, with_estimate
 from analyze.charts.theme import COLOURS, PAPER, QUIET, SHARE, finished, share_axis
-from analyze.charts.words import INTERVAL, between, counted, listed, share, shown, tip
+from analyze.charts.words import INTERVAL, listed, share, shown, tip, with_rates, with_texts
+from analyze.report.numbers import millis, usd
+from schemas.errors import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +36,7 @@ class _Along(NamedTuple):
     best: str
     axis: str
     label: str
-    form: str
+    form: Callable[[float | None], str]
     tip: str
     better: str
     title: str
@@ -41,12 +45,12 @@ class _Along(NamedTuple):
 ALONG: dict[By, _Along] = {
     "cost": _Along(
         "cost_usd_per_scored", "cost_low", "cost_high", "is_on_frontier",
-        "USD per trial with a verdict, log scale", USD, "$,.3~r", "cost", "cheaper",
+        "USD per trial with a verdict, log scale", USD, usd, "cost in USD", "cheaper",
         "Quality and cost",
     ),
     "time": _Along(
         "e2e_ms_mean", "e2e_ms_low", "e2e_ms_high", "is_on_time_frontier",
-        "mean time of successes, log scale", MILLIS, ",.0f", "mean ms", "quicker",
+        "mean time of answered trials, log scale", MILLIS, millis, "mean ms", "quicker",
         "Quality and time",
     ),
 }  # fmt: skip
@@ -71,25 +75,42 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
     import polars as pl  # noqa: PLC0415 - loaded already
 
     along = ALONG[by]
-    known = points.drop_nulls(["passed_rate", along.value]).sort(
-        [along.value, "passed_rate"], descending=[False, True]
+    known = (
+        with_estimate(points, "estimate")
+        .drop_nulls(["passed_rate", along.value])
+        .sort([along.value, "passed_rate"], descending=[False, True])
     )
-    rows = chosen(known, "model_id", "passed_rate", "low", "high", *along[:4]).rename(
+    rows = chosen(known, "model_id", "passed_rate", "low", "high", "estimate", *along[:4]).rename(
         {along.value: "x", along.low: "x_low", along.high: "x_high", along.best: "best"}
     )
     span = log_range(_ends(rows)) or LogRange(0.001, 1, from_zero=True)
-    drawn = rows.with_columns(pl.Series(name, texts) for name, texts in _names(rows, span).items())
+    worded = with_texts(
+        with_rates(rows, "passed_rate", ("low", "high", "estimate")),
+        x_text=map(along.form, rows["x"]),
+        x_limits_text=(
+            _limits(low, high, along.form)
+            for low, high in rows.select("x_low", "x_high").iter_rows()
+        ),
+    )
+    drawn = worded.with_columns(
+        pl.Series(name, texts) for name, texts in _names(rows, span).items()
+    )
     best = rows.filter("best").select("model_id", "passed_rate", "x")
     return finished(
         _layers(drawn, span, along),
         along.title,
-        f"filled: no model is {along.better} and as good; lines are 95 % intervals",
+        f"filled: no model is {along.better} and as good; lines are 95 % intervals"
+        + ticks_said(rows, "passed_rate", "estimate"),
         f"Passed rate of {counted(len(rows), 'model')} over {along.axis}. "
         f"No model is {along.better} and as good as: "
         + listed([_said(by, *row) for row in best.iter_rows()])
         + ".",
         HEIGHT,
     )
+
+
+def _limits(low: float | None, high: float | None, form: Callable[[float | None], str]) -> str:
+    return "" if low is None or high is None else f"[{form(low)}, {form(high)}]"
 
 
 def _ends(rows: pl.DataFrame) -> list[float]:
@@ -116,9 +137,9 @@ def _layers(rows: pl.DataFrame, span: LogRange, along: _Along) -> Any:
         x=alt.X("x_low:Q", scale=span.scale), x2=alt.X2(field="x_high"), y=y
     )
     words = tip({
-        "model": "datum.model_id", "passed": shown("passed_rate", ".1%"),
-        INTERVAL: between("low", "high", ".1%"), along.tip: shown("x", along.form),
-        f"{INTERVAL} of it": between("x_low", "x_high", along.form),
+        "model": "datum.model_id", "passed": shown("rate_text"),
+        INTERVAL: shown("limits_text"), along.tip: shown("x_text"),
+        f"{INTERVAL} of it": shown("x_limits_text"),
     })  # fmt: skip
     marks = base.mark_point(size=90, strokeWidth=2, opacity=1, tooltip=words).encode(
         x=x,
@@ -128,7 +149,14 @@ def _layers(rows: pl.DataFrame, span: LogRange, along: _Along) -> Any:
     )
     halo = _text(base, stroke=PAPER, strokeWidth=3, strokeJoin="round").encode(x=x, y=y)
     names = _text(base).encode(x=x, y=y)
-    return line.encode(x=x, y=y) + of_rate + of_x + marks + halo + names
+    means = [_means(base, x)] if has_other_means(rows, "passed_rate", "estimate") else []
+    return alt.layer(line.encode(x=x, y=y), of_rate, of_x, *means, marks, halo, names)
+
+
+def _means(base: alt.Chart, x: alt.X) -> Any:
+    """Return a tick at the mean over cases that an interval is of."""
+    tick = base.mark_tick(orient="horizontal", thickness=2, size=14, color=QUIET, aria=False)
+    return tick.encode(x=x, y=alt.Y("estimate:Q", scale=SHARE, axis=share_axis("passed")))
 
 
 def _text(base: alt.Chart, **look: Any) -> Any:
@@ -178,5 +206,5 @@ def _columns(kind: str, sides: list[tuple[str, Place | None]]) -> dict[str, list
 
 def _said(by: By, name: str, rate: float, value: float) -> str:
     return f"{name}, {share(rate)} at " + (
-        f"{value:.3g} USD" if by == "cost" else f"{value:,.0f} ms"
+        f"{usd(value)} USD" if by == "cost" else f"{millis(value)} ms"
     )

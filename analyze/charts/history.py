@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from analyze.charts.names import chosen
+from analyze.charts.rates import has_other_means, with_estimate
 from analyze.charts.shift_rules import shift_rules
 from analyze.charts.theme import (
     COLOURS,
@@ -18,7 +19,9 @@ from analyze.charts.theme import (
     legend_below,
     share_axis,
 )
-from analyze.charts.words import INTERVAL, between, counted, listed, share, shown, tip
+from analyze.charts.words import INTERVAL, listed, share, shown, tip, with_rates, with_texts
+from schemas.errors import counted
+from schemas.interval import APART
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,8 +40,8 @@ MOST_SPOKEN = 60
 DAY = 86_400_000
 
 WORDS = tip({
-    "model": "datum.model", "run": "datum.run", "passed": shown("rate", ".1%"),
-    INTERVAL: between("low", "high", ".1%"), "coverage": shown("coverage", ".0%"),
+    "model": "datum.model", "run": "datum.run", "passed": shown("rate_text"),
+    INTERVAL: shown("limits_text"), "coverage": shown("coverage_text"),
     "verdicts": shown("n", ","),
 })  # fmt: skip
 
@@ -53,10 +56,15 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
             coverage (0 to 1), n_scored, is_this_run.
         shifts: `frame(regressions, "shifts")` of the suite; None draws none.
     """
-    rows = chosen(points, "model_id", "run_id", "started_at_ms", "passed_rate", "low", "high",
-                  "coverage", "n_scored", "is_this_run").rename(
+    known = with_estimate(points, "estimate")
+    rows = chosen(known, "model_id", "run_id", "started_at_ms", "passed_rate", "low", "high",
+                  "estimate", "coverage", "n_scored", "is_this_run").rename(
                       {"model_id": "model", "run_id": "run", "started_at_ms": "at",
                        "passed_rate": "rate", "n_scored": "n", "is_this_run": "this"})  # fmt: skip
+    rows = with_texts(
+        with_rates(rows, "rate", ("low", "high", "estimate")),
+        coverage_text=map(share, rows["coverage"]),
+    )
     moved = None if shifts is None else shifts.filter(shifts["series_metric"] == "passed_rate")
     coloured = _coloured(rows, moved)
     is_bright = rows["model"].is_in(coloured)
@@ -72,6 +80,7 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
         "Passed, run by run",
         "hollow: less than 90 % of the verdicts are there"
         + ("; bands are 95 % intervals" if len(coloured) <= MOST_BANDS else "")
+        + "; ticks: the case means that these are of" * has_other_means(rows, "rate", "estimate")
         + (f"; grey: {counted(grey, 'other model')}" if grey else ""),
         f"Passed rate of {counted(n_models, 'model')} in {counted(rows['run'].n_unique(), 'run')}"
         + (f", with {counted(n_shifts, 'level shift')}" if n_shifts else "")
@@ -129,12 +138,24 @@ def _bright(rows: pl.DataFrame, x: alt.X, coloured: list[str]) -> list[Any]:
     ).mark_point(fill=PAPER, strokeWidth=1.5, aria=False, **look)
     bands = [band] if len(coloured) <= MOST_BANDS else []
     has_gaps = (rows["coverage"] < ALMOST_ALL).any()  # a layer of nothing has no extent
-    return [*bands, line, points, *([hollow.encode(y=y)] if has_gaps else [])]
+    means = [_means(base)] if has_other_means(rows, "rate", "estimate") else []
+    return [*bands, line, *means, points, *([hollow.encode(y=y)] if has_gaps else [])]
+
+
+def _means(base: alt.Chart) -> Any:
+    """Return a tick at each mean over cases that an interval is of, where it is not the rate."""
+    ticks = base.transform_filter(
+        f"isValid(datum.estimate) && abs(datum.estimate - datum.rate) > {APART}"
+    ).mark_tick(orient="horizontal", thickness=2, size=10, aria=False)
+    return ticks.encode(y=alt.Y("estimate:Q", scale=SHARE))
 
 
 def _chart(rows: pl.DataFrame) -> alt.Chart:
     """Return a chart of rows that are handed over run by run, which takes half the bytes."""
-    values: list[Any] = ["model", "rate", "low", "high", "coverage", "n", "this"]
+    values: list[Any] = [
+        "model", "rate", "low", "high", "coverage", "n", "this", "rate_text", "limits_text",
+        "coverage_text", *(["estimate"] if has_other_means(rows, "rate", "estimate") else []),
+    ]  # fmt: skip
     runs = rows.group_by("run", "at", maintain_order=True).agg(values)
     return alt.Chart(runs).transform_flatten(values)
 

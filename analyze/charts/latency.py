@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
 from analyze.charts.logs import MILLIS, LogRange, log_range
 from analyze.charts.names import chosen, height_of, rows_of
-from analyze.charts.theme import COLOURS, finished
-from analyze.charts.words import counted, listed, shown, tip
+from analyze.charts.theme import COLOURS, WORSE, finished
+from analyze.charts.words import listed, shown, tip, with_texts
+from analyze.report.numbers import BEYOND_LIMIT, whole
+from schemas.errors import counted
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from schemas.summary import RunSummary
 
 Metric = Literal["e2e_ms", "ttft_ms"]
 
@@ -25,12 +31,19 @@ TITLES: dict[Metric, tuple[str, str, str]] = {
 STEP, THICKEST = 40, 32
 """Height of the row of a model, and of the fullest place in it, in px."""
 
+NO_TIMEOUTS: Mapping[str, int] = MappingProxyType({})
+
+BESIDE = 72
+"""From the end of the scale to the end of the number of time-outs, in px."""
+
 EDGES = (10, 15, 20, 25, 30, 40, 50, 60, 80)
 """Of the places of one power of ten; each end of a bin is one of them or lies between two."""
 
 
-def latency(bins: pl.DataFrame, metric: Metric = "e2e_ms") -> Any:
-    """Return where the times of successes lie on a log scale, a row a model.
+def latency(
+    bins: pl.DataFrame, metric: Metric = "e2e_ms", timeouts: Mapping[str, int] = NO_TIMEOUTS
+) -> Any:
+    """Return where the times of answered trials lie on a log scale, a row a model.
 
     The area is the number of trials. Bins of one power of ten are as wide as each other in ms,
     which makes them ever narrower on a log scale: neighbours are drawn as one.
@@ -38,11 +51,16 @@ def latency(bins: pl.DataFrame, metric: Metric = "e2e_ms") -> Any:
     Args:
         bins: `frame(report, "latency")`: model_id, metric, bin_from_ms, bin_to_ms, n_trials.
         metric: which of the times.
+        timeouts: model_id to the time-outs that count against it: later than every time, beyond the
+            limit, so that they have no place on the scale and are counted at its end.
     """
+    import polars as pl  # noqa: PLC0415 - loaded already
+
     title, told, of = TITLES[metric]
     rows = _places(chosen(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
                           "bin_to_ms", "n_trials"))  # fmt: skip
-    models = rows["model_id"].unique(maintain_order=True).to_list()
+    late = _late(timeouts)
+    models = pl.concat([rows["model_id"], late["model_id"]]).unique(maintain_order=True).to_list()
     span = log_range([*rows["low"], *rows["high"]], 1) or LogRange(1, 10, from_zero=False)
     words = tip({
         "model": "datum.model_id", "from ms": shown("from", ","), "to ms": shown("high", ","),
@@ -59,14 +77,54 @@ def latency(bins: pl.DataFrame, metric: Metric = "e2e_ms") -> Any:
             y=rows_of("model_id", models),
         )
     )
+    timed = rows["model_id"].unique(maintain_order=True).to_list()
     return finished(
-        chart,
+        chart if late.is_empty() else chart + _beyond(late, models),
         title,
-        f"{told}, of successes; thick where many lie, for each model by itself",
-        f"{title} of {counted(len(models), 'model')}, where most successes lie: "
-        + listed([_said(rows.filter(rows["model_id"] == model)) for model in models])
+        f"{told}, of answered trials; thick where many lie, for each model by itself"
+        + "; at the end: time-outs, beyond the time limit" * (not late.is_empty()),
+        f"{title} of {counted(len(models), 'model')}, where most answered trials lie: "
+        + listed([_said(rows.filter(rows["model_id"] == model)) for model in timed])
+        + "; beyond the time limit: " * (not late.is_empty())
+        + listed([f"{name} {whole(n)}" for name, n in late.select("model_id", "n").iter_rows()])
         + ".",
         height_of(models, STEP),
+    )
+
+
+def timeouts_of(summary: RunSummary, metric: Metric) -> dict[str, int]:
+    """Return how many time-outs of each model count, beside the times of a metric."""
+    return {
+        group.model_id: (group.latency_ms if metric == "e2e_ms" else group.ttft_ms).n_timeouts
+        for group in summary.models
+    }
+
+
+def _late(timeouts: Mapping[str, int]) -> pl.DataFrame:
+    """Return a row for each model with time-outs: model_id, n, label."""
+    import polars as pl  # noqa: PLC0415 - loaded already
+
+    known = {model_id: n for model_id, n in timeouts.items() if n}
+    frame = pl.DataFrame(
+        {"model_id": list(known), "n": list(known.values())},
+        schema={"model_id": pl.String, "n": pl.Int64},
+    )
+    return with_texts(
+        chosen(frame, "model_id", "n"), label=(f"{whole(n)} {BEYOND_LIMIT}" for n in known.values())
+    )
+
+
+def _beyond(late: pl.DataFrame, models: list[str]) -> Any:
+    """Return the number of time-outs at the end of each row."""
+    words = tip({"model": "datum.model_id", "beyond the time limit": shown("n", ",")})
+    return (
+        alt.Chart(late)
+        .mark_text(align="right", tooltip=words, color=WORSE)
+        .encode(
+            x=alt.value(alt.ExprRef(f"width + {BESIDE}")),
+            y=rows_of("model_id", models),
+            text=alt.Text("label:N"),
+        )
     )
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from analyze.charts.names import chosen, height_of
 from analyze.charts.rates import rated, ticks_said, with_estimate
 from analyze.charts.theme import finished
-from analyze.charts.words import counted, listed, share
+from analyze.charts.words import listed, share
+from schemas.errors import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +22,7 @@ def leaderboard(models: pl.DataFrame) -> Any:
             passed_ci95_low, _high and _estimate, passed_ci95_n_trials.
     """
     known = (
-        with_estimate(models, "passed_ci95")
+        with_estimate(models, "passed_ci95_estimate")
         .drop_nulls("passed_rate")
         .sort(["passed_rate", "model_id"], descending=[True, False])
     )
@@ -31,7 +32,7 @@ def leaderboard(models: pl.DataFrame) -> Any:
         rated(rows, "passed_rate", "passed_ci95", "passed", "passed_ci95_n_trials"),
         "Passed",
         "of the trials with a verdict; lines are 95 % intervals by cases"
-        + ticks_said(rows, "passed_rate", "passed_ci95"),
+        + ticks_said(rows, "passed_rate", "passed_ci95_estimate"),
         f"Passed rate of {counted(len(rows), 'model')} with 95 % intervals, highest first: "
         + listed([_said(*row) for row in rows.select(rows.columns[:4]).iter_rows()])
         + ".",

@@ -8,7 +8,8 @@ import altair as alt
 
 from analyze.charts.names import chosen
 from analyze.charts.theme import COLOURS, GRID, PAPER, WORSE, finished, role
-from analyze.charts.words import counted, share, tip
+from analyze.charts.words import share, tip
+from schemas.errors import counted
 
 if TYPE_CHECKING:
     import polars as pl

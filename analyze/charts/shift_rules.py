@@ -11,6 +11,7 @@ from analyze.charts.names import shortened
 from analyze.charts.places import CHARACTER
 from analyze.charts.theme import BETTER, WORSE
 from analyze.charts.words import share, tip
+from analyze.report.numbers import signed_points
 from analyze.report.plain import line_of
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _labels(shifts: list[dict[str, Any]]) -> tuple[str, ...]:
     if len(shifts) > 1:
         return (f"{marks} {len(shifts)} models", f"{marks} {len(shifts)}")
     name = shortened(line_of(shifts[0]["series_model_id"]), MOST_CHARACTERS)
-    size = f"{100 * (shifts[0]['after'] - shifts[0]['before']):+.0f}"
+    size = signed_points(shifts[0]["after"] - shifts[0]["before"])
     return (f"{marks} {name} {size}", f"{marks} {size}")
 
 

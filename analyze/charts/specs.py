@@ -12,7 +12,7 @@ from analyze.charts.comparison import comparable, comparison
 from analyze.charts.failures import failures
 from analyze.charts.frontier import frontier
 from analyze.charts.history import history
-from analyze.charts.latency import latency
+from analyze.charts.latency import latency, timeouts_of
 from analyze.charts.leaderboard import leaderboard
 from analyze.charts.theme import CSS, config_of
 from analyze.charts.tiers import tiers
@@ -59,13 +59,13 @@ def _charts(report: RunReport) -> Iterator[tuple[str, Any]]:
 def _of_times_and_costs(report: RunReport) -> Iterator[tuple[str, Any]]:
     bins = frame(report, "latency")
     if "e2e_ms" in bins["metric"]:
-        yield "latency", latency(bins, "e2e_ms")
+        yield "latency", latency(bins, "e2e_ms", timeouts_of(report.summary, "e2e_ms"))
     if "ttft_ms" in bins["metric"]:
-        yield "ttft", latency(bins, "ttft_ms")
+        yield "ttft", latency(bins, "ttft_ms", timeouts_of(report.summary, "ttft_ms"))
     points = frame(report, "frontier").drop_nulls("passed_rate")
-    if (points["cost_usd_per_scored"] > 0).any():
+    if points["cost_usd_per_scored"].is_not_null().any():
         yield "frontier_cost", frontier(points, "cost")
-    if (points["e2e_ms_mean"] > 0).any():
+    if points["e2e_ms_mean"].is_not_null().any():
         yield "frontier_time", frontier(points, "time")
 
 

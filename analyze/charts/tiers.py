@@ -9,8 +9,9 @@ import altair as alt
 from analyze.charts.names import chosen, height_of
 from analyze.charts.rates import rated, ticks_said, with_estimate
 from analyze.charts.theme import QUIET, SHARE, finished
-from analyze.charts.words import counted, listed, share
+from analyze.charts.words import listed, share
 from analyze.stats.tiers import DEFAULT
+from schemas.errors import counted
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
         bounds: of the tiers, those in force when the run was made.
     """
     known = (
-        with_estimate(models, "tool_use_ci95")
+        with_estimate(models, "tool_use_ci95_estimate")
         .drop_nulls("tool_use_rate")
         .sort(["tool_use_rate", "model_id"], descending=[True, False])
     )
@@ -37,17 +38,20 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
         for number, bound in ((1, bounds.tier_1_from), (2, bounds.tier_2_from))
         for layer in _bound(number, bound)
     ]
-    rates = rated(rows, "tool_use_rate", "tool_use_ci95", "expected tool used", "tool_use_n")
-    first, second = f"{bounds.tier_1_from:.0%}", f"{bounds.tier_2_from:.0%}"
+    edges = (bounds.tier_1_from, bounds.tier_2_from)
+    rates = rated(
+        rows, "tool_use_rate", "tool_use_ci95", "expected tool used", "tool_use_n", beside=edges
+    )
+    first, second = map(share, edges)
     said = [
-        f"{name} {share(rate)}"
+        f"{name} {share(rate, *edges)}"
         for name, rate in rows.select("model_id", "tool_use_rate").iter_rows()
     ]
     return finished(
         alt.layer(*rules, rates),
         "Tool use",
         f"tier 1 from {first}, tier 2 from {second}; lines are 95 % intervals"
-        + ticks_said(rows, "tool_use_rate", "tool_use_ci95"),
+        + ticks_said(rows, "tool_use_rate", "tool_use_ci95_estimate"),
         f"How often {counted(len(rows), 'model')} used an expected tool, best first: "
         f"{listed(said)}. Tier 1 begins at {first}, tier 2 at {second}.",
         height_of(rows["model_id"].to_list()),

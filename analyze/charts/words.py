@@ -1,11 +1,21 @@
-"""Words of charts: what stands in a tooltip, and what is said to those who cannot see them."""
+"""Words of charts: what stands in a tooltip, and what is said to those who cannot see them.
+
+Numbers are rounded by `analyze.report.numbers` and drawn as texts: a chart says what its table
+says.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import altair as alt
+
+from analyze.report.numbers import limits_of, percent
+
+if TYPE_CHECKING:
+    import polars as pl
 
 INTERVAL = "95 % interval"
 
@@ -30,11 +40,41 @@ def shown(column: str, form: str = "") -> str:
     return f"isValid({field}) ? {value} : 'unknown'"
 
 
-def between(low: str, high: str, form: str) -> str:
-    """Return an expression of the limits of an interval."""
-    limits = [f"format(datum[{json.dumps(name)}], {json.dumps(form)})" for name in (low, high)]
-    known = f"isValid(datum[{json.dumps(low)}])"
-    return f"{known} ? {limits[0]} + ' to ' + {limits[1]} : 'unknown'"
+class Limits(NamedTuple):
+    """An interval of a rate, as rows of a chart have it."""
+
+    low: float | None
+    high: float | None
+    estimate: float | None
+
+
+def with_texts(rows: pl.DataFrame, **texts: Iterable[str]) -> pl.DataFrame:
+    """Return rows with further columns of texts, null where a text is empty."""
+    import polars as pl  # noqa: PLC0415 - loaded already
+
+    return rows.with_columns(
+        pl.Series(name, [text or None for text in column], dtype=pl.String)
+        for name, column in texts.items()
+    )
+
+
+def with_rates(
+    rows: pl.DataFrame, rate: str, limits: Sequence[str], *beside: float
+) -> pl.DataFrame:
+    """Return rows with `rate_text` and `limits_text`, as tables have them.
+
+    Args:
+        rows: a rate each.
+        rate: name of its column.
+        limits: names of the columns of its interval: low, high, and the mean that it is of.
+        beside: bounds that the rates are held against.
+    """
+    values = [(row[0], Limits(*row[1:])) for row in rows.select(rate, *limits).iter_rows()]
+    return with_texts(
+        rows,
+        rate_text=(share(one, *beside) for one, _ in values),
+        limits_text=(limits_of(one, found, *beside) for one, found in values),
+    )
 
 
 def listed(parts: Sequence[str], most: int = MOST_NAMED) -> str:
@@ -43,11 +83,6 @@ def listed(parts: Sequence[str], most: int = MOST_NAMED) -> str:
     return "; ".join(parts[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
-def share(rate: float) -> str:
-    """Return a rate in percent, as it is said: `88 %`."""
-    return f"{100 * rate:.0f} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 model`, `2 models`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+def share(rate: float | None, *beside: float) -> str:
+    """Return a rate in percent, as it is said: `87.5 %`; empty for none."""
+    return "" if rate is None else f"{percent(rate, *beside)} %"

@@ -210,7 +210,7 @@ def test_the_leaderboard_has_the_best_model_first_and_its_rate(draw):
     texts = said(draw("leaderboard"))
 
     assert texts.index("careful") < texts.index("playful")
-    assert {"88%", "83%"} <= set(texts)
+    assert {"87.5 %", "83.3 %"} <= set(texts)
 
 
 def test_the_matrix_counts_repetitions_and_begins_with_the_hardest_case(draw):
@@ -227,8 +227,8 @@ def test_the_bounds_of_tiers_are_those_of_the_run(draw, runs):
     config["thresholds"]["tier_1_from"] = 0.93
     path.write_text(json.dumps(config))
 
-    assert any("tier 1 from 93%" in text for text in said(draw("tiers", "night_03_prompt")))
-    assert any("tier 1 from 80%" in text for text in said(draw("tiers", "night_01")))
+    assert any("tier 1 from 93.0 %" in text for text in said(draw("tiers", "night_03_prompt")))
+    assert any("tier 1 from 80.0 %" in text for text in said(draw("tiers", "night_01")))
 
 
 def test_a_comparison_says_its_verdict(draw):
@@ -390,7 +390,7 @@ def test_a_history_says_where_a_level_shifted(report_of):
     report = report_of(["careful", "playful"], runs=12)
     texts = said(svg_of(history(frame(report, "history"), frame(report.shifts, "shifts"))))
 
-    assert "▼ careful -20" in texts
+    assert "▼ careful -20.0" in texts
     assert {"careful", "playful"} <= set(texts)
     assert any("bands are 95 % intervals" in text for text in texts)
 
@@ -477,14 +477,16 @@ def test_a_report_has_a_spec_of_every_chart_that_has_something_to_show(report_of
     }  # fmt: skip
 
 
-def test_a_chart_without_anything_to_show_is_left_out(report_of):
+@pytest.mark.parametrize("cost", [None, 0.0])
+def test_a_chart_without_anything_to_show_is_left_out_and_a_cost_of_0_is_something(report_of, cost):
     report = report_of(["one"]).model_copy(
         update={"comparison": None, "latency": (), "failures": (), "frontier": tuple(
-            point.model_copy(update={"cost_usd_per_scored": 0.0})
+            point.model_copy(update={"cost_usd_per_scored": cost})
             for point in report_of(["one"]).frontier)}
     )  # fmt: skip
 
-    assert set(specs_of(report)) == {"leaderboard", "frontier_time", "tiers"}
+    drawn = {"leaderboard", "frontier_time", "tiers"}
+    assert set(specs_of(report)) == drawn | ({"frontier_cost"} if cost == 0 else set())
 
 
 def test_specs_are_what_vega_lite_allows_and_leave_words_and_colours_to_the_page(report_of):
