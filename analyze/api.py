@@ -18,7 +18,7 @@ from analyze.session import Session, open_session
 from analyze.verdicts import Verdicts
 from analyze.view_order import VIEWS
 from analyze.which import MARKS
-from schemas.errors import ConfigError, Problem, ViewNotFound, nearest
+from schemas.errors import ConfigError, Problem, ViewNotFound, counted, nearest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,10 +140,12 @@ class History(Verdicts, Pages):
         ((n_runs, first, last),) = self._session.rows(
             "select count(*), min(started_at_ms), max(started_at_ms) from stg_runs"
         )
-        from analyze.report.numbers import moment, whole  # noqa: PLC0415
+        from analyze.report.numbers import moment  # noqa: PLC0415
 
         span = f", {moment(first)} to {moment(last)} UTC" if first is not None else ""
-        return f"History of {whole(n_runs)} runs in {self.path}{span}; marts: {', '.join(MARTS)}"
+        return (
+            f"History of {counted(n_runs, 'run')} in {self.path}{span}; marts: {', '.join(MARTS)}"
+        )
 
     def _repr_html_(self) -> str:
         head = html.escape(repr(self).partition("; marts")[0])

@@ -15,6 +15,40 @@ if TYPE_CHECKING:
     from analyze.session import Session
 
 
+LONGEST_WAIT_MS = 600_000
+"""In which no trial is in progress while a run goes on: for a rate limit, a warm-up, a model that
+loads. What is longer is a pause, as between an interruption and its resume."""
+
+TOOK = """
+select
+    run_id,
+    case
+        when max(ended_at_ms) >= min(started_at_ms)
+            then cast(max(ended_at_ms) - min(started_at_ms) - coalesce(sum(pause_ms), 0) as bigint)
+    end
+from (
+    select
+        *,
+        case when idle_ms > ? then idle_ms end as pause_ms
+    from (
+        select
+            run_id,
+            started_at_ms,
+            ended_at_ms,
+            started_at_ms - max(ended_at_ms) over (
+                partition by run_id
+                order by started_at_ms, record_no
+                rows between unbounded preceding and 1 preceding
+            ) as idle_ms
+        from stg_results
+        where is_measured and {among}
+    )
+)
+group by run_id
+"""
+"""Of every record, those too that a later one replaced: they took time as well."""
+
+
 @dataclass(frozen=True)
 class ListedModel:
     """One model of a run in a list, as the summary groups them."""
@@ -41,6 +75,8 @@ class ListedRun:
     """A case is one draw, however many models were asked it."""
     has_folder: bool
     """Its folder is here, and not the lake's rows alone."""
+    took_ms: int | None = None
+    """First start to last end of what was asked in it, without pauses; None: no known times."""
     by_model: Sequence[ListedModel] = ()
     """Each model apart, by model_id."""
 
@@ -56,7 +92,7 @@ class ListedRun:
 
     @property
     def n_failed(self) -> int:
-        """Results without a success."""
+        """Results that are no answers."""
         return self.came.n_total - self.came.n_success
 
 
@@ -140,6 +176,7 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
             run_ids,
         )
     )
+    took = dict(session.rows(TOOK.format(among=among), [LONGEST_WAIT_MS, *run_ids]))
     return [
         ListedRun(
             asked=row,
@@ -148,6 +185,7 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
             passed=case_rate(*_columns(cases[row.run_id])),
             has_folder=run_folder(session, row.run_id) is not None,
             by_model=_models(apart[row.run_id]),
+            took_ms=took.get(row.run_id),
         )
         for row in rows
     ]

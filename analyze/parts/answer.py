@@ -102,12 +102,19 @@ def _answer(
         is_ranked=is_named,
         is_leading=is_leading,
         change=compared.verdict if compared else None,
+        change_why=_why_untested(compared),
         difference=found.difference if found else None,
         difference_low=found.low if found else None,
         difference_high=found.high if found else None,
         n_broke=flips.get((group.model_id, "broke"), 0),
         n_fixed=flips.get((group.model_id, "fixed"), 0),
     )
+
+
+def _why_untested(compared: GroupComparison | None) -> str | None:
+    if compared is None or compared.difference is not None or compared.verdict == "not_comparable":
+        return None
+    return next(iter(compared.reasons), None)
 
 
 def _flips(cases: Iterable[CaseChange]) -> Counter[tuple[str, str]]:

@@ -35,11 +35,6 @@ def ids_of(models: Sequence[ModelFacts]) -> tuple[str, ...]:
     return tuple(one.model_id for one in models)
 
 
-def counted(number: int, what: str, many: str | None = None) -> str:
-    """Return a number of things: `1 case`, `1,200 cases`, `2 are`."""
-    return f"{whole(number)} {what if number == 1 else many or f'{what}s'}"
-
-
 def share(part: int, of: int, what: str = "") -> str:
     """Return a part of a number that is not 0: `17 of 24 (70.8 %)`, `6 of 48 results (12.5 %)`."""
     return f"{whole(part)} of {whole(of)}{f' {what}' if what else ''} ({percent(part / of)} %)"

@@ -69,17 +69,17 @@ def changed_with_it(asked: Asked) -> Iterator[Doubt]:
 def _axis(asked: Asked, comparison: Comparison, axis: AxisReport) -> Iterator[Doubt]:
     """Yield what differs on one axis: allowed, or left out and what is left then."""
     left = [
-        (group.candidate_model_id, group.difference)
+        group
         for group in comparison.groups
         if group.verdict != "not_comparable" and group.candidate_model_id in axis.model_ids
     ]
     told = some(
         [
-            f"{in_cases(found.n_cases, found.n_clusters) if found else '1 case'} of {model_id}"
-            for model_id, found in left
+            f"{in_cases(group.n_cases or 0, group.n_clusters)} of {group.candidate_model_id}"
+            for group in left
         ]
     )
-    n_fewest = min((found.n_units if found else 1 for _, found in left), default=LEAST_CASES)
+    n_fewest = min((group.n_units for group in left), default=LEAST_CASES)
     n_lost = sum(axis.axis in case.axes for case in comparison.excluded)
     follows = "No verdict takes these cases in" + (f"; it rests on {told}" if told else "")
     if n_lost < axis.n_differ:

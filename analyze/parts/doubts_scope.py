@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from analyze.parts.doubt_facts import RunDoubtFacts
-from analyze.parts.doubt_words import counted, ids_of, query_of, share, some
+from analyze.parts.doubt_words import ids_of, query_of, share, some
 from analyze.parts.reported_run import n_cases_of
 from analyze.report.numbers import whole
+from schemas.errors import counted
 from schemas.report_answer import Doubt
 from schemas.run_config import Narrowed
 
@@ -72,7 +73,7 @@ def imported(facts: RunDoubtFacts) -> Iterator[Doubt]:
     ((n_unknown,),) = asked.session.rows(query, [asked.run_id])
     unknown = (
         f" What its cases asked is not known for {whole(n_unknown)} of "
-        f"{whole(asked.run.came.n_planned)} trials, so a comparison needs --allow case."
+        f"{counted(asked.run.came.n_planned, 'trial')}, so a comparison needs --allow case."
         if n_unknown
         else ""
     )

@@ -15,6 +15,7 @@ from analyze.parts.doubt_words import (
     some,
 )
 from analyze.report.numbers import percent, whole
+from schemas.errors import counted
 from schemas.report_answer import Doubt
 
 
@@ -60,7 +61,8 @@ def missing_trials(facts: RunDoubtFacts) -> Iterator[Doubt]:
             _is_too_many(one.n_missing_scorable, one.group.n_scorable, least) for one in short
         ),
         model_ids=ids_of(short),
-        sentence=f"{whole(n_missing)} of {whole(came.n_planned)} planned trials have no result: "
+        sentence=f"{whole(n_missing)} of {counted(came.n_planned, 'planned trial')} "
+        f"{'has' if n_missing == 1 else 'have'} no result: "
         f"{told}; what is missing need not be like what is there.{why}",
         command=resume_of(facts.asked) or facts.asked.command("show", facts.asked.run_id),
     )

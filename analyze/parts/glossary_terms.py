@@ -78,21 +78,25 @@ def _times(head: str, field: str, said: str) -> tuple[Entry, ...]:
                 TIMES,
                 Percentiles,
                 f"{percent}th percentile {of}: a time-out of the model's is later than every "
-                f"success, `> limit` is beyond the time limit; grey below {least} of them.",
+                f"answer, `> limit` is beyond the time limit; grey below {least} of them.",
                 f"linear interpolation at (n - 1) x 0.{percent}; supported from "
                 f"n x (1 - 0.{percent}) = 5 on",
             )
             for name, percent, least in many
         ),
         Entry(
-            f"{head}mean ms", f"{field}.mean", TIMES, Percentiles, f"Mean {of}: of successes alone."
+            f"{head}mean ms",
+            f"{field}.mean",
+            TIMES,
+            Percentiles,
+            f"Mean {of}: of answered trials alone.",
         ),
         Entry(
             f"{head}n",
             f"{field}.n",
             TIMES,
             Percentiles,
-            "Successes made in this run of which that time is known.",
+            "Answered trials made in this run of which that time is known.",
         ),
         Entry(
             f"{head}timed out",
@@ -219,7 +223,7 @@ ENTRIES: tuple[Entry, ...] = (
         formula="trials with a verdict / trials that can get one",
     ),
     Entry(
-        "success %",
+        "answered %",
         "success_rate_ok",
         ("leaderboard",),
         GroupSummary,
@@ -227,7 +231,7 @@ ENTRIES: tuple[Entry, ...] = (
         formula="n_success / n_ok",
     ),
     Entry(
-        "success % (all)",
+        "answered % (all)",
         "success_rate",
         ("leaderboard",),
         GroupSummary,
@@ -249,14 +253,14 @@ ENTRIES: tuple[Entry, ...] = (
         "objective_pass_rate",
         ("leaderboard",),
         GroupSummary,
-        said="Successes that the validator passed, of those that it judged.",
+        said="Answered trials that the validator passed, of those that it judged.",
     ),
     Entry(
         "output tokens a second",
         "output_tokens_per_s",
         ("leaderboard", "resources"),
         GroupSummary,
-        said="Output tokens per second of answer time, of successes.",
+        said="Output tokens per second of answer time, of answered trials.",
     ),
     Entry(
         "USD",
@@ -454,7 +458,7 @@ ENTRIES: tuple[Entry, ...] = (
         "e2e_ms_mean",
         ("frontier",),
         FrontierPoint,
-        said="Mean answer time of successes, in ms.",
+        said="Mean answer time of answered trials, in ms.",
     ),
     Entry(
         "95 % ms",
@@ -512,7 +516,7 @@ ENTRIES: tuple[Entry, ...] = (
         "failure_type",
         ("failures",),
         FailureCount,
-        said="How trials ended without a success.",
+        said="How trials ended that were not answered.",
     ),
     Entry(
         "cause",

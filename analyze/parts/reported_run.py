@@ -37,6 +37,7 @@ def reported_run(session: Session, run: ListedRun) -> ReportedRun:
         run_profile_id=asked.run_profile_id,
         started_at_ms=asked.started_at_ms,
         wall_clock_ms=came.wall_clock_ms,
+        took_ms=run.took_ms,
         labels=asked.labels,
         is_imported=asked.is_imported,
         shard=None if config is None else config.narrowed.shard,

@@ -21,6 +21,7 @@ from schemas.artifact import (
     TraceEvent,
 )
 from schemas.base import Record
+from schemas.errors import counted
 from schemas.report_trials import TranscriptPart
 
 MARK = "\n…\n"
@@ -177,7 +178,7 @@ def _with_marker(
 
 
 def _marker(n_left_out: int) -> TranscriptPart:
-    return _part("runner", "left out here", f"{n_left_out:,} turns", None)
+    return _part("runner", "left out here", counted(n_left_out, "turn"), None)
 
 
 def _cut(part: TranscriptPart, most: int) -> TranscriptPart:

@@ -26,10 +26,12 @@ class Verdicts(NamedTuple):
 def verdicts_of(group: GroupSummary) -> Verdicts:
     """Return what stands behind a model's passed rate; the summary has it with its interval.
 
-    Without an interval there is one case at most.
+    In a summary of before, no interval meant that there is one case at most.
     """
     interval = group.passed_ci95
     if interval is not None:
         return Verdicts(interval.n_cases, interval.n_trials, interval.n_clusters)
     n_trials = round((group.coverage or 0.0) * group.n_scorable)
+    if group.n_cases is not None:
+        return Verdicts(group.n_cases, n_trials, group.n_clusters)
     return Verdicts(1 if n_trials else 0, n_trials)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from analyze.report.comparison_words import ORDER, WORDS, between, ratios_in_short
 from analyze.report.numbers import in_cases, percent, points, signed_points, strict_after, whole
-from analyze.report.regressions_words import counted
 from schemas.comparison import Verdict
+from schemas.errors import counted
 from schemas.interval import is_apart
 from schemas.report_answer import ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
@@ -19,8 +19,6 @@ MOST_NAMED = 3
 """Models in a headline; below it they are all there."""
 
 LACKS = "the baseline lacks it"
-
-TOO_FEW = "inconclusive: fewer than two cases have a verdict on both sides"
 
 
 def headline_of(report: RunReport) -> str:
@@ -56,7 +54,7 @@ def change_sentence(answer: ModelAnswer) -> str:
     if answer.change == "not_comparable":
         return "not comparable with the baseline"
     if answer.change == "inconclusive" and answer.difference is None:
-        return TOO_FEW
+        return ": ".join(filter(None, [WORDS[answer.change], answer.change_why]))
     told = _changed_by(answer.change, answer)
     if answer.difference_low is not None and answer.difference_high is not None:
         told += f" (95 % {between(answer.difference_low, answer.difference_high)})"

@@ -110,14 +110,10 @@ def ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
         interval,
         chance(ratio.q),
         times(ratio.totals_ratio),
-        pair(_whole_percent(ratio.left_out_base), _whole_percent(ratio.left_out_candidate)),
+        pair(percent(ratio.left_out_base), percent(ratio.left_out_candidate)),
         "" if ratio.night is None else nights_cell(ratio.night),
         ratio_word(ratio),
     ]
-
-
-def _whole_percent(share: float | None) -> str:
-    return "" if share is None else whole(100 * share)
 
 
 TAG_TITLES = ("part", "model", "cases", "base%", "cand%", "points", "95 %")

@@ -37,6 +37,7 @@ from schemas.comparison import (
     ThresholdsUsed,
     Verdict,
 )
+from schemas.errors import counted
 from schemas.interval import is_apart
 
 ORDER: tuple[Verdict, ...] = (
@@ -82,6 +83,9 @@ EXCLUSIONS: dict[Exclusion, str] = {
     "no_verdict_in_candidate": "no verdict in the candidate",
     "quarantined": "in quarantine",
 }
+
+UNTESTED = {"censored": "censored", "too few": "measured in fewer"}
+"""Words for a ratio that is not comparable, and what its reason begins with then."""
 
 MOST_NAMED = 3
 """Names in a sentence; the rest is counted."""
@@ -213,16 +217,12 @@ def _follows(axis: AxisReport) -> str:
 
 
 def _of(number: int, n_all: int) -> str:
-    return f"{whole(number)} of {_pairs(n_all)}"
+    return f"{whole(number)} of {counted(n_all, 'case')}"
 
 
 def _names(values: Sequence[str]) -> list[str]:
     """Return values that say something to people; a hash does not."""
     return [value for value in values if not HASH.fullmatch(value)]
-
-
-def _pairs(number: int) -> str:
-    return "1 case" if number == 1 else f"{whole(number)} cases"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -237,7 +237,7 @@ def excluded_lines(excluded: Sequence[ExcludedCase]) -> Iterator[str]:
         axes = f" ({', '.join(case.axes)})" if case.axes else ""
         by_reason[EXCLUSIONS[case.reason] + axes].append(f"{case.case_id} ({case.model_id})")
     for reason, cases in by_reason.items():
-        yield f"{reason}: {_pairs(len(cases))}: {_some(cases)}"
+        yield f"{reason}: {counted(len(cases), 'case')}: {_some(cases)}"
 
 
 def limits_line(limits: ThresholdsUsed) -> str:
@@ -253,7 +253,9 @@ def limits_line(limits: ThresholdsUsed) -> str:
 def ratio_word(ratio: Ratio) -> str:
     """Return the verdict on a time, a count or a cost in a word."""
     if ratio.verdict == "not_comparable":
-        return "censored" if (ratio.reason or "").startswith("censored") else "too few"
+        reason = ratio.reason or ""
+        known = (word for word, start in UNTESTED.items() if reason.startswith(start))
+        return next(known, WORDS["not_comparable"])
     is_time = ratio.metric.endswith("_ms")
     word = {
         "regressed": "slower" if is_time else "more",

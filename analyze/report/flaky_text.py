@@ -9,8 +9,8 @@ from analyze.report.comparison_words import limits_line
 from analyze.report.numbers import percent, percent_range, whole
 from analyze.report.plain import Column, line_of, table
 from analyze.report.regressions_text import wrapped
-from analyze.report.regressions_words import counted
 from analyze.report.summary_table import as_text
+from schemas.errors import counted
 from schemas.regressions import Flaky, FlakyCell
 
 MOST_CELLS = 20

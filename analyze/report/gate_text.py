@@ -20,9 +20,9 @@ from analyze.report.gate_words import (
     notes,
     worse_cases,
 )
-from analyze.report.numbers import whole
 from analyze.report.open_shift_words import INDENT, open_lines, wrapped
 from analyze.report.plain import UNLIMITED, Column, facts, line_of, table
+from schemas.errors import counted
 from schemas.gate import GateResult
 
 CASE_COLUMNS = tuple(
@@ -71,9 +71,8 @@ def _worse(result: GateResult, width: int) -> Iterator[str]:
         return
     listed = cases[:MOST_CASES]
     more = "" if len(cases) == len(listed) else f", the worst {MOST_CASES} of them"
-    noun = "case" if len(cases) == 1 else "cases"
     yield ""
-    title = f"{whole(len(cases))} {noun} passed less often{more}; one alone proves nothing:"
+    title = f"{counted(len(cases), 'case')} passed less often{more}; one alone proves nothing:"
     yield from textwrap.wrap(title, width)
     rows = [[line_of(cell) for cell in change_cells(change)] for change in listed]
     yield from table(CASE_COLUMNS, rows, width)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from schemas.errors import counted
+
 DASH = "–"
 
 BEYOND_LIMIT = "> limit"
@@ -152,10 +154,10 @@ def whole(number: float | None, *beside: float | None) -> str:
 
 def in_cases(n_cases: int, n_clusters: int | None = None) -> str:
     """Return what a number rests on: `1 case`, `1,200 cases`, `40 cases in 8 clusters`."""
-    cases = "1 case" if n_cases == 1 else f"{whole(n_cases)} cases"
+    cases = counted(n_cases, "case")
     if n_clusters is None:
         return cases
-    return f"{cases} in {whole(n_clusters)} cluster{'' if n_clusters == 1 else 's'}"
+    return f"{cases} in {counted(n_clusters, 'cluster')}"
 
 
 def usd(amount: float | None, *beside: float | None) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.report.numbers import millis, percent, signed_points, times, usd
 from analyze.report.plain import UNLIMITED, line_of
-from analyze.report.regressions_words import WHAT, counted, entry_line
+from analyze.report.regressions_words import WHAT, entry_line
+from schemas.errors import counted
 from schemas.known import Acknowledged
 from schemas.regressions import OpenShift
 

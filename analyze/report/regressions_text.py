@@ -15,10 +15,12 @@ from analyze.report.regressions_words import (
     everything,
     headline,
     is_alert,
+    mark,
     skipped_lines,
     summary,
     to_paste,
 )
+from schemas.errors import counted
 from schemas.regressions import CellShift, Regressions, Shift
 
 MOST_ALERTS = 20
@@ -77,8 +79,7 @@ def _in_full(one: Shift | CellShift, width: int, options: Sequence[str]) -> Iter
 
 def _in_a_line(one: Shift | CellShift, width: int) -> list[str]:
     """Return what is better or acknowledged, in one sentence."""
-    why = "better" if one.acknowledged is None else f"known to {one.acknowledged.author}"
-    return wrapped(f"({why}) {headline(one)}", width)
+    return wrapped(f"{mark(one)}{headline(one)}", width)
 
 
 def _rest(found: Regressions, width: int, *, is_all: bool) -> Iterator[str]:
@@ -95,8 +96,8 @@ def _rest(found: Regressions, width: int, *, is_all: bool) -> Iterator[str]:
 
 
 def _more(number: int, what: str) -> list[str]:
-    plural = what if what == "series" or number == 1 else f"{what}s"
-    return [f"and {number:,} more {plural}: --all lists them"] if number > 0 else []
+    more = counted(number, f"more {what}", "more series" if what == "series" else None)
+    return [f"and {more}: --all lists them"] if number > 0 else []
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:

@@ -26,6 +26,7 @@ from analyze.report.numbers import (
 )
 from analyze.runs_option import runs_option
 from schemas.comparison import Axis
+from schemas.errors import counted
 from schemas.known import Acknowledged, ShiftMetric
 from schemas.regressions import CellShift, Regressions, SeriesSkipped, Shift
 
@@ -232,9 +233,11 @@ def names(texts: Sequence[str]) -> str:
     return ", ".join(texts[:MOST_NAMES]) + (f" and {whole(more)} more" if more > 0 else "")
 
 
-def counted(number: int, what: str) -> str:
-    """Return a number of things: `1 run`, `1,200 runs`."""
-    return f"{whole(number)} {what}" if number == 1 else f"{whole(number)} {what}s"
+def mark(one: Shift | CellShift) -> str:
+    """Return what stands before a shift that is no alert: `(better) `, `(known to Ada) `."""
+    if one.acknowledged is not None:
+        return f"(known to {one.acknowledged.author}) "
+    return "" if one.is_worse else "(better) "
 
 
 def is_alert(one: Shift | CellShift) -> bool:

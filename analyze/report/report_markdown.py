@@ -28,15 +28,9 @@ from analyze.report.numbers import (
 )
 from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import safe
-from analyze.report.regressions_words import (
-    counted,
-    entry_line,
-    everything,
-    headline,
-    is_alert,
-    names,
-)
+from analyze.report.regressions_words import entry_line, everything, headline, mark, names
 from analyze.report.summary_table import as_text
+from schemas.errors import counted
 from schemas.report_answer import ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
 from schemas.summary import GroupSummary
@@ -149,15 +143,12 @@ def _about(report: RunReport) -> Iterator[str]:
 def _facts(run: ReportedRun) -> Iterator[str]:
     if began := moment(run.started_at_ms):
         yield f"{began} UTC"
-    yield f"{whole(run.n_total)} of {counted(run.n_planned, 'trial')} of {_cases(run.n_cases)}"
-    if took := duration(run.wall_clock_ms or None):
+    cases = counted(run.n_cases, "case")
+    yield f"{whole(run.n_total)} of {counted(run.n_planned, 'trial')} of {cases}"
+    if took := duration(run.took_ms or None):
         yield f"took {took}"
     if run.labels:
         yield f"labels {names(run.labels)}"
-
-
-def _cases(number: int) -> str:
-    return counted(number, "case")
 
 
 def _model_row(answer: ModelAnswer, report: RunReport) -> list[str]:
@@ -255,10 +246,10 @@ def _unused(report: RunReport) -> list[str]:
 
 
 def _shifts(report: RunReport) -> list[str]:
-    """Return the shifts that nobody has acknowledged, the newest first."""
+    """Return every shift, as on the page: recoveries and acknowledged ones say what they are."""
     found = everything(report.shifts) if report.shifts else []
     lines = []
-    for one in filter(is_alert, found):
+    for one in found:
         changed = f"; changed with it: {'; '.join(one.changed)}" if one.changed else ""
-        lines.append(_text(headline(one) + changed, 2 * LONGEST_TEXT))
+        lines.append(_text(mark(one) + headline(one) + changed, 2 * LONGEST_TEXT))
     return lines

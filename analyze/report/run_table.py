@@ -95,6 +95,7 @@ def run_object(run: ListedRun) -> dict[str, object]:
         "cost_usd": run.came.cost_usd,
         "n_cost_known": run.came.n_cost_known,
         "wall_clock_ms": run.came.wall_clock_ms,
+        "took_ms": run.took_ms,
     }
 
 
@@ -174,7 +175,7 @@ COVERAGE = Field(Column("cover%", "right"), lambda run: percent(run.came.coverag
 PASSED = Field(Column("passed% [95 %]"), passed_of)
 PASSED_ALONE = Field(PASSED.column, lambda run: _rate_of(run.passed, None, None))
 COST = Field(Column("USD", "right"), cost_of)
-TOOK = Field(Column("took", "right"), lambda run: duration(run.came.wall_clock_ms or None))
+TOOK = Field(Column("took", "right"), lambda run: duration(run.took_ms or None))
 MODELS = Field(Column("models", least=16), lambda run: line_of(", ".join(run.models)))
 LABEL = Field(Column("label", least=8), lambda run: line_of(", ".join(run.asked.labels)))
 NOTES = Field(Column("notes", least=20), notes_of)

@@ -45,7 +45,7 @@ def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) 
         f"tier 1 (from {percent(bounds.tier_1_from)} %): give it tools",
         f"tier 2 (from {percent(bounds.tier_2_from)} %): only where a failure does no harm",
         "tier 3: no tools",
-        "no, +n: so many more cases like these would make it confident",
+        f"no, +n: so many more cases {_or_clusters(rows)}like these would make it confident",
         *(
             f"95 % of {line_of(row.model)}: of its case mean, {percent(interval.estimate)} %"
             for row in rows
@@ -53,6 +53,11 @@ def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) 
             and case_mean(row.tool_use.rate, interval.estimate)
         ),
     ]
+
+
+def _or_clusters(rows: Sequence[ToolUseOfOption]) -> str:
+    is_clustered = any(row.tool_use.n_clusters is not None for row in rows)
+    return "(clusters, where cases are in some) " * is_clustered
 
 
 def tiers_json(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> str:
@@ -70,12 +75,13 @@ def _object(row: ToolUseOfOption, bounds: Thresholds) -> dict[str, object]:
         "n_runs": row.n_runs,
         "n_trials": tools.n_trials,
         "n_cases": tools.n_cases,
+        "n_clusters": tools.n_clusters,
         "tool_use_rate": tools.rate,
         "ci95": tools.interval.model_dump() if tools.interval else None,
         "tier": tier,
         "tier_label": None if tier is None else LABELS[tier],
         "tier_confident": tier_confident(tier, tools.interval, bounds),
-        "more_cases": more_cases_for_tier(tools.rate, tools.n_cases, tools.interval, bounds),
+        "more_cases": more_cases_for_tier(tools.rate, tools.n_units, tools.interval, bounds),
     }
 
 
@@ -97,7 +103,7 @@ def _cells(row: ToolUseOfOption, bounds: Thresholds) -> list[str]:
 
 def _confidence(row: ToolUseOfOption, bounds: Thresholds) -> str:
     tools = row.tool_use
-    more = more_cases_for_tier(tools.rate, tools.n_cases, tools.interval, bounds)
+    more = more_cases_for_tier(tools.rate, tools.n_units, tools.interval, bounds)
     if more is None:
         return "on bound"
     return "yes" if more == 0 else f"no, +{whole(more)}"

@@ -101,7 +101,7 @@ def _facts(page: RunPage) -> Iterator[tuple[str, str]]:
     asked, came = run.asked, run.came
     yield "suite", line_of(f"{asked.suite_id}: {asked.suite_title}")
     yield "started", moment(asked.started_at_ms) + " UTC" * (asked.started_at_ms is not None)
-    yield "took", duration(came.wall_clock_ms or None)  # imported ones may have no ends
+    yield "took", duration(run.took_ms or None)  # imported ones may have no ends
     yield "profile", line_of(asked.run_profile_id or "")
     yield "labels", line_of(", ".join(asked.labels))
     yield "trials", f"{whole(came.n_total)} of {whole(came.n_planned)} planned"

@@ -6,6 +6,8 @@ from analyze.report.answer_words import answer_sentence, change_sentence, headli
 from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
 
+ALONE = "a single case says nothing about other cases: there is no interval and no test"
+
 
 def answer(model_id="m", rate=0.8, *, around=0.1, **fields):
     values = {
@@ -166,8 +168,8 @@ def test_serious_doubts_stand_in_the_headline():
         ),
         (answer(change="not_comparable"), "not comparable with the baseline"),
         (
-            answer(change="inconclusive"),
-            "inconclusive: fewer than two cases have a verdict on both sides",
+            answer(change="inconclusive", change_why=ALONE),
+            f"inconclusive: {ALONE}",
         ),
         (
             changed("m", "regressed", -0.04),

@@ -180,7 +180,7 @@ def test_missing_trials_are_serious_where_they_leave_too_few_verdicts(runs, n, i
 
     assert doubt.is_serious == is_serious
     share = "2 of 20 (10.0 %)" if n else "1 of 40 (2.5 %)"
-    assert f"have no result: m1 {share};" in doubt.sentence
+    assert f"no result: m1 {share};" in doubt.sentence
     assert doubt.command == resume_command(runs.runs_dir / "now")
 
 

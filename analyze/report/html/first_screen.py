@@ -9,6 +9,7 @@ from analyze.report.html.tables_models import asked_as
 from analyze.report.numbers import case_mean, duration, moment, percent, strict_after, whole
 from analyze.report.open_shift_words import open_sentences
 from schemas.comparison import Verdict
+from schemas.errors import counted
 from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
 
@@ -145,9 +146,9 @@ def run_facts(run: ReportedRun) -> list[tuple[str, str]]:
         ("run", run.run_id),
         ("suite", run.suite_id),
         ("started", f"{started} UTC" if started else ""),
-        ("took", duration(run.wall_clock_ms or None)),
+        ("took", duration(run.took_ms or None)),
         ("cases", whole(run.n_cases)),
-        ("results", f"{whole(run.n_total)} of {whole(run.n_planned)} trials"),
+        ("results", f"{whole(run.n_total)} of {counted(run.n_planned, 'trial')}"),
         ("verdicts", f"{whole(run.n_scored)} of {whole(run.n_scorable)}"),
         ("profile", run.run_profile_id or ""),
         ("shard", run.shard or ""),

@@ -23,6 +23,7 @@ from analyze.report.html.clean import visible, visible_in
 from analyze.report.html.csp import policy
 from analyze.report.html.sections import sections_of
 from analyze.report.numbers import duration, moment, whole
+from schemas.errors import counted
 from schemas.report_parts import RunReport
 
 PAGE = "page.html.j2"
@@ -78,7 +79,9 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         auto_reload=False,
     )
-    environment.filters.update(moment=moment, whole=whole, duration=duration, since=_since)
+    environment.filters.update(
+        moment=moment, whole=whole, counted=counted, duration=duration, since=_since
+    )
     environment.filters["groupby_href"] = _runs_of_links
     return environment
 

@@ -41,7 +41,13 @@ from analyze.report.html.tables_run import (
 )
 from analyze.report.html.trial_words import shown_trials
 from analyze.report.numbers import whole
-from analyze.report.regressions_words import details, entry_line, everything, skipped_lines
+from analyze.report.regressions_words import (
+    details,
+    entry_line,
+    everything,
+    mark,
+    skipped_lines,
+)
 from analyze.report.regressions_words import headline as shift_headline
 from schemas.report_parts import RunReport
 
@@ -166,7 +172,7 @@ class _Sections:
         shifts = everything(found) if found else []
         parts: dict[str, object] = {
             "shifts": [
-                (one.is_worse, shift_headline(one), list(details(one)))
+                (one.is_worse, mark(one) + shift_headline(one), list(details(one)))
                 for one in shifts[:MOST_SHIFTS]
             ],
             "more": _more(len(shifts) - MOST_SHIFTS, "more shifts"),
@@ -186,7 +192,7 @@ class _Sections:
         if report.frontier:
             table = self._told(frontier(report.frontier))
             yield Section("frontier", "Quality, cost, time", {"table": table})
-        if rated := self._maybe(tiers(report.summary)):
+        if rated := self._maybe(tiers(report.summary, report.thresholds)):
             yield Section("tiers", "Tool-use tiers", {"table": rated})
         if report.failures:
             table = self._told(failures(report.failures, report.transcripts.command))

@@ -16,8 +16,8 @@ from analyze.report.comparison_cells import (
 )
 from analyze.report.comparison_words import WORDS, by_need, change_cells
 from analyze.report.html.cells import Cell, Column, Table, number
-from analyze.report.numbers import whole
 from schemas.comparison import CaseChange, Comparison
+from schemas.errors import counted
 
 MOST_CHANGES = 100
 """Cases in the table; the command shows the others."""
@@ -128,7 +128,7 @@ def changed_cases(comparison: Comparison, command: str) -> Table | None:
         "Cases that changed",
         columns,
         [_change(change) for change in comparison.cases[:MOST_CHANGES]],
-        f"{whole(n_more)} more cases changed." if n_more > 0 else "",
+        f"{counted(n_more, 'more case')} changed." if n_more > 0 else "",
         command,
     )
 

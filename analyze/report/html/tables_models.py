@@ -17,6 +17,7 @@ from analyze.report.numbers import (
 from schemas.report_answer import ModelAnswer
 from schemas.report_parts import FrontierPoint
 from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
+from schemas.thresholds import Thresholds
 
 PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
 
@@ -56,8 +57,8 @@ def leaderboard(summary: RunSummary, answers: Sequence[ModelAnswer]) -> Table:
         Column("coverage %", "coverage", is_number=True),
         Column("cases", "n_cases", is_number=True),
         Column("verdicts", "n_scorable", is_number=True),
-        Column("success %", "success_rate_ok", is_number=True),
-        Column("success % (all)", "success_rate", is_number=True),
+        Column("answered %", "success_rate_ok", is_number=True),
+        Column("answered % (all)", "success_rate", is_number=True),
         Column("obj pass %", "objective_pass_rate", is_number=True),
         Column("ranked", "is_ranked"),
     )
@@ -76,6 +77,7 @@ def _rates(group: GroupSummary, is_ranked: bool) -> list[Cell]:
     interval = group.passed_ci95
     n_scored = round((group.coverage or 0) * group.n_scorable)
     n_cases = interval.n_cases if interval else int(n_scored > 0)
+    n_cases = n_cases if group.n_cases is None else group.n_cases
     return [
         model_cell(group),
         number(percent(group.passed_rate), look="lead"),
@@ -130,7 +132,7 @@ def _percentile(found: Percentiles, name: PercentileName) -> Cell:
     return Cell(text, sorts_as(text, sort) or text, "n", TOO_FEW, is_unsure=True)
 
 
-def tiers(summary: RunSummary) -> Table | None:
+def tiers(summary: RunSummary, bounds: Thresholds) -> Table | None:
     """Return how reliably each model called the tools it had to; None: nobody had to."""
     rated = [group for group in summary.models if group.tool_use.n]
     if not rated:
@@ -143,16 +145,16 @@ def tiers(summary: RunSummary) -> Table | None:
         Column("tier", "tool_use.tier_label"),
         Column("confident", "tool_use.tier_confident"),
     )
-    return Table("tiers", "Tool use of each model", columns, [_tier(one) for one in rated])
+    return Table("tiers", "Tool use of each model", columns, [_tier(one, bounds) for one in rated])
 
 
-def _tier(group: GroupSummary) -> list[Cell]:
-    tools = group.tool_use
+def _tier(group: GroupSummary, bounds: Thresholds) -> list[Cell]:
+    tools, edges = group.tool_use, (bounds.tier_1_from, bounds.tier_2_from)
     sure = {None: "", True: "yes", False: "no: the interval leaves the tier"}
     return [
         model_cell(group),
-        number(percent(tools.rate), look="lead"),
-        Cell(limits_of(tools.rate, tools.ci95), look="n range"),
+        number(percent(tools.rate, *edges), look="lead"),
+        Cell(limits_of(tools.rate, tools.ci95, *edges), look="n range"),
         number(whole(tools.n), tools.n),
         Cell(tools.tier_label or "unrated"),
         Cell(sure[tools.tier_confident]),

@@ -8,6 +8,7 @@ from analyze.report.html.cells import Cell, Column, Table, number
 from analyze.report.html.tables_models import MODEL, asked_as, model_cell
 from analyze.report.limits_source import HASH_SHOWN
 from analyze.report.numbers import duration, pair, usd, whole
+from schemas.errors import counted
 from schemas.inventory import ResourceSnapshot
 from schemas.report_parts import ModelProvenance
 from schemas.summary import GroupSummary, RunSummary
@@ -31,7 +32,7 @@ def resources(summary: RunSummary) -> Table | None:
         Column("model store", "resources.ollama_store_du"),
     )
     kept = _filled(columns, [_resources(group) for group in summary.models])
-    return Table("resources", "What each model took", *kept)
+    return Table("resources", "What each model used", *kept)
 
 
 def _filled(
@@ -46,8 +47,9 @@ def _filled(
 def _resources(group: GroupSummary) -> list[Cell]:
     tokens = group.tokens
     before, after = group.resources_before, group.resources_after
-    paid = f"known of {whole(group.n_cost_known)} of {whole(group.n_total)} trials"
-    of = f"known of {whole(tokens.n_known)} of {whole(group.n_total)} trials"
+    trials = counted(group.n_total, "trial")
+    paid = f"known of {whole(group.n_cost_known)} of {trials}"
+    of = f"known of {whole(tokens.n_known)} of {trials}"
     return [
         model_cell(group),
         number(duration(group.wall_clock_ms), group.wall_clock_ms),

@@ -9,6 +9,7 @@ from analyze.report.html.anchors import Place
 from analyze.report.html.cells import Cell, Column, Mark, Table, number
 from analyze.report.limits_source import HASH_SHOWN
 from analyze.report.numbers import limits_of, moment, percent, whole
+from schemas.errors import counted
 from schemas.report_parts import (
     FailureCount,
     HistoryPoint,
@@ -157,7 +158,7 @@ def failures(counts: tuple[FailureCount, ...], command: str) -> Table:
         for one in counts[:MOST_FAILURES]
     ]
     n_more = len(counts) - MOST_FAILURES
-    more = f"{whole(n_more)} more rows." if n_more > 0 else ""
+    more = f"{counted(n_more, 'more row')}." if n_more > 0 else ""
     return Table("failures", "Failures by cause", columns, rows, more, command)
 
 
@@ -191,5 +192,5 @@ def config_files(provenance: Provenance) -> Table | None:
         for path, digest in list(provenance.config_files.items())[:MOST_FILES]
     ]
     n_more = len(provenance.config_files) - MOST_FILES
-    more = f"{whole(n_more)} more files, in config.json." if n_more > 0 else ""
+    more = f"{counted(n_more, 'more file')}, in config.json." if n_more > 0 else ""
     return Table("files", "Files that were read", columns, rows, more)
