@@ -435,7 +435,7 @@ def test_a_run_says_how_many_answers_were_cut_off_and_by_which_limit(collect, pr
     run = ("run", "--suite", "s", "--run-profile", "p")
 
     said = " ".join(collect(*run).stdout.split())
-    assert "m: 1 of 4 answers (25.0 %) were cut off at max_tokens 16 (limit 1 %)" in said
+    assert "m: 1 of 4 answers (25.0 %) was cut off at max_tokens 16 (limit 1 %)" in said
 
     limits = {"truncation_warning_share": 0.3}
     project.write("benchlake.yaml", {"schema_version": 1, "thresholds": limits})
