@@ -200,9 +200,9 @@ def _error_type(decides: RunTrial, status: InstanceStatus) -> str | None:
 
 
 def _error_message(decides: RunTrial, status: InstanceStatus, texts: Texts) -> str | None:
-    said = texts.error_message(decides)
     if status == "skipped":
-        return said or NOT_JUDGED
+        return NOT_JUDGED
+    said = texts.error_message(decides)
     if said or status == "resolved" or decides.provider == SCORED_BY:
         return said
     failed = [check for check in decides.checks or () if check["outcome"] != "passed"]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from analyze.exports.folded import NOT_JUDGED
 from analyze.exports.swebench import HARNESS
 from schemas.errors import AnalyzeError, counted
 from schemas.finding import Finding, is_valid, warning
@@ -52,7 +53,7 @@ def predictions_of_report(report: EvaluationReport) -> list[Prediction]:
             model_patch=_patch(one.solution_patch),
         )
         for one in report.instances
-        if one.status != "skipped" or one.solution_patch
+        if one.status != "skipped" or one.error_message == NOT_JUDGED
     ]
 
 
@@ -69,7 +70,9 @@ def predictions_of_folded(model: FoldedModel) -> list[Prediction]:
     Raises:
         AnalyzeError: of some answer only the beginning is known, and half a patch is none.
     """
-    answered = [case for case in model.cases if case.status != "skipped" or case.answer]
+    answered = [
+        case for case in model.cases if case.status != "skipped" or case.error_message == NOT_JUDGED
+    ]
     if cut := [case.instance_id for case in answered if case.answer_is_cut]:
         message = (
             f"only the beginning of the answer to {cut[0]} is in the lake "
