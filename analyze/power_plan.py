@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analyze.seen_runs import ModelRun, read_model_runs
+from analyze.compare.seen_runs import ModelRun, read_model_runs
 from analyze.stats.assumptions import LOOK_BACK, Assumptions, assumptions_of
 from analyze.stats.planning import PowerPlan, power_plan
 from analyze.which import require_model, require_suite, resolve_run

@@ -21,8 +21,10 @@ from analyze.compare.nights import asked_by, nights_of
 from analyze.compare.outcomes import CaseKey, CaseOutcome
 from analyze.compare.pairing import PairedCase, PairedGroup, pair
 from analyze.compare.ratios import ratios_of
+from analyze.compare.seen_runs import model_runs
 from analyze.compare.sides import Chosen
 from analyze.runs_option import runs_option
+from analyze.stats.assumptions import LOOK_BACK
 from analyze.stats.families import benjamini_hochberg
 from analyze.stats.rate_difference import rate_difference
 from analyze.stats.units import Clusters, n_clusters, unit_sums
@@ -95,7 +97,7 @@ def compare_evidence(
     without: Collection[Quarantined] = (),
 ) -> Comparison:
     """Return what a candidate is beside a base, of which all is read: as `compare` does."""
-    base, candidate, rows, causes, runs_dir, past, cuts, history = evidence
+    base, candidate, rows, causes, runs_dir, past, cuts, last_runs, cells = evidence
     first, second = set(base.run_ids), set(candidate.run_ids)
     pairing = pair(
         [row for row in rows if row.run_id in first],
@@ -105,6 +107,7 @@ def compare_evidence(
         allow=allow,
     )
     groups, quarantined = _without(pairing.groups, without)
+    history = model_runs(cells, last_runs[:LOOK_BACK])
     least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
     differing = _differing(pairing.excluded)
     before = [
@@ -117,7 +120,7 @@ def compare_evidence(
             nights=nights_of(
                 group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
             ),
-            history=history.get(asked_by(group), ()),
+            history=[run[asked_by(group)] for run in history if asked_by(group) in run],
         )
         for group in groups
     ]

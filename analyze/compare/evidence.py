@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.compare.night_runs import PastNights, Plan, read_past_nights, read_plans
+from analyze.compare.night_runs import PastNights, Plan, past_nights, read_plans
 from analyze.compare.outcomes import (
     CaseOutcome,
     Causes,
@@ -18,9 +18,8 @@ from analyze.compare.outcomes import (
     read_cuts,
     read_outcomes,
 )
+from analyze.compare.past_cells import PastCell, read_cells
 from analyze.compare.sides import Chosen
-from analyze.seen_runs import ModelRun, read_model_runs
-from analyze.stats.assumptions import LOOK_BACK
 from schemas.lake_files import month_of
 
 if TYPE_CHECKING:
@@ -41,9 +40,10 @@ class Evidence(NamedTuple):
     """Nights of each of the candidate's models before it, by model_id."""
     cuts: Cuts
     """Where answers were cut off, of the runs that have such."""
-    history: Mapping[str, Sequence[ModelRun]]
-    """The candidate and the last runs of its suite before it, of each of its models, by model_id,
-    newest first; nothing where both sides are the same runs."""
+    last_runs: Sequence[Sequence[str]]
+    """The candidate and the runs of its suite before it, each with its shards, newest first."""
+    cells: Sequence[PastCell]
+    """What these came to with the candidate's models; none where both sides are the same runs."""
 
 
 def read_evidence(
@@ -70,25 +70,21 @@ def read_evidence(
         short = {row.run_id for row in rows if row.counts.n_scored < row.counts.n_scorable}
         causes = read_causes(session, sorted(short))
         cuts = read_cuts(session, sorted({row.run_id for row in rows if row.counts.n_truncated}))
-        past: dict[str, PastNights] = {}
-        history: dict[str, list[ModelRun]] = {}
-        if set(base.run_ids) != set(candidate.run_ids):
-            asked = {row.key.model_id for row in rows if row.run_id in candidate.run_ids}
-            past = read_past_nights(session, [plan for plan in plans if plan.is_before], asked)
-            history = _history(session, plans, set(candidate.run_ids), asked)
-    return Evidence(base, candidate, rows, causes, session.runs_dir, past, cuts, history)
+        nights = [plan for plan in plans if plan.is_before]
+        runs = _last_runs(plans, set(candidate.run_ids))
+        cells: list[PastCell] = []
+        asked = {row.key.model_id for row in rows if row.run_id in candidate.run_ids}
+        if asked and set(base.run_ids) != set(candidate.run_ids):
+            read = dict.fromkeys([*(plan.run_ids for plan in nights), *runs])
+            cells = read_cells(session, list(read), asked)
+    past = past_nights(cells, nights)
+    return Evidence(base, candidate, rows, causes, session.runs_dir, past, cuts, runs, cells)
 
 
-def _history(
-    session: Session, plans: Sequence[Plan], candidate: set[str], models: set[str]
-) -> dict[str, list[ModelRun]]:
-    """Return the runs that tell what a plan may assume, the newest of which is the candidate."""
+def _last_runs(plans: Sequence[Plan], candidate: set[str]) -> list[tuple[str, ...]]:
+    """Return the candidate and the last runs of its suite before it, newest first."""
     judged = [plan for plan in plans if candidate & {*plan.run_ids}]
     suite_id = judged[-1].suite_id if judged else None
     before = [plan for plan in plans if plan.is_before and plan not in judged]
     runs = [plan.run_ids for plan in (*before, *judged) if plan.suite_id == suite_id]
-    found: dict[str, list[ModelRun]] = {model_id: [] for model_id in models}
-    for run in read_model_runs(session, runs[::-1][:LOOK_BACK], models):
-        for model_id in found.keys() & run.keys():
-            found[model_id].append(run[model_id])
-    return found
+    return runs[::-1]

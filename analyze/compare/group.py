@@ -17,6 +17,7 @@ from analyze.compare.paired import OwnTrials
 from analyze.compare.pairing import PairedCase, PairedGroup, Pooled
 from analyze.compare.planned import planned_answers
 from analyze.compare.ratios import Measure, measures_of
+from analyze.compare.seen_runs import ModelRun
 from analyze.compare.side_facts import side_facts
 from analyze.compare.verdict import (
     effective_margin,
@@ -26,7 +27,6 @@ from analyze.compare.verdict import (
     verdict_of,
     warnings_of,
 )
-from analyze.seen_runs import ModelRun
 from analyze.stats.night_noise import NightDifference, rate_between_nights
 from analyze.stats.rate_difference import RateInterval, rate_difference
 from analyze.stats.rate_test import RateTest, rate_test

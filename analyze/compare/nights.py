@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-from analyze.compare.night_runs import FIRST_LOG, PastCell, PastNights
+from analyze.compare.night_runs import PastNights
 from analyze.compare.outcomes import METRICS, CaseKey, CaseOutcome
 from analyze.compare.pairing import PairedGroup
+from analyze.compare.past_cells import FIRST_LOG, PastCell
 from analyze.stats.night_level import Counts, Logs, level_of_logs, level_of_rates
 from analyze.stats.night_noise import (
     MOST_RUNS,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from analyze.compare.nights import Nights
 from analyze.compare.pairing import PairedCase, Pooled
-from analyze.seen_runs import ModelRun
+from analyze.compare.seen_runs import ModelRun
 from analyze.stats.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of, two_runs
 from analyze.stats.planning import TWO_NIGHTS, SizeAnswer, size_answer
 from analyze.stats.power import SAME_HARD_CASES
