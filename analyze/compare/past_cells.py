@@ -148,9 +148,6 @@ class PastCell(NamedTuple):
 FIRST_LOG = PastCell._fields.index("e2e_ms")
 """Place of the first mean logarithm of a cell."""
 
-COUNTS = slice(PastCell._fields.index("n_scorable"), PastCell._fields.index("first_hash"))
-"""Places of what shards add up."""
-
 
 def read_cells(
     session: Session, plans: Sequence[Sequence[str]], model_ids: Collection[str] = ()
@@ -192,25 +189,30 @@ def read_cells(
 
 def together(one: PastCell, other: PastCell) -> PastCell:
     """Return a case whose repetitions two shards share."""
-    sums = [(a or 0) + (b or 0) for a, b in zip(one.sums or (), other.sums or (), strict=True)]
-    logs = [
+    none: Sequence[int | None] = [0] * 2 * len(METRICS)  # of a shard that has no result of the case
+    both = zip(one.sums or none, other.sums or none, strict=True)
+    sums = [(a or 0) + (b or 0) for a, b in both]
+    e2e_ms, ttft_ms, input_tokens, output_tokens, cost_usd = (
         total / n / LN_SCALE if n else None for n, total in zip(sums[::2], sums[1::2], strict=True)
-    ]
-    hashes = [one.first_hash, one.last_hash, other.first_hash, other.last_hash]
+    )
+    hashes = (one.first_hash, one.last_hash, other.first_hash, other.last_hash)
     known = [hash_ for hash_ in hashes if hash_ is not None]
-    counts = [a + b for a, b in zip(one[COUNTS], other[COUNTS], strict=True)]
-    return PastCell._make(
-        [
-            one.run_id,
-            one.model_id,
-            one.suite_id,
-            one.case_id,
-            one.case_hash if one.case_hash == other.case_hash else None,
-            one.cluster,
-            *counts,
-            min(known, default=None),
-            max(known, default=None),
-            *logs,
-            sums,
-        ]
+    return one._replace(
+        case_hash=one.case_hash if one.case_hash == other.case_hash else None,
+        n_scorable=one.n_scorable + other.n_scorable,
+        n_scored=one.n_scored + other.n_scored,
+        passed=one.passed + other.passed,
+        scored=one.scored + other.scored,
+        n_independent_passed=one.n_independent_passed + other.n_independent_passed,
+        n_independent=one.n_independent + other.n_independent,
+        n_answers=one.n_answers + other.n_answers,
+        n_failed_answers=one.n_failed_answers + other.n_failed_answers,
+        first_hash=min(known, default=None),
+        last_hash=max(known, default=None),
+        e2e_ms=e2e_ms,
+        ttft_ms=ttft_ms,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cost_usd=cost_usd,
+        sums=sums,
     )

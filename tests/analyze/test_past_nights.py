@@ -9,7 +9,7 @@ import pytest
 from analyze.compare.night_runs import Plan, past_nights
 from analyze.compare.outcomes import METRICS, Answers, read_outcomes
 from analyze.compare.paired import own_trials
-from analyze.compare.past_cells import FIRST_LOG, PastCell, read_cells
+from analyze.compare.past_cells import FIRST_LOG, PastCell, read_cells, together
 from analyze.compare.seen_runs import read_model_runs
 from analyze.session import open_session
 from analyze.stats.assumptions import CaseSeen
@@ -109,6 +109,21 @@ def test_shards_are_one_night_in_any_order(tmp_path, monkeypatch):
                 answers.is_repeated,
                 answers.is_identical,
             )
+
+
+def test_a_shard_without_any_result_of_a_case_adds_none():
+    ms = 7_000_000_000_000
+    came = PastCell(
+        "a", "m", "s", "c", "h", None, 2, 2, 1, 2, 1, 2, 2, 0, "x", "y",
+        7.0, None, None, None, None, [1, ms, *[0, None] * 4],
+    )  # fmt: skip
+    missing = came._replace(
+        run_id="b", n_scored=0, passed=0, scored=0, n_independent=0, n_independent_passed=0,
+        n_answers=0, first_hash=None, last_hash=None, e2e_ms=None, sums=None,
+    )  # fmt: skip
+    wanted = came._replace(n_scorable=4, sums=[1, ms, *[0] * 8])
+    assert together(came, missing) == wanted
+    assert together(missing, came) == wanted._replace(run_id="b")
 
 
 def test_a_model_string_names_its_cells_too(tmp_path):
