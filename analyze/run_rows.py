@@ -142,15 +142,23 @@ def read_runs(
 
 def read_run(session: Session, run_id: str) -> ListedRun:
     """Return one run that is known to be there."""
-    (run,) = _listed(session, session.read(RunsRow, "run_id = ?", [run_id]))
+    (run,) = read_runs_by_id(session, [run_id])
     return run
+
+
+def read_runs_by_id(session: Session, run_ids: Sequence[str]) -> list[ListedRun]:
+    """Return some runs that are known to be there, in the order of their names here."""
+    if not run_ids:
+        return []
+    rows = session.read(RunsRow, _among(run_ids), run_ids)
+    return _listed(session, sorted(rows, key=lambda row: run_ids.index(row.run_id)))
 
 
 def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
     run_ids = [row.run_id for row in rows]
     if not run_ids:
         return []
-    among = f"run_id in ({', '.join('?' * len(run_ids))})"
+    among = _among(run_ids)
     came = {row.run_id: row for row in session.read(RunSummaryRow, among, run_ids)}
     models = _grouped(
         session.rows(
@@ -212,6 +220,10 @@ def _model(key: tuple[Any, ...], cases: Sequence[tuple[Any, ...]]) -> ListedMode
         score_strict=passed.n_hits / n_scorable if n_scorable else None,
         coverage=passed.n_trials / n_scorable if n_scorable else None,
     )
+
+
+def _among(run_ids: Sequence[str]) -> str:
+    return f"run_id in ({', '.join('?' * len(run_ids))})"
 
 
 def _nothing(row: RunsRow) -> RunSummaryRow:

@@ -9,8 +9,9 @@ worse they are runs before it, so that a drop is not forgotten once it is a few 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from analyze.compare.history import History, Plan
@@ -31,8 +32,10 @@ from schemas.errors import ConfigError
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
+    from analyze.compare.outcomes import CaseOutcome
     from analyze.regressions.open_shifts import Open
     from analyze.session import Session
+    from analyze.shifts.series import Histories
 
 HISTORY = "history"
 HISTORY_RUNS = 7
@@ -58,6 +61,7 @@ def resolve_baseline(
     model: str | None = None,
     allow: Collection[Axis] = (),
     opened: Sequence[Open] = (),
+    histories: Histories | None = None,
 ) -> tuple[list[Baseline], Chosen]:
     """Return the baselines of a gate, one for each set of runs, and its candidate.
 
@@ -71,12 +75,13 @@ def resolve_baseline(
         allow: axes on which a difference keeps nothing out.
         opened: shifts that stand at the candidate: of a pass rate `last:N` are then runs before
             the oldest.
+        histories: of these metrics, where others look at them too; with the same `allow`.
 
     Raises:
         RunNotFound: there is no such run; names what is near.
         ConfigError: a side means nothing, or no run before the candidate can be used.
     """
-    text = f"{LAST}{HISTORY_RUNS}" if baseline == HISTORY else baseline
+    text = _text_of(baseline)
     try:
         base, chosen = resolve_sides(
             session, text, candidate, model=model, words=(*SIDE_WORDS, HISTORY)
@@ -85,12 +90,19 @@ def resolve_baseline(
         if exc.part != text:
             raise
         raise _first_run(baseline, exc) from exc
-    if not LAST_RUNS.fullmatch(text) or base.only is None:
+    if not asks_levels(baseline) or base.only is None:
         return [Baseline(tuple(metrics), replace(base, asked=baseline))], chosen
     history = History(session)
     number = int(text.removeprefix(LAST))
     series = _Series(
-        session, chosen, limits, frozenset(allow), tuple(metrics), _levels_before(opened)
+        session,
+        chosen,
+        limits,
+        frozenset(allow),
+        tuple(metrics),
+        _levels_before(opened),
+        histories,
+        lru_cache(maxsize=1)(partial(read_outcomes, session)),  # most models have the same runs
     )
     last = {model_id: series.last(history, model_id, number) for model_id in base.only}
     found: list[Baseline] = []
@@ -104,6 +116,15 @@ def resolve_baseline(
         only = {model_id: frozenset(runs_of(some)) for model_id, some in plans.items()}
         _add(found, metric, Chosen(baseline, run_ids, base.model, only))
     return found, chosen
+
+
+def asks_levels(baseline: str) -> bool:
+    """Return whether a baseline is of runs since a level shift, for which all history is read."""
+    return LAST_RUNS.fullmatch(_text_of(baseline)) is not None
+
+
+def _text_of(baseline: str) -> str:
+    return f"{LAST}{HISTORY_RUNS}" if baseline == HISTORY else baseline
 
 
 def _add(found: list[Baseline], metric: Metric, runs: Chosen) -> None:
@@ -158,6 +179,8 @@ class _Series:
     allow: frozenset[Axis]
     metrics: tuple[Metric, ...]
     levels_before: Mapping[tuple[str, str], tuple[str, ...]]
+    histories: Histories | None
+    outcomes: Callable[[tuple[str, ...]], list[CaseOutcome]]
 
     def last(self, history: History, model_id: str, number: int) -> dict[Metric, list[Plan]]:
         """Return the last comparable plans of a model at the level of each metric, oldest first.
@@ -192,7 +215,14 @@ class _Series:
         if not wanted:
             return given
         return given | runs_since_shift(
-            self.session, suite_id, model_id, before, wanted, limits=self.limits, allow=self.allow
+            self.session,
+            suite_id,
+            model_id,
+            before,
+            wanted,
+            limits=self.limits,
+            allow=self.allow,
+            histories=self.histories,
         )
 
     def _last(self, since: Sequence[Plan], model_id: str, number: int) -> list[Plan]:
@@ -206,7 +236,7 @@ class _Series:
     def _comparable(self, plans: Sequence[Plan], model_id: str) -> list[Plan]:
         """Return the plans that have a case in common with the candidate."""
         base_runs = runs_of(plans)
-        rows = read_outcomes(self.session, [*base_runs, *self.candidate.run_ids])
+        rows = self.outcomes((*base_runs, *self.candidate.run_ids))
         pairing = pair(
             [row for row in rows if row.run_id in base_runs and row.key.model_id == model_id],
             [row for row in rows if row.run_id not in base_runs],

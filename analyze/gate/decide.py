@@ -11,13 +11,14 @@ from analyze.aliases.ids import read_ids
 from analyze.compare.comparison import compare
 from analyze.compare.sides import Chosen
 from analyze.compare.texts import Texts, runs_of
-from analyze.gate.baseline import resolve_baseline
+from analyze.gate.baseline import asks_levels, resolve_baseline
 from analyze.gate.fresh import check_confirming
 from analyze.gate.judge import judge
 from analyze.gate.open_shifts import with_open_shifts
 from analyze.gate.quarantine import Quarantine, quarantine_on, with_quarantine
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.shifts.levels import METRICS
+from analyze.shifts.series import Histories
 from schemas.comparison import Axis, Comparison, ThresholdsUsed
 from schemas.gate import BaselineComparison, GateResult, GateRules
 from schemas.known import KnownFile
@@ -63,6 +64,10 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         ConfigError: a side means nothing, or the confirming run cannot confirm.
         ViewError: the lake cannot be read.
     """
+    metrics = sorted(question.rules.metrics, key=lambda metric: metric != "passed_rate")
+    histories = None
+    if question.model is None and asks_levels(question.baseline):
+        histories = Histories(session, metrics, allow=question.allow)
     opened = find_open_shifts(
         session,
         _alone(session, question.candidate, question.model).run_ids,
@@ -72,8 +77,8 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         allow=question.allow,
         known=question.known,
         max_drop=question.rules.max_drop,
+        histories=histories,
     )
-    metrics = sorted(question.rules.metrics, key=lambda metric: metric != "passed_rate")
     baselines, candidate = resolve_baseline(
         session,
         question.baseline,
@@ -83,6 +88,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         model=question.model,
         allow=question.allow,
         opened=opened.shifts,
+        histories=histories,
     )
     known = read_ids(session).known(question.known)
     quarantine = Quarantine() if known is None else quarantine_on(today, known)

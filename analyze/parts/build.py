@@ -25,8 +25,10 @@ from analyze.parts.provenance import provenance_of
 from analyze.parts.reported_run import reported_run
 from analyze.parts.transcripts import transcripts_of
 from analyze.regressions.open_shifts import find_open_shifts
-from analyze.run_rows import ListedRun, read_run
+from analyze.run_rows import ListedRun, read_run, read_runs_by_id
 from analyze.shifts.alerts import find_regressions
+from analyze.shifts.levels import METRICS
+from analyze.shifts.series import Histories
 from analyze.summarize import summary_of, thresholds_of
 from analyze.which import run_folder
 from schemas.comparison import Comparison, ThresholdsUsed
@@ -79,14 +81,19 @@ def build_report(
         ViewError: the lake cannot be read.
     """
     asked = _asked(session, run_id, baseline, limits)
-    shifts = _shifts(asked, known, tell)
-    opened = find_open_shifts(session, [run_id], limits=limits.thresholds, known=known)
+    histories = Histories(session, METRICS, tell=tell)
+    shifts = _shifts(asked, known, tell, histories)
+    opened = find_open_shifts(
+        session, [run_id], limits=limits.thresholds, known=known, histories=histories
+    )
     flips = flips_of(asked)
     report = RunReport(
         generated_at=asked.summary.generated_at,
         benchlake_version=version("benchlake"),
         run=reported_run(session, asked.run),
-        baseline=tuple(reported_run(session, read_run(session, one)) for one in asked.baseline),
+        baseline=tuple(
+            reported_run(session, one) for one in read_runs_by_id(session, asked.baseline)
+        ),
         answer=answers_of(asked),
         doubts=doubts_of(asked, shifts),
         open_shifts=tuple(one.shift for one in opened.shifts),
@@ -155,12 +162,19 @@ def _run_before(session: Session, run: ListedRun) -> str | None:
     return rows[0][0] if rows else None
 
 
-def _shifts(asked: Asked, known: KnownFile | None, tell: Tell | None) -> Regressions | None:
+def _shifts(
+    asked: Asked, known: KnownFile | None, tell: Tell | None, histories: Histories
+) -> Regressions | None:
     """Return the level shifts of the suite; None while it has one run."""
     suite_id = asked.run.asked.suite_id
     query = "select count(*) from stg_runs where suite_id = ?"
     if asked.session.rows(query, [suite_id])[0][0] < 2:
         return None
     return find_regressions(
-        asked.session, limits=asked.limits, suite=suite_id, known=known, tell=tell
+        asked.session,
+        limits=asked.limits,
+        suite=suite_id,
+        known=known,
+        tell=tell,
+        history=histories.of(suite_id),
     )

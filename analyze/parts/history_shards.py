@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 CASES = """
 select
-    runs.run_group,
+    run_rows.run_group,
     passes.model_id,
     sum(passes.n_passed),
     sum(passes.n_scored),
     sum(passes.n_scorable),
     min(passes.cluster)
 from int_case_passes as passes
-inner join stg_runs as runs on passes.run_id = runs.run_id
-where runs.run_group in ({groups})
-group by runs.run_group, passes.model_id, passes.case_id
-order by runs.run_group, passes.model_id, passes.case_id
+inner join stg_runs as run_rows on passes.run_id = run_rows.run_id
+where run_rows.run_group in ({groups})
+group by run_rows.run_group, passes.model_id, passes.case_id
+order by run_rows.run_group, passes.model_id, passes.case_id
 """
 
 

@@ -27,7 +27,7 @@ from schemas.regressions import Series as SeriesNames
 
 if TYPE_CHECKING:
     from analyze.session import Session
-    from analyze.shifts.series import Series
+    from analyze.shifts.series import Histories, Series
     from schemas.comparison import Axis
     from schemas.known import Acknowledged, KnownFile, ShiftMetric
     from schemas.thresholds import Thresholds
@@ -77,6 +77,7 @@ def find_open_shifts(
     known: KnownFile | None = None,
     max_drop: float | None = None,
     last: int = MOST_POINTS,
+    histories: Histories | None = None,
 ) -> OpenShifts:
     """Return the shifts that stand at some runs, in every model of their suites.
 
@@ -92,6 +93,8 @@ def find_open_shifts(
         known: acknowledged shifts stand no more.
         max_drop: of a pass rate that is tolerated; None: nobody asked.
         last: newest points of a suite that are looked at.
+        histories: of these metrics and models, where others look at them too; with the same
+            `allow`. By default no more is read than is looked at.
     """
     options = [word for axis in allow for word in ("--allow", axis) if axis == "case"]
     asked = _Asked(
@@ -104,19 +107,24 @@ def find_open_shifts(
     found: list[Open] = []
     unused: list[Acknowledged] = []
     for suite_id in _suites(session, run_ids):
-        points = read_points(session, suite_id)
+        whole = None if histories is None else histories.of(suite_id)
+        points = read_points(session, suite_id) if whole is None else whole.points
         until, following = _points_until(points, run_ids)
         window = until[max(len(until) - last, 0) :]
         models = _models(session, window, run_ids, model)
         if len(until) >= FEWEST and models:
-            history = read_history(
-                session,
-                metrics,
-                suite=suite_id,
-                model=next(iter(models)) if len(models) == 1 else None,
-                before=following,
-                allow=allow,
-                last=last,
+            history = (
+                whole.cut(before=following, last=last)
+                if whole is not None
+                else read_history(
+                    session,
+                    metrics,
+                    suite=suite_id,
+                    model=next(iter(models)) if len(models) == 1 else None,
+                    before=following,
+                    allow=allow,
+                    last=last,
+                )
             )
             for series in history.series():
                 if series.model_id in models:

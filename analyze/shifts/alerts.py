@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from analyze.shifts.cells import FoundCell
     from analyze.shifts.found import Tell
     from analyze.shifts.points import Point
+    from analyze.shifts.series import History
     from schemas.comparison import Axis, ThresholdsUsed
     from schemas.known import KnownFile
 
@@ -43,6 +44,7 @@ def find_regressions(
     suite: str | None = None,
     model: str | None = None,
     tell: Tell | None = None,
+    history: History | None = None,
 ) -> Regressions:
     """Return every shift of a history.
 
@@ -55,12 +57,21 @@ def find_regressions(
         suite: only this suite.
         model: only this one, by its model_id or model string.
         tell: is told what is done, how much of it, and how much there is.
+        history: what all this selects, where it is read already.
 
     Raises:
         ConfigError: `since` means nothing.
     """
     from_ms = None if since is None else since_ms(session, since)
-    found = find_all(session, limits.thresholds, suite=suite, model=model, allow=allow, tell=tell)
+    found = find_all(
+        session,
+        limits.thresholds,
+        suite=suite,
+        model=model,
+        allow=allow,
+        tell=tell,
+        history=history,
+    )
     entries = Entries(read_ids(session).known(known))
     acks = {id(one): entries.of_shift(one) for one in found.shifts}
     cell_acks = {id(one): entries.of_cell(one) for one in found.cell_shifts}

@@ -94,6 +94,18 @@ class CellRows:
     case_hash: Ints
     numbers: dict[str, Ints]
 
+    def of_points(self, first: int, end: int) -> CellRows:
+        """Return the entries of the points at places from `first` to before `end`, counted anew."""
+        kept = np.flatnonzero((self.point >= first) & (self.point < end))
+        return CellRows(
+            names=self.names,
+            point=self.point[kept] - first,
+            model=self.model[kept],
+            case=self.case[kept],
+            case_hash=self.case_hash[kept],
+            numbers={name: column[kept] for name, column in self.numbers.items()},
+        )
+
 
 def read_cell_rows(
     session: Session,

@@ -10,7 +10,7 @@ import numpy as np
 
 from analyze.shifts.cells import Cell, FoundCell, can_shift, cells_of, shifted_cells
 from analyze.shifts.levels import METRICS, has_enough, rests_on, scan, why_not, why_not_now
-from analyze.shifts.series import Series, read_history
+from analyze.shifts.series import History, Series, read_history
 from schemas.errors import counted
 from schemas.regressions import SeriesSkipped
 
@@ -96,6 +96,7 @@ def find_all(
     model: str | None = None,
     allow: Collection[Axis] = (),
     tell: Tell | None = None,
+    history: History | None = None,
 ) -> Found:
     """Return every shift of a suite, a model, or all there is.
 
@@ -107,8 +108,10 @@ def find_all(
         model: only this one, by its model_id or model string.
         allow: with `case`, a case is the same whatever its content.
         tell: is told what is done, how much of it, and how much there is.
+        history: what all this selects, where it is read already.
     """
-    history = read_history(session, metrics, suite=suite, model=model, allow=allow, tell=tell)
+    if history is None:
+        history = read_history(session, metrics, suite=suite, model=model, allow=allow, tell=tell)
     found = Found(
         n_runs=sum(len(point.run_ids) for point in history.points),
         points=history.points,

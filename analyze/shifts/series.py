@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,6 +87,22 @@ class History:
     allow: frozenset[Axis]
     clusters: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """By suite_id and case_id, as its newest run has it; a case without one is not in it."""
+
+    def cut(self, *, before: str | None = None, last: int | None = None) -> History:
+        """Return the part that `read_history` returns of the same with the same bounds.
+
+        Args:
+            before: only points before the one with this run.
+            last: only the newest so many points; None: all.
+        """
+        kept = _kept(self.points, before, last)
+        if kept == range(len(self.points)):
+            return self
+        return replace(
+            self,
+            points=self.points[kept.start : kept.stop],
+            rows=self.rows.of_points(kept.start, kept.stop),
+        )
 
     @property
     def n_series(self) -> int:
@@ -181,11 +198,8 @@ def read_history(
         last: only the newest so many points; None: all.
     """
     points = read_points(session, suite)
-    if before is not None:
-        places = [place for place, point in enumerate(points) if before in point.run_ids]
-        points = points[: places[0]] if places else points
-    if last is not None:
-        points = points[max(len(points) - last, 0) :]
+    kept = _kept(points, before, last)
+    points = points[kept.start : kept.stop]
     numbers = dict(COUNTS)
     for metric in metrics:
         numbers |= SUMS.get(metric, {})
@@ -197,6 +211,37 @@ def read_history(
         )
     }
     return History(tuple(points), rows, tuple(metrics), frozenset(allow), clusters)
+
+
+class Histories:
+    """Whole histories of suites, each read once for all who look at a part of it."""
+
+    def __init__(
+        self,
+        session: Session,
+        metrics: Collection[Metric],
+        *,
+        model: str | None = None,
+        allow: Collection[Axis] = (),
+        tell: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        """Read nothing yet; the arguments are those of `read_history`."""
+        self._read = partial(read_history, session, metrics, model=model, allow=allow, tell=tell)
+        self._by_suite: dict[str, History] = {}
+
+    def of(self, suite: str) -> History:
+        """Return the history of a suite."""
+        if suite not in self._by_suite:
+            self._by_suite[suite] = self._read(suite=suite)
+        return self._by_suite[suite]
+
+
+def _kept(points: Sequence[Point], before: str | None, last: int | None) -> range:
+    """Return the places of the points that some bounds leave."""
+    end = len(points)
+    if before is not None:
+        end = next((n for n, point in enumerate(points) if before in point.run_ids), end)
+    return range(0 if last is None else max(end - last, 0), end)
 
 
 def _hashes(shape: tuple[int, int], row: Ints, column: Ints, known: Ints) -> Ints:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analyze.session import Session
-    from analyze.shifts.series import Series
+    from analyze.shifts.series import Histories, Series
     from schemas.comparison import Axis, Metric
 
     Ints = NDArray[np.int64]
@@ -30,6 +30,7 @@ def runs_since_shift(
     *,
     limits: Thresholds | None = None,
     allow: Collection[Axis] = (),
+    histories: Histories | None = None,
 ) -> dict[Metric, tuple[str, ...]]:
     """Return the runs of one model before a run since the last shift, of each metric its own.
 
@@ -46,13 +47,17 @@ def runs_since_shift(
             all runs are returned.
         limits: margins below which a shift is none; by default the packaged ones.
         allow: with `case`, a case is the same whatever its content.
+        histories: of these metrics and more, where others look at them too; with the same `allow`.
 
     Returns:
         run_ids by metric, the oldest first; none when there is no such run.
     """
-    history = read_history(
-        session, metrics, suite=suite_id, model=model_id, before=before, allow=allow
-    )
+    if histories is not None:
+        history = histories.of(suite_id).cut(before=before)
+    else:
+        history = read_history(
+            session, metrics, suite=suite_id, model=model_id, before=before, allow=allow
+        )
     for series in history.series():
         if series.model_id == model_id:
             return {

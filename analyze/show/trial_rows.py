@@ -102,7 +102,7 @@ class TrialText:
     """Of the trial in its run; the last one counts."""
 
 
-SPECIAL = {"cost_usd": "cast(trials.cost_nano_usd as double) / 1e9", "cause": "failures.cause"}
+SPECIAL = {"cost_usd": "cast(trials.cost_nano_usd as double) / 1e9", "cause": "causes.cause"}
 
 
 def read_trials(
@@ -132,8 +132,8 @@ def read_trials(
         f"select {', '.join(terms)} from stg_plans as plans "  # noqa: S608 - names are our own
         "left join trials on trials.run_id = plans.run_id and trials.model_id = plans.model_id "
         "and trials.case_id = plans.case_id and trials.repetition = plans.repetition "
-        "left join int_failures as failures "
-        "on trials.run_id = failures.run_id and trials.record_no = failures.record_no "
+        "left join int_failures as causes "
+        "on trials.run_id = causes.run_id and trials.record_no = causes.record_no "
         f"where {chosen} and ({where}) "
         "order by plans.case_id, plans.model_id, plans.repetition"
         f"{'' if limit is None else f' limit {limit:d}'}",

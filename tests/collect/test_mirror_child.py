@@ -338,6 +338,25 @@ def test_a_disk_that_stays_full_is_one_sentence_and_later_all_is_there(small_dis
     assert_parquet_equals_jsonl(run_dir)
 
 
+def test_a_child_leaves_pandas_alone_wherever_it_is_installed(run_dir, tmp_path):
+    loaded, package = tmp_path / "loaded", tmp_path / "path" / "pandas"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"open({str(loaded)!r}, 'w')\n__version__ = '3.1.1'\n")
+    append(run_dir, *range(5))
+    path = os.pathsep.join([str(package.parent), *filter(None, sys.path)])
+
+    done = subprocess.run(
+        [*COMMAND, str(run_dir)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": path},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not loaded.exists()
+    assert_parquet_equals_jsonl(run_dir)
+    assert summary_of(run_dir) == (N_PLANNED, 5)
+
+
 def test_a_file_that_may_not_grow_stands_for_a_full_disk_where_none_can_be_mounted(run_dir):
     append(run_dir, *range(200))
     code = (

@@ -42,12 +42,12 @@ described as (
         max(asked.with_tools) = 1 as has_expected_tools,
         count(*) as n_runs,
         cast(sum(asked.n_planned) as bigint) as n_planned,
-        min(runs.started_at_ms) as first_run_at_ms,
-        max(runs.started_at_ms) as last_run_at_ms,
-        max(runs.run_rank) as last_run_rank
+        min(placed.started_at_ms) as first_run_at_ms,
+        max(placed.started_at_ms) as last_run_at_ms,
+        max(placed.run_rank) as last_run_rank
     from asked
-    inner join run_order as runs
-        on asked.run_id = runs.run_id
+    inner join run_order as placed
+        on asked.run_id = placed.run_id
     group by asked.suite_id, asked.case_id, asked.case_hash
 ),
 
