@@ -76,13 +76,13 @@ demo: $(STAMP) ## run a real benchmark on a small model on this machine
 # Hundreds of commands are started: each would compile what it imports.
 PYTEST = $(BIN)/python -m compileall -q analyze collect schemas && $(BIN)/python -m pytest
 
-test: $(STAMP) weights axe ## run the tests
+test: $(STAMP) weights ## run the tests
 	$(PYTEST) -n 3 --dist loadfile -m 'not agents and not peers and not docs'
 
 test-agents: $(STAMP) weights claude ## run the tests against real agents and containers
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) spark swebench ## run the tests beside other tools, engines and servers, and of the wheel
+test-peers: $(STAMP) axe spark swebench ## run the tests beside other tools, engines, servers and browsers, and of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 check: $(STAMP) weights ## format, lint, types, import contracts, generated files, docs, notebooks

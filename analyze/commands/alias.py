@@ -20,10 +20,10 @@ def alias(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Join a case that was renamed with its old id; without ids list what is joined.
+    """Join a case that was renamed with its old id, or list such.
 
-    Every comparison and every history then has one case, under the newest id. What runs wrote
-    stays as it is.
+    Without ids what is joined is listed, and what could be. Every comparison and every history
+    then has one case, under the newest id. What runs wrote stays as it is.
     """
     from analyze.aliases.join import join_cases, list_aliases, take_cases_apart
     from analyze.report.alias_text import alias_lines

@@ -119,7 +119,10 @@ def test_unknown_run_is_a_usage_error_that_names_the_nearest(command, finished):
     done = command("summarize", "run-2")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: no run `run-2` in runs; did you mean `run-1`?\n"
+    assert done.stderr == (
+        "error: no run `run-2` in runs; did you mean `run-1`? allowed: a run id, a path, `latest`, "
+        "`previous`, `label:NAME`\n"
+    )
 
 
 def test_skipped_lines_are_a_warning_of_one_line(within, finished):

@@ -41,9 +41,13 @@ def test_differences_times_and_money_as_well():
 
 
 def test_a_run_that_just_misses_its_limits_does_not_print_them():
-    group = {"model_id": "m", "coverage": 0.9496, "n_timeout": 5_004, "n_planned": 100_000}
+    group = {
+        "model_id": "m", "coverage": 0.9496, "n_timeout": 5_004, "n_planned": 100_000,
+        "n_total": 100_000, "failures": {"timeout": 5_004, "output_truncated": 1_002},
+    }  # fmt: skip
 
-    coverage, timeouts = distrust([group], Thresholds())
+    coverage, timeouts, truncated = distrust([group], Thresholds())
 
     assert "only 94.96 % of" in coverage
     assert ": 5.004 % of the trials timed out (limit 5 %)" in timeouts
+    assert ": 1,002 of 100,000 answers (1.002 %) were cut off (limit 1 %)" in truncated

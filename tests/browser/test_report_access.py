@@ -8,6 +8,8 @@ import pytest
 
 from tests.watched_page import Watched, draw_all, missing
 
+pytestmark = pytest.mark.peers
+
 AXE = Path(__file__).parents[2] / ".tools/node_modules/axe-core/axe.min.js"
 
 OPEN_SOME = """() => {

@@ -12,6 +12,8 @@ from tests.hostile_strings import MEGABYTE, STRINGS
 from tests.made_records import Maker
 from tests.watched_page import Watched, draw_all, tip_over
 
+pytestmark = pytest.mark.peers
+
 OUR_ELEMENTS = set(
     re.findall(
         r"\w+",

@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.reported_run import LONG, MODELS, N_CASES, NEEDLE
 from tests.watched_page import Watched, draw_all, tip_over
+
+pytestmark = pytest.mark.peers
 
 TRIAL = "trial-falling-case-00-1"
 

@@ -12,6 +12,8 @@ from junitparser import JUnitXml
 
 from analyze.gate.known_files import read_known
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gating.md").read_text(encoding="utf-8")
 
