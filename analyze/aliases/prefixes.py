@@ -60,9 +60,9 @@ def join_prefixed(runs_dir: Path, run_ids: Iterable[str]) -> int:
 
 def _lists_of(config: Path) -> Iterator[tuple[str, str]]:
     """Yield the suite of a run with the prefix of each prompt list that it read."""
-    if not config.is_file():  # a pipe would be waited for
-        return
     try:
+        if not config.is_file():  # a pipe would be waited for
+            return
         said = orjson.loads(config.read_bytes())
         suite_id, files = str(said["suite_id"]), list(said["config_files"])
     except (OSError, ValueError, KeyError, TypeError):
