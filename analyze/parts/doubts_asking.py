@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from analyze.compare.verdict import ROUNDING
 from analyze.parts.doubt_facts import ModelFacts, RunDoubtFacts
@@ -111,28 +111,20 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
 def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models with so many time-outs that every verdict carries a warning (decision A6)."""
     limit = facts.asked.limits.thresholds.timeout_warning_share
-    comparison = facts.asked.comparison
-    base = (
-        {group.candidate_model_id: group.base for group in comparison.groups} if comparison else {}
+    late = _above(
+        facts,
+        limit,
+        lambda one: (one.n_timeout, one.group.n_scorable),
+        lambda side: (side.n_timeout, side.n_scorable),
     )
-    told, models = [], []
-    for one in facts.models:
-        n_scorable = one.group.n_scorable
-        said = []
-        if n_scorable and one.n_timeout / n_scorable > limit + ROUNDING:
-            said.append(share(one.n_timeout, n_scorable))
-        if (side := base.get(one.model_id)) is not None and _is_slow(side, limit):
-            said.append(f"in the baseline {share(side.n_timeout, side.n_scorable)}")
-        if said:
-            models.append(one)
-            told.append(f"{one.model_id} {', '.join(said)}")
-    if models:
+    if late:
+        told = some([f"{one.model_id} {shares}" for one, shares in late], "; ")
         yield Doubt(
             code="timeouts",
             is_serious=True,
-            model_ids=ids_of(models),
+            model_ids=ids_of([one for one, _ in late]),
             sentence=f"More than {percent(limit)} % of the trials that can get a verdict timed "
-            f"out: {some(told, '; ')}. A slow server reads like a worse model.",
+            f"out: {told}. A slow server reads like a worse model.",
             command=query_of(
                 facts.asked,
                 "select model_id, case_id, repetition, e2e_ms, error_message from failures",
@@ -142,37 +134,64 @@ def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
 
 
 def truncated(facts: RunDoubtFacts) -> Iterator[Doubt]:
-    """Yield models of which more answers were cut off than chance would, and by which limit."""
-    most = facts.asked.limits.thresholds.truncation_warning_share
-    comparison = facts.asked.comparison
-    base = (
-        {group.candidate_model_id: group.base for group in comparison.groups} if comparison else {}
+    """Yield models of which more answers were cut off than a few, and by which limit."""
+    limit = facts.asked.limits.thresholds.truncation_warning_share
+    cut = _above(
+        facts,
+        limit,
+        lambda one: (one.group.failures.get("output_truncated", 0), one.group.n_total),
+        lambda side: (side.n_truncated, side.n_total),
     )
-    cut, told = [], []
-    for one in facts.models:
-        n_cut, n_total = one.group.failures.get("output_truncated", 0), one.group.n_total
-        said = []
-        if n_cut > most * n_total:
-            said.append(share(n_cut, n_total))
-        side = base.get(one.model_id)
-        if side is not None and side.n_truncated > most * side.n_total:
-            said.append(f"in the baseline {share(side.n_truncated, side.n_total)}")
-        if said:
-            cut.append(one)
-            told.append(f"{one.model_id} {', '.join(said)}{_limit_of(facts, one)}")
     if cut:
+        told = some(
+            [f"{one.model_id} {shares}{_limit_of(facts, one)}" for one, shares in cut], "; "
+        )
         yield Doubt(
             code="truncated",
             is_serious=True,
-            model_ids=ids_of(cut),
-            sentence=f"More than {percent(most)} % of the answers were cut off: "
-            f"{some(told, '; ')}. They count as failed, so a limit reads like a worse model.",
+            model_ids=ids_of([one for one, _ in cut]),
+            sentence=f"More than {percent(limit)} % of the answers were cut off: {told}. They "
+            "count as failed, so a limit reads like a worse model.",
             command=query_of(
                 facts.asked,
                 "select model_id, case_id, repetition, output_tokens, finish_reason from results",
                 "failure_type = 'output_truncated'",
             ),
         )
+
+
+def _above(
+    facts: RunDoubtFacts,
+    limit: float,
+    of_model: Callable[[ModelFacts], tuple[int, int]],
+    of_base: Callable[[SideFacts], tuple[int, int]],
+) -> list[tuple[ModelFacts, str]]:
+    """Return the models of which a share is above its limit, in the run or in its baseline.
+
+    Args:
+        facts: of the run.
+        limit: of the share.
+        of_model: returns the part and the whole, in the run.
+        of_base: returns the same of the side of the baseline.
+    """
+    comparison = facts.asked.comparison
+    base = (
+        {group.candidate_model_id: group.base for group in comparison.groups} if comparison else {}
+    )
+    found = []
+    for one in facts.models:
+        own = of_model(one)
+        told = [share(*own)] if _is_above(own, limit) else []
+        if (side := base.get(one.model_id)) is not None and _is_above(of_base(side), limit):
+            told.append(f"in the baseline {share(*of_base(side))}")
+        if told:
+            found.append((one, ", ".join(told)))
+    return found
+
+
+def _is_above(counts: tuple[int, int], limit: float) -> bool:
+    part, of = counts
+    return of > 0 and part / of > limit + ROUNDING
 
 
 def _limit_of(facts: RunDoubtFacts, one: ModelFacts) -> str:
@@ -183,7 +202,3 @@ def _limit_of(facts: RunDoubtFacts, one: ModelFacts) -> str:
     if not limits:
         return " (no max_tokens is set: the server's own limit, or the end of the context)"
     return f" (max_tokens {' or '.join(whole(limit) for limit in limits[:3])})"
-
-
-def _is_slow(side: SideFacts, limit: float) -> bool:
-    return side.timeout_share is not None and side.timeout_share > limit + ROUNDING
