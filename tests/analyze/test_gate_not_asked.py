@@ -152,6 +152,6 @@ def test_more_runs_than_are_looked_at_call_no_entry_wrong(nights, tmp_path):
     path = tmp_path / "known.toml"
     path.write_text(UNKNOWN)
     asked = {"limits": Thresholds(), "known": read_known(path), "last": 12}
-    with open_session(nights, sync=False) as session:
+    with open_session(nights) as session:
         cut = find_open_shifts(session, ["night-013"], **asked)
     assert [one.first_run for one in cut.unused] == ["nowhere"]
