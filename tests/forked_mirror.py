@@ -81,7 +81,7 @@ def serve(listening):
     The first array that pyarrow makes loads pandas where there is one, as there is beside our
     tests: half of what is saved here.
     """
-    for name in ("analyze.summarize", "schemas.mirror"):
+    for name in ("analyze.regressions.after_run", "analyze.summarize", "schemas.mirror"):
         import_module(name)
     import_module("pyarrow").array([1])
     build_records()

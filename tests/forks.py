@@ -1,8 +1,8 @@
 """Runs `collect` and `analyze` in forks of a process that has imported them: half a second less.
 
 Each call is a process of its own, with its own arguments, environment, output and exit code; only
-the imports are shared, and those of its mirror too, unless a PYTHONPATH is to change something as
-either starts. What a start from nothing does is tested where it is the point, with
+the imports are shared, and those of its mirror too, unless a PYTHONPATH other than that of the
+tests is to change something as either starts. What a start from nothing does is tested where it is the point, with
 `python -m collect`.
 """
 
@@ -17,6 +17,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import threading
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +26,9 @@ from tests.forked_mirror import address, build_records, spawner
 
 SECONDS = 120
 """Longer takes no call that ends."""
+
+BEGUN_WITH = os.environ.get("PYTHONPATH")
+"""What the tests themselves were started with."""
 
 USED = {
     "collect": (
@@ -70,7 +74,8 @@ class Forks:
             said.write_text(stdin, "utf-8")
             job = {"cwd": str(cwd), "argv": arguments, "env": env}
             job |= {"in": str(said), "out": str(out), "err": str(err)}
-            job["mirrors"] = None if "PYTHONPATH" in env else address()
+            other = env.get("PYTHONPATH") != BEGUN_WITH
+            job["mirrors"] = None if other else address()
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
             ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
@@ -106,10 +111,31 @@ def serve(command):
         child = os.fork()
         if child == 0:
             become(command, json.loads(line))
-            runpy.run_module(command, run_name="__main__", alter_sys=True)
+            leave_after(command)
         _, status = os.waitpid(child, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
+
+
+def leave_after(command):
+    """Run the command and end as it does, without taking apart what it was forked with.
+
+    That costs more than a small run. Exit functions run and output is written as ever; whatever
+    is not the end of a command that was well goes the interpreter's own way.
+    """
+    code = 0
+    try:
+        runpy.run_module(command, run_name="__main__", alter_sys=True)
+    except SystemExit as exc:
+        if not isinstance(exc.code, int):
+            raise
+        code = exc.code
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    gc.collect()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def become(command, job):
