@@ -2,8 +2,8 @@
 
 Each call is a process of its own, with its own arguments, environment, output and exit code; only
 the imports are shared, and those of its mirror too, unless a PYTHONPATH other than that of the
-tests is to change something as either starts. What a start from nothing does is tested where it is the point, with
-`python -m collect`.
+tests is to change something as either starts. What a start from nothing does is tested where it is
+the point, with `python -m collect`.
 """
 
 import asyncio
