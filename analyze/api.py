@@ -109,7 +109,13 @@ class History(Verdicts, Pages):
             return pa.Table.from_batches(batches, schema)
 
         return frame_of_table(
-            ask(self.path, bind(query, parameters), table_of, timeout_s=timeout_s)
+            ask(
+                self.path,
+                bind(query, parameters),
+                table_of,
+                timeout_s=timeout_s,
+                repairs=self._session.repairs,
+            )
         )
 
     def view(self, name: str) -> pl.LazyFrame:

@@ -20,13 +20,16 @@ MARK = "benchlake: views over the lake of a folder of runs"
 """Comment on the view `about` of a file that we wrote."""
 
 
-def write_database(runs_dir: Path, path: Path, *, force: bool = False) -> int:
+def write_database(
+    runs_dir: Path, path: Path, *, force: bool = False, repairs: bool = False
+) -> int:
     """Write a DuckDB file with the raw tables and views, each described; return the files read.
 
     Args:
         runs_dir: the folder that holds the runs; the file names its files absolutely.
         path: the file; one of ours is replaced.
         force: replace whatever is there.
+        repairs: a damaged file of the lake is set aside; by default it is left out.
 
     Raises:
         NotOurFile: something else is there.
@@ -60,8 +63,13 @@ def write_database(runs_dir: Path, path: Path, *, force: bool = False) -> int:
             raise
         return len(files)
 
+    def settle_damage() -> bool:
+        from analyze.sync.repair import settle  # noqa: PLC0415 - only after an error
+
+        return settle(lake, writes=repairs)
+
     try:
-        n_files = until_settled(lake, once)
+        n_files = until_settled(lake, once, settle_damage)
         temporary.replace(path)
     except (OSError, duckdb.IOException) as exc:
         message = f"{shown(path)}: cannot be written ({exc})"

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import duckdb
 
+from analyze.lake.left_out import without_left_out
 from analyze.query.case_names import NAMED_TABLES, make_case_names, with_newest_ids
-from schemas.errors import SchemaError, UnknownVersion, ViewError
+from schemas.errors import DamagedFile, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
 from schemas.lake_columns import LakeColumn, lake_columns
 from schemas.lake_files import ALIASES, TABLE_NAMES, live_files, may_hold
@@ -95,7 +96,7 @@ def fill(
 
     Raises:
         UnknownVersion: a newer benchlake wrote one of the files.
-        SchemaError: one of the files is not ours.
+        DamagedFile: one of the files is not ours.
         ViewError: one of the files cannot be read.
     """
     listed: list[Path] = []
@@ -112,7 +113,7 @@ def fill(
             some = None if table == ALIASES else months  # by when they were made, not by run
             files = [
                 path
-                for path in live_files(lake, table, some)
+                for path in without_left_out(live_files(lake, table, some))
                 if table == ALIASES or run_id is None or may_hold(path, run_id)
             ]
             listed += files
@@ -133,8 +134,8 @@ def _read_names(
     listed: list[Path],
 ) -> bool:
     """Note which cases have a newer id than their run wrote; return whether any has."""
-    aliases = live_files(lake, ALIASES)
-    plans = live_files(lake, "plans", months) if aliases else []
+    aliases = without_left_out(live_files(lake, ALIASES))
+    plans = without_left_out(live_files(lake, "plans", months)) if aliases else []
     listed += [*aliases, *plans]
     if not plans:
         return False
@@ -201,8 +202,7 @@ def _layouts(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> di
     for path in files:
         version = facts.get((str(path), "schema_version"))
         if version is None:
-            message = f"{path}: was not written by benchlake; the lake holds its own files only"
-            raise SchemaError(message)
+            raise DamagedFile(path, "was not written by benchlake")
         layouts[path] = facts.get((str(path), "layout"), 1)
         for fact, number, known in (
             ("schema_version", version, SCHEMA_VERSION),

@@ -47,7 +47,13 @@ class Session:
     """
 
     def __init__(
-        self, runs_dir: Path, *, threads: int | None = None, as_written: bool = False
+        self,
+        runs_dir: Path,
+        *,
+        threads: int | None = None,
+        as_written: bool = False,
+        repairs: bool = False,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         """Open the lake.
 
@@ -55,14 +61,17 @@ class Session:
             runs_dir: the folder that holds the runs.
             threads: of the engine; by default one a core.
             as_written: each case has the id that its run wrote; by default its newest one.
+            repairs: a file that turns out to be damaged is set aside and its rows are made again;
+                by default it is left out.
+            tell: takes a line for the user about such a file; by default it goes to standard error.
         """
         self.runs_dir = runs_dir
         self.lake = lake_of(runs_dir)
         self._as_written = as_written
-        self._engine = connect(threads=threads)
-        spill = Path(tempfile.gettempdir()) / f"benchlake-{os.getpid()}"  # the engine's to remove
-        self._engine.execute(f"set temp_directory = {literal(spill)}").fetchall()
-        self._engine.execute(f"set memory_limit = '{MEMORY_MB}MB'").fetchall()
+        self._threads = threads
+        self._repairs = repairs
+        self._tell = tell
+        self._engine = self._opened()
         self._there: set[str] = set()
         self._files: dict[str, list[Path]] = {}
         self._months: Collection[str] | None = None
@@ -76,6 +85,13 @@ class Session:
     def close(self) -> None:
         """Close the connection; nothing can be asked any more."""
         self._engine.close()
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        engine = connect(threads=self._threads)
+        spill = Path(tempfile.gettempdir()) / f"benchlake-{os.getpid()}"  # the engine's to remove
+        engine.execute(f"set temp_directory = {literal(spill)}").fetchall()
+        engine.execute(f"set memory_limit = '{MEMORY_MB}MB'").fetchall()
+        return engine
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -132,6 +148,11 @@ class Session:
         )
 
     @property
+    def repairs(self) -> bool:
+        """Whether damaged files are set aside; else they are left out."""
+        return self._repairs
+
+    @property
     def has_aliases(self) -> bool:
         """Whether any case ever got another id."""
         return bool(live_files(self.lake, ALIASES))
@@ -142,7 +163,9 @@ class Session:
         if self._as_written or not self.has_aliases:
             yield self
             return
-        with Session(self.runs_dir, as_written=True) as written:
+        with Session(
+            self.runs_dir, as_written=True, repairs=self._repairs, tell=self._tell
+        ) as written:
             yield written
 
     @contextmanager
@@ -197,7 +220,19 @@ class Session:
                     raise FilesMoved from exc
                 raise
 
-        return until_settled(self.lake, once)
+        return until_settled(self.lake, once, self._settle)
+
+    def _settle(self) -> bool:
+        """Put damaged files out of the way; return whether there were any."""
+        from analyze.sync.repair import settle  # noqa: PLC0415 - only after an error
+
+        if not settle(self.lake, writes=self._repairs, tell=self._tell):
+            return False
+        self._engine.close()  # it may be unfit after an error of its own
+        self._engine = self._opened()
+        self._there.clear()
+        self._files.clear()
+        return True
 
     def _forget(self) -> None:
         """Forget which files were live; the next question lists them again."""
@@ -224,7 +259,7 @@ def open_session(
         AnalyzeError: the lake cannot be read.
     """
     look_for_news(runs_dir, sync=sync, tell=tell)
-    return Session(runs_dir, threads=threads)
+    return Session(runs_dir, threads=threads, repairs=sync, tell=tell)
 
 
 def look_for_news(

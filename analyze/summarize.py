@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -82,13 +82,20 @@ class OneRun:
         return read_view(self._connection, contract, where, parameters)
 
 
-def summarize_run(run_dir: Path, lake: Path, *, threads: int | None = None) -> RunSummary:
+def summarize_run(
+    run_dir: Path,
+    lake: Path,
+    *,
+    threads: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> RunSummary:
     """Return the summary of a run in its folder, reading nothing else of the lake.
 
     Args:
         run_dir: the run's folder, for its config and resource snapshots.
         lake: where the run was mirrored to.
         threads: of the engine; the result does not depend on it.
+        tell: takes a line about a damaged file, which is left out; by default standard error.
 
     Raises:
         SchemaError: the run's config cannot be read.
@@ -108,7 +115,12 @@ def summarize_run(run_dir: Path, lake: Path, *, threads: int | None = None) -> R
                     raise FilesMoved from exc
                 raise
 
-    return until_settled(lake, once)
+    def leave_out() -> bool:
+        from analyze.sync.repair import settle  # noqa: PLC0415 - only after an error
+
+        return settle(lake, writes=False, tell=tell)
+
+    return until_settled(lake, once, leave_out)
 
 
 def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:

@@ -17,10 +17,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from analyze.lake.quarantine import set_aside
 from analyze.summarize import summarize_run, write_files
-from schemas.errors import BenchError
+from schemas.errors import BenchError, DamagedFile, shown
 from schemas.lake import lake_of
+from schemas.manifest import Manifest
 from schemas.mirror import RunMirror
+from schemas.summary import RunSummary
 
 POLL_S = 0.5
 NICENESS = 10
@@ -59,7 +62,7 @@ class Follower:
         try:
             while not select.select([sys.stdin], [], [], pause)[0]:
                 try:
-                    self._take_over().step()
+                    self._mended().step()
                 except TROUBLES as exc:
                     if pause <= POLL_S:
                         _say(f"{_sentence(exc, self._lake)}; it is tried again")
@@ -69,14 +72,35 @@ class Follower:
                     self._warm_up()
             self._seal()
             self._seal()  # once more from what the lake really holds: somebody may have deleted it
-            write_files(self._run_dir, summarize_run(self._run_dir, self._lake, threads=1))
+            write_files(self._run_dir, self._summary())
         finally:
             if self._mirror is not None:
                 self._mirror.close()
 
+    def _mended(self) -> RunMirror:
+        """Return the mirror, after what is damaged was put out of its way."""
+        while True:
+            try:
+                return self._take_over()
+            except DamagedFile as exc:
+                self._set_aside(exc)
+
+    def _set_aside(self, damaged: DamagedFile) -> None:
+        """Put a damaged file out of the way; what it held of this run is read from the log again.
+
+        Other runs' rows are made again by the next sync.
+        """
+        manifest = Manifest.load(self._lake)
+        aside = set_aside(self._lake, manifest, [damaged])
+        manifest.save()
+        for one in aside:
+            _say(f"{shown(self._lake / one.name)}: {one.found}; it is kept as {one.kept_as}")
+        if not aside:
+            raise damaged  # looked at again it is sound: another reason has to be found
+
     def _seal(self) -> None:
         """Seal all that there is, and let go of the state of what is in the lake."""
-        mirror = self._take_over()
+        mirror = self._mended()
         mirror.step()
         mirror.seal()
         for problem in mirror.problems:
@@ -96,7 +120,10 @@ class Follower:
             import analyze.regressions.after_run  # noqa: F401, PLC0415 - needed at the end
 
             with contextlib.suppress(BenchError, OSError):
-                summarize_run(self._run_dir, self._lake, threads=1)
+                self._summary()
+
+    def _summary(self) -> RunSummary:
+        return summarize_run(self._run_dir, self._lake, threads=1, tell=_say)
 
 
 def _sentence(exc: Exception, lake: Path) -> str:

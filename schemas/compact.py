@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemas.disk import READ_ONLY
+from schemas.errors import DamagedFile
 from schemas.lake import Coverage, LakeFile, Part, read_lake_file
 from schemas.lake_files import TABLE_NAMES, month_of
 from schemas.manifest import Manifest
@@ -44,6 +45,8 @@ class Compacted:
     n_files: int = 0
     """Files that were replaced."""
     problems: tuple[str, ...] = ()
+    damaged: tuple[DamagedFile, ...] = ()
+    """Files that could not be read."""
 
 
 def compact(
@@ -62,19 +65,25 @@ def compact(
     known = manifest or Manifest.load(lake)
     n_files = 0
     problems: list[str] = []
+    damaged: list[DamagedFile] = []
+    unfit: list[Unfit | DamagedFile] = []
     if not lake.is_dir():
         return Compacted()
     try:
         with lake_lock(lake):
             empty_trash(lake)
-            problems += known.refresh().problems
+            refreshed = known.refresh()
+            problems += refreshed.problems
+            damaged += refreshed.damaged
+            bad = {one.path for one in damaged}
             for month, names in sorted(_by_month(known).items()):
                 most = 1 if month < this_month else MOST_SMALL_FILES
                 if all(len(files) <= most for files in names.values()):
                     continue
                 for table, files in _whole(known, names).items():
-                    for group in _groups(files, most):
-                        n_files += _put_together(known, table, month, group, problems)
+                    sound = (file for file in files if file.path not in bad)
+                    for group in _groups(sound, most):
+                        n_files += _put_together(known, table, month, group, unfit)
             known.save()
     except LakeBusy:
         return Compacted()
@@ -82,7 +91,9 @@ def compact(
         if exc.errno not in READ_ONLY:
             why = exc.strerror or str(exc)
             problems.append(f"{exc.filename or lake}: small files stay as they are: {why}")
-    return Compacted(n_files, tuple(problems))
+    problems += [str(exc) for exc in unfit if isinstance(exc, Unfit)]
+    damaged += [exc for exc in unfit if isinstance(exc, DamagedFile)]
+    return Compacted(n_files, tuple(problems), tuple(damaged))
 
 
 def _by_month(known: Manifest) -> dict[str, dict[str, list[str]]]:
@@ -186,7 +197,11 @@ def _cut(files: Iterable[tuple[int, LakeFile]]) -> list[list[LakeFile]]:
 
 
 def _put_together(
-    known: Manifest, table: str, month: str, files: list[LakeFile], problems: list[str]
+    known: Manifest,
+    table: str,
+    month: str,
+    files: list[LakeFile],
+    unfit: list[Unfit | DamagedFile],
 ) -> int:
     """Make one file of several, and return how many it replaces."""
     while len(files) > 1:
@@ -197,8 +212,8 @@ def _put_together(
         )
         try:
             new = swap(known.lake, table, month, [file.path.name for file in files], write)
-        except Unfit as exc:
-            problems.append(str(exc))
+        except (Unfit, DamagedFile) as exc:
+            unfit.append(exc)
             files = [file for file in files if file.path != exc.path]
             continue
         if new is None:

@@ -37,6 +37,8 @@ def drop_cut_off(lake: Path, manifest: Manifest) -> None:
                 continue
             file = manifest.file(name)
             covers = [part for part in file.parts if part.coverage.end] if file else []
+            if any(not (lake.parent / part.run_id).exists() for part in covers):
+                continue  # its results were lost in another way, and this is what is left
             if covers and not any(_has_results(manifest, part) for part in covers):
                 (lake / name).unlink(missing_ok=True)
                 manifest.drop([name])

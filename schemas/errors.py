@@ -5,6 +5,7 @@
   + SchemaError          (2)      a record or table does not fit its declaration
     - UnmappedType                a model annotation has no Arrow type: our own mistake
     - UnknownVersion              a file of a version we cannot read
+    - DamagedFile        (1)      a file of the lake that is not as it was sealed
     - NotMigratable      (1)      no report that can be made one of today; carries what is wrong
   + CollectError         (1)
     - RunExists          (2)      refusing to write into a run that is there
@@ -104,6 +105,23 @@ class UnmappedType(SchemaError):
 
 class UnknownVersion(SchemaError):
     """A file carries a version that this program cannot read."""
+
+
+class DamagedFile(SchemaError):
+    """A file of the lake cannot be read, or is not ours; its rows can be made again."""
+
+    exit_code = EXIT_BAD_NEWS
+
+    def __init__(self, path: Path, found: str) -> None:
+        self.path = path
+        self.found = found
+        super().__init__(
+            f"{shown(path)}: {found}; `analyze sync` sets it aside and makes its rows again"
+        )
+
+    def __reduce__(self) -> tuple[type[DamagedFile], tuple[Path, str]]:
+        """Let another process have it."""
+        return DamagedFile, (self.path, self.found)
 
 
 class NotMigratable(SchemaError):

@@ -8,9 +8,11 @@ they end. A compaction puts the stretches of several runs into one file.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +22,7 @@ import pyarrow.parquet as pq
 
 from schemas.arrow import arrow_schema
 from schemas.base import SCHEMA_VERSION
-from schemas.errors import SchemaError, UnknownVersion
+from schemas.errors import DamagedFile, SchemaError, UnknownVersion, counted, printable
 from schemas.lake_files import (
     MOST_TRIES,
     ONE_RUN,
@@ -71,32 +73,69 @@ LAYOUT = 2
 
 Found = TypeVar("Found")
 
+OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.EIO, errno.EINVAL})
+"""Errors that speak of the one file that was opened, and of no other."""
+
 
 def read_lake_file(path: Path) -> LakeFile:
     """Read what a sealed file says about itself.
 
     Raises:
         FileNotFoundError: a compaction moved it away; list again.
-        SchemaError: it is no Parquet file, or not one of ours.
+        DamagedFile: it is no Parquet file, or not one of ours.
         UnknownVersion: a newer benchlake wrote it.
     """
-    try:
-        with pq.ParquetFile(path) as file:
-            raw, n_rows = file.schema_arrow.metadata or {}, file.metadata.num_rows
-    except pa.ArrowInvalid as exc:
-        message = f"{path}: not a Parquet file: {exc}"
-        raise SchemaError(message) from exc
-    facts = {key.decode(): value.decode(errors="replace") for key, value in raw.items()}
+    with reading(path), pq.ParquetFile(path) as file:
+        raw, n_rows = file.schema_arrow.metadata or {}, file.metadata.num_rows
+    facts = {
+        key.decode(errors="replace"): value.decode(errors="replace") for key, value in raw.items()
+    }
     if PREFIX + "schema_version" not in facts:
-        message = f"{path}: was not written by benchlake; the lake holds its own files only"
-        raise SchemaError(message)
-    version, layout = int(facts[PREFIX + "schema_version"]), int(facts.get(PREFIX + "layout", 1))
+        raise DamagedFile(path, "was not written by benchlake")
+    try:
+        version = int(facts[PREFIX + "schema_version"])
+        layout = int(facts.get(PREFIX + "layout", 1))
+    except ValueError as exc:
+        raise DamagedFile(path, f"says of itself what is no version ({exc})") from exc
     if version > SCHEMA_VERSION or layout > LAYOUT:
         newer = f"layout {layout}" if version <= SCHEMA_VERSION else f"schema_version {version}"
         known = LAYOUT if version <= SCHEMA_VERSION else SCHEMA_VERSION
         message = f"{path}: {newer}, this benchlake reads up to {known}"
         raise UnknownVersion(message)
-    return LakeFile(path, _parts(facts, layout, n_rows), layout)
+    try:
+        parts = _parts(facts, layout, n_rows)
+    except (KeyError, TypeError, ValueError) as exc:
+        raise DamagedFile(path, f"does not say which rows it holds ({exc})") from exc
+    if parts and sum(part.n_rows for part in parts) != n_rows:
+        said = counted(sum(part.n_rows for part in parts), "row")
+        raise DamagedFile(path, f"holds {counted(n_rows, 'row')} and says {said}")
+    return LakeFile(path, parts, layout)
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what Arrow and the disk say of a damaged file into an error that names it.
+
+    Raises:
+        FileNotFoundError: it was moved away.
+        DamagedFile: it cannot be read.
+        OSError: nothing can be read at the moment, as when too many files are open.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise  # Arrow's error of its own is one, and says nothing of the file
+    except (pa.ArrowException, OSError) as exc:
+        number = getattr(exc, "errno", None)
+        if isinstance(exc, OSError) and number is not None and number not in OF_THE_FILE:
+            raise
+        said = exc.strerror if number is not None else printable(str(exc).partition("\n")[0])
+        found = f"cannot be read ({said})"
+        if path.is_file() and not path.stat().st_size:
+            found = "is empty"
+        elif isinstance(exc, pa.ArrowInvalid) and "magic bytes" in str(exc):
+            found = "is no Parquet file, or the end of one is missing"
+        raise DamagedFile(path, found) from exc
 
 
 def _parts(facts: Mapping[str, str], layout: int, n_rows: int) -> tuple[Part, ...]:

@@ -29,6 +29,9 @@ TEMPORARY = ".tmp-"
 TRASH = "trash"
 """Folder of the lake in which replaced files lie for a while, for those who still read them."""
 
+QUARANTINE = "quarantine"
+"""Folder of the lake in which damaged files are kept, for people to look at."""
+
 INTENT = "manifest/intent.json"
 """What the last replacement of files was about to do."""
 
@@ -149,16 +152,38 @@ def _listed(lake: Path, table: str) -> dict[str, dict[str, Path]]:
         if month.startswith("month="):
             folder = lake / table / month
             found[month] = {
-                name: folder / name
-                for name in _names(folder)
-                if name.endswith(".parquet") and not name.startswith(".")
+                entry.name: folder / entry.name
+                for entry in _entries(folder)
+                if _is_sealed(entry.name) and entry.is_file()
             }
     return found
 
 
+def strays(lake: Path, table: str) -> dict[str, Path]:
+    """Return what is called as a file of a table and is none, by its name in the lake.
+
+    A folder, a pipe, a device, a link that leads nowhere: no reader may open one.
+    """
+    return {
+        f"{table}/{month}/{entry.name}": Path(entry.path)
+        for month in _names(lake / table)
+        if month.startswith("month=")
+        for entry in _entries(lake / table / month)
+        if _is_sealed(entry.name) and not entry.is_file() and os.path.lexists(entry.path)
+    }
+
+
+def _is_sealed(name: str) -> bool:
+    return name.endswith(".parquet") and not name.startswith(".")
+
+
 def _names(folder: Path) -> list[str]:
+    return [entry.name for entry in _entries(folder)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        return [entry.name for entry in os.scandir(folder)]
+        return list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
 

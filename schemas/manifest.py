@@ -3,6 +3,8 @@
 `manifest/runs.json` says how far each run folder was mirrored, `manifest/files.json` which parts
 lie in which file. Both only save time: whatever is lost, torn or foreign is found out again from
 the folders and from the files' own metadata, which also know of files that others sealed.
+`manifest/checksums.json` says what the bytes of each file were; a file that it does not know is
+taken as it is.
 """
 
 from __future__ import annotations
@@ -10,22 +12,28 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
+from schemas.checksums import Checksum, checksum_of, looks_unchanged
 from schemas.disk import write_whole
-from schemas.errors import SchemaError
-from schemas.lake_files import TABLE_NAMES, live_paths
-from schemas.parts import Coverage, LakeFile, Part
+from schemas.errors import DamagedFile, SchemaError
+from schemas.lake_files import TABLE_NAMES, live_paths, strays
+from schemas.parts import BATCH_TABLES, Coverage, LakeFile, Part
 
 RUNS = "manifest/runs.json"
 FILES = "manifest/files.json"
+CHECKSUMS = "manifest/checksums.json"
 
 VERSION = 1
-"""Of both; another one is not read but made again."""
+"""Of each; another one is not read but made again."""
+
+NO_REGULAR_FILE = "is no regular file"
+
+OTHER_BYTES = "is not as it was sealed: its bytes are others"
 
 
 class RunSeen(NamedTuple):
@@ -43,15 +51,19 @@ class RunSeen(NamedTuple):
     """Its rows were taken out of the lake, and it stays out until it is named."""
     refused_as: str = ""
     """What the folder looked like (`schemas.folders.look_of`) when it could not be brought in."""
+    is_robbed: bool = False
+    """A file with rows of its log is gone, so the log is to be read from its start again."""
 
 
 class Refreshed(NamedTuple):
     """What holding the manifest against the lake brought up."""
 
     problems: tuple[str, ...]
-    """Files that cannot be read, one sentence each."""
+    """Files that are passed over, as those of a newer version, one sentence each."""
     robbed_runs: frozenset[str]
     """Runs of which somebody deleted files."""
+    damaged: tuple[DamagedFile, ...] = ()
+    """Files that cannot be read, are not ours, or are not as they were sealed."""
 
 
 class Manifest:
@@ -69,6 +81,8 @@ class Manifest:
         self._stored: dict[str, list[Any]] | None = None
         self._files: dict[str, LakeFile] = {}
         self._changes: dict[str, list[Any] | None] = {}
+        self._stored_sums: dict[str, Checksum] | None = None
+        self._changed_sums: dict[str, Checksum | None] = {}
         self._by_run: dict[tuple[str, str], list[str]] | None = None
 
     @classmethod
@@ -86,6 +100,15 @@ class Manifest:
             self._stored = _load(self.lake / FILES, "files")
         return self._stored
 
+    def _sums(self) -> dict[str, Checksum]:
+        if self._stored_sums is None:
+            self._stored_sums = _load_sums(self.lake)
+        return self._stored_sums
+
+    def checksum(self, name: str) -> Checksum | None:
+        """Return what the bytes of a file were when they were looked at first."""
+        return self._sums().get(name)
+
     def file(self, name: str) -> LakeFile | None:
         """Return what is known of a file, by its name in the lake."""
         if name not in self._files:
@@ -101,6 +124,8 @@ class Manifest:
     def _put(self, name: str, file: LakeFile) -> None:
         self._all()[name] = self._changes[name] = _stored(file)
         self._files[name] = file
+        with contextlib.suppress(OSError):  # moved away just now
+            self._sums()[name] = self._changed_sums[name] = checksum_of(file.path)
         if self._by_run is not None:
             for run_id in {part.run_id for part in file.parts}:
                 self._by_run.setdefault((name.partition("/")[0], run_id), []).append(name)
@@ -110,7 +135,8 @@ class Manifest:
         for name in names:
             self._all().pop(name, None)
             self._files.pop(name, None)
-            self._changes[name] = None
+            self._sums().pop(name, None)
+            self._changes[name] = self._changed_sums[name] = None
         self._by_run = None
 
     def parts_of(self, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
@@ -133,10 +159,15 @@ class Manifest:
         from schemas.lake import read_lake_file  # noqa: PLC0415 - most commands have no news
 
         problems: list[str] = []
+        damaged: list[DamagedFile] = []
         there: dict[str, Path] = {}
+        astray: dict[str, Path] = {}
         for table in TABLE_NAMES:
             there |= live_paths(self.lake, table)
-        gone = {name: self.file(name) for name in self._all() if name not in there}
+            astray |= strays(self.lake, table)
+        damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
+        known = self._all().keys() - there.keys() - astray.keys()
+        gone = {name: self.file(name) for name in known}
         self.drop(gone)
         for name, path in there.items():
             if self.file(name) is None:
@@ -144,13 +175,46 @@ class Manifest:
                     self._put(name, read_lake_file(path))
                 except FileNotFoundError:
                     continue  # it was moved just now; the next look finds where to
+                except DamagedFile as exc:
+                    damaged.append(exc)
                 except (SchemaError, OSError) as exc:
                     problems.append(str(exc))
+            elif not self._is_as_sealed(name, path):
+                damaged.append(DamagedFile(path, OTHER_BYTES))
         robbed = self._robbed(gone)
+        logs = {name: file for name, file in gone.items() if name.partition("/")[0] in BATCH_TABLES}
+        robbed_logs = self._robbed(logs)
+        self.miss("plans", robbed - robbed_logs)
+        self.miss("results", robbed_logs)
+        return Refreshed(tuple(problems), robbed, tuple(damaged))
+
+    def _is_as_sealed(self, name: str, path: Path) -> bool:
+        """Return whether the bytes of a known file are what they were; notes those of a new one."""
+        known = self._sums().get(name)
+        try:
+            if known is not None and looks_unchanged(path, known):
+                return True
+            now = checksum_of(path)
+        except FileNotFoundError:
+            return True  # it was moved just now
+        except PermissionError:
+            return False
+        if known is not None and now.crc32 != known.crc32:
+            return False
+        self._sums()[name] = self._changed_sums[name] = now
+        return True
+
+    def miss(self, table: str, run_ids: Collection[str] | None) -> None:
+        """Note that rows of runs are gone, so that they are brought in again.
+
+        Args:
+            table: of the rows.
+            run_ids: the runs; None: nobody knows, so all are looked at.
+        """
         for folder, seen in self.runs.items():
-            if seen.run_id in robbed and not seen.is_pruned:
-                self.runs[folder] = seen._replace(is_complete=False)
-        return Refreshed(tuple(problems), robbed)
+            if (run_ids is None or seen.run_id in run_ids) and not seen.is_pruned:
+                is_robbed = seen.is_robbed or table in BATCH_TABLES
+                self.runs[folder] = seen._replace(is_complete=False, is_robbed=is_robbed)
 
     def _robbed(self, gone: dict[str, LakeFile | None]) -> frozenset[str]:
         """Return the runs with parts in files that are gone, and in no other."""
@@ -174,7 +238,7 @@ class Manifest:
             if self._runs_before.get(folder) != seen
         }
         removed = self._runs_before.keys() - self.runs.keys()
-        if not (changed or removed or self._changes):
+        if not (changed or removed or self._changes or self._changed_sums):
             return
         with _locked(self.lake / "manifest"):
             if changed or removed:
@@ -189,6 +253,35 @@ class Manifest:
                     self.lake / FILES, "files", {name: row for name, row in files.items() if row}
                 )
                 self._changes = {}
+            if self._changed_sums:
+                sums = {**_load_sums(self.lake), **self._changed_sums}
+                _store(
+                    self.lake / CHECKSUMS,
+                    "checksums",
+                    {name: list(one) for name, one in sums.items() if one},
+                )
+                self._changed_sums = {}
+
+
+def is_as_left(lake: Path) -> bool:
+    """Return whether the lake's files are those that were left there; one stat a file.
+
+    Always so where nobody noted which those were, as earlier versions did not.
+    """
+    sums = _load_sums(lake)
+    if not sums:
+        return True
+    there: dict[str, Path] = {}
+    for table in TABLE_NAMES:
+        if strays(lake, table):
+            return False
+        there |= live_paths(lake, table)
+    try:
+        return there.keys() == sums.keys() and all(
+            looks_unchanged(path, sums[name]) for name, path in there.items()
+        )
+    except OSError:
+        return False  # moved just now, or worse
 
 
 def _stored(file: LakeFile) -> list[Any]:
@@ -206,13 +299,24 @@ def _load_runs(lake: Path) -> dict[str, RunSeen]:
     runs = {}
     for folder, row in _load(lake / RUNS, "runs").items():
         try:
-            run_id, size, mtime_ns, problems, is_complete, is_pruned, refused = row
+            run_id, size, mtime_ns, problems, is_complete, is_pruned, refused, *robbed = row
             runs[folder] = RunSeen(
-                run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused
+                run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
             )
         except (TypeError, ValueError):
             continue  # not ours: the folder is looked at again
     return runs
+
+
+def _load_sums(lake: Path) -> dict[str, Checksum]:
+    sums = {}
+    for name, row in _load(lake / CHECKSUMS, "checksums").items():
+        try:
+            size, mtime_ns, crc32 = row
+            sums[name] = Checksum(int(size), int(mtime_ns), int(crc32))
+        except (TypeError, ValueError):
+            continue  # not ours: the file is taken as it is
+    return sums
 
 
 def _load(path: Path, what: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from schemas.lake import LakeFile, Part, files_of, parts_of, read_lake_file
@@ -16,7 +16,7 @@ LOCK_WAIT_S = 10.0
 Going = Callable[[Part], bool]
 
 
-def prune(lake: Path, run_ids: Collection[str]) -> int:
+def prune(lake: Path, run_ids: Collection[str], tables: Iterable[str] = TABLE_NAMES) -> int:
     """Remove all rows of some runs, and return how many there were.
 
     Whoever mirrors one of them meanwhile would bring its rows back: the caller sees to that.
@@ -27,7 +27,7 @@ def prune(lake: Path, run_ids: Collection[str]) -> int:
     """
     going = frozenset(run_ids)
     with lake_lock(lake, LOCK_WAIT_S):
-        return sum(_prune_table(lake, table, going) for table in TABLE_NAMES)
+        return sum(_prune_table(lake, table, going) for table in tables)
 
 
 def _prune_table(lake: Path, table: str, going: frozenset[str]) -> int:

@@ -53,7 +53,7 @@ def put_right(
         [part for _, part in parts["results"]], [part for _, part in parts["outputs"]]
     )
     if log_rules or covered_until(stay).end <= _size(log):
-        stay = unbroken(part for part in stay if _holds(log, part.coverage))
+        stay = unbroken(part for part in stay if holds(log, part.coverage))
     kept = {part.coverage for part in stay}
     for table in reversed(BATCH_TABLES):
         seen: set[Coverage] = set()
@@ -96,7 +96,7 @@ def _size(log: Path) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
-def _holds(log: Path, coverage: Coverage) -> bool:
+def holds(log: Path, coverage: Coverage) -> bool:
     """Return whether the log holds the end of a stretch as it was when it was sealed."""
     if coverage.end > _size(log):
         return False

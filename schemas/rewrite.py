@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import SchemaError
-from schemas.lake import LAYOUT, TABLES, LakeFile, Part, compression_of, file_facts
+from schemas.lake import LAYOUT, TABLES, LakeFile, Part, compression_of, file_facts, reading
 
 GROUP_ROWS = 100_000
 """Rows of a row group."""
@@ -56,7 +56,8 @@ def rewriting(
         parts_of_run: asked for runs whose files do not say which records supersede which.
 
     Returns:
-        A function of a path, which raises `Unfit` when a file holds what would be lost.
+        A function of a path, which raises `Unfit` when a file holds what would be lost, and
+        `DamagedFile` when one cannot be read.
     """
     pieces = sorted(_pieces(sources), key=_place)
 
@@ -134,16 +135,14 @@ class Source:
         self._path = path
         self._columns = None if columns is None else list(columns)
         self._group: tuple[int, pa.Table] | None = None
-        try:
+        with reading(path):
             self._file = pq.ParquetFile(path, pre_buffer=False)
-        except pa.ArrowInvalid as exc:
-            raise Unfit(path, str(exc)) from exc
 
     def rows(self, first: int, count: int) -> Iterator[pa.Table]:
         """Yield `count` rows from the place `first` on.
 
         Raises:
-            Unfit: the file is damaged.
+            DamagedFile: it cannot be read.
         """
         metadata, begin = self._file.metadata, 0
         for number in range(metadata.num_row_groups):
@@ -155,10 +154,8 @@ class Source:
 
     def _read(self, number: int) -> pa.Table:
         if self._group is None or self._group[0] != number:
-            try:
+            with reading(self._path):
                 table = self._file.read_row_group(number, self._columns, use_threads=False)
-            except (pa.ArrowException, OSError) as exc:
-                raise Unfit(self._path, f"cannot be read ({exc})") from exc
             self._group = number, table
         return self._group[1]
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from schemas.arrow import row_of
 from schemas.columns import Columns, arrays_of, table_from
-from schemas.lake import TABLES
+from schemas.lake import TABLES, reading
 from schemas.parts import BATCH_TABLES, LakeFile
 from schemas.read_lines import Records, read_records
 from schemas.run_row import RunRow
@@ -83,7 +83,7 @@ class RunRows:
 
 def _rows_of(file: LakeFile, run_id: str, *names: str) -> pa.Table:
     """Return some columns of a run's rows in a file, `run_id` last."""
-    with pq.ParquetFile(file.path) as parquet:
+    with reading(file.path), pq.ParquetFile(file.path) as parquet:
         table = parquet.read(columns=[*names, "run_id"]).select([*names, "run_id"])
     return table.filter(pc.equal(table["run_id"], run_id))
 

@@ -29,7 +29,7 @@ def open_database(
     from analyze.session import look_for_news
 
     look_for_news(runs, sync=not no_sync)
-    n_files = write_database(runs, db, force=force)
+    n_files = write_database(runs, db, force=force, repairs=not no_sync)
     typer.echo(f"{db}: every view, over {counted(n_files, 'file')} of {runs / 'lake'}")
     typer.echo("It is a private cache: the rows stay in the lake, and it may be deleted any time.")
     typer.echo(f"Refresh it after new runs:  analyze open --db {db} --runs {runs}")

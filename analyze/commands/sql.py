@@ -53,7 +53,7 @@ def sql(
     if json and form not in {None, "json"}:
         _wrong(f"--json and --format {form} exclude each other")
     by_name = BY_SUFFIX.get(output.suffix.lower(), "table") if output else "table"
-    wish = Wish("json" if json else form or by_name, max_rows, timeout)
+    wish = Wish("json" if json else form or by_name, max_rows, timeout, not no_sync)
     if wish.form == "parquet" and output is None and sys.stdout.isatty():
         _wrong("--format parquet is no text; name a file with --output")
     if output is not None and query is None:

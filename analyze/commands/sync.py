@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from analyze.options import RUNS, JsonOption, RunsOption
+from schemas.errors import EXIT_BAD_NEWS
 
 
 def sync(
@@ -23,7 +24,8 @@ def sync(
     """Bring what is new in runs into the lake, and compact it.
 
     Every command that reads the lake does so first. --prune never touches a folder; a
-    run that was pruned stays out until `analyze sync RUN` names it.
+    run that was pruned stays out until `analyze sync RUN` names it. Exit code 1: rows of
+    a damaged file are lost to the lake.
     """
     from analyze.report.sync_text import prune_text, sync_text
     from analyze.sync.told import prune_runs, sync_runs
@@ -31,4 +33,7 @@ def sync(
     if prune:
         typer.echo(prune_text(prune_runs(runs, run or []), as_json=json), nl=False)
     else:
-        typer.echo(sync_text(sync_runs(runs, run), as_json=json), nl=False)
+        synced = sync_runs(runs, run)
+        typer.echo(sync_text(synced, as_json=json), nl=False)
+        if synced.n_lost_rows:
+            raise typer.Exit(EXIT_BAD_NEWS)

@@ -28,6 +28,7 @@ def sync_text(synced: Synced, *, as_json: bool = False) -> str:
         )
     if synced.read_only:
         lines.append("the lake cannot be written, so it stays as it is")
+    lines += [f"damaged: {printable(one)}" for one in synced.set_aside]
     if synced.n_with_problems:
         lines.append(f"{counted(synced.n_with_problems, 'run')} with problems")
     lines += [f"  {printable(problem)}" for problem in synced.problems[:MOST_SHOWN]]

@@ -43,6 +43,8 @@ class Wish:
     max_rows: int = 100
     """Rows of a table that are shown; 0: all."""
     timeout_s: float = 60.0
+    repairs: bool = False
+    """A damaged file of the lake is set aside; else it is left out."""
 
 
 def print_answer(runs_dir: Path, sql: str, wish: Wish) -> None:
@@ -66,7 +68,7 @@ def print_answer(runs_dir: Path, sql: str, wish: Wish) -> None:
             spool.truncate()
             _write(cast("TextIO", spool), answer, wish, width)
 
-        ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=leave)
+        ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=leave, repairs=wish.repairs)
         spool.seek(0)
         if wish.form == "csv" and sys.stdout.isatty():
             sys.stdout.writelines(f"{visible(line.rstrip(EOL))}\n" for line in spool)
@@ -95,7 +97,7 @@ def write_answer(runs_dir: Path, sql: str, wish: Wish, path: Path) -> int:
             temporary.unlink(missing_ok=True)
             leave(why)
 
-        ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=give_up)
+        ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=give_up, repairs=wish.repairs)
         return temporary.stat().st_size
 
 

@@ -121,6 +121,7 @@ def ask(
     *,
     timeout_s: float,
     stuck: Callable[[AnalyzeError | KeyboardInterrupt], None] | None = None,
+    repairs: bool = False,
 ) -> Result:
     """Return what `use` makes of the answer to a user's query.
 
@@ -131,6 +132,7 @@ def ask(
         timeout_s: seconds that the query may take.
         stuck: is told why the process has to end, when the engine does not stop: it is in a
             function that hears nothing. Without it the engine is waited for.
+        repairs: a damaged file of the lake is set aside; by default it is left out.
 
     Raises:
         QueryRefused: it would do more than read the lake.
@@ -173,7 +175,12 @@ def ask(
                     raise FilesMoved from exc
                 raise failure(exc) from exc
 
-    return until_settled(lake, once)
+    def settle_damage() -> bool:
+        from analyze.sync.repair import settle  # noqa: PLC0415 - only after an error
+
+        return settle(lake, writes=repairs)
+
+    return until_settled(lake, once, settle_damage)
 
 
 @contextmanager

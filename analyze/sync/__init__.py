@@ -15,16 +15,18 @@ from pathlib import Path
 
 from analyze.sync.news import Progress, Synced, changed, n_with_problems, news
 from schemas.disk import READ_ONLY
+from schemas.errors import DamagedFile
 from schemas.folders import run_folders
 from schemas.lake_files import TABLE_NAMES, TRASH, intent_text, lake_of, live_paths, moving
-from schemas.manifest import Manifest
+from schemas.manifest import Manifest, is_as_left
 
 __all__ = ["Progress", "Synced", "has_news", "label", "problems_of", "prune", "sync"]
 
 
 def has_news(runs_dir: Path) -> bool:
-    """Return whether a run folder changed since the last sync; one stat a folder."""
-    return bool(news(runs_dir, Manifest.load(lake_of(runs_dir))))
+    """Return whether a run folder or a file of the lake changed; one stat each."""
+    lake = lake_of(runs_dir)
+    return bool(news(runs_dir, Manifest.load(lake))) or not is_as_left(lake)
 
 
 @contextmanager
@@ -45,19 +47,26 @@ def one_sync(lake: Path) -> Iterator[None]:
 
 
 def sync(
-    runs_dir: Path, *, only: Sequence[Path] | None = None, progress: Progress | None = None
+    runs_dir: Path,
+    *,
+    only: Sequence[Path] | None = None,
+    progress: Progress | None = None,
+    damaged: Sequence[DamagedFile] = (),
 ) -> Synced:
     """Bring all that is new into the lake, then compact it.
 
     A run that its collector is mirroring is skipped without a word. A broken folder, or one of a
-    newer version, is a problem by its name and stops no other.
+    newer version, is a problem by its name and stops no other. A damaged file of the lake is set
+    aside, and its rows are made again.
 
     Args:
         runs_dir: the folder that holds the runs.
         only: folders in it; looked at even without news, and brought back after a prune.
         progress: is told of the work.
+        damaged: files of the lake that a reader could not read.
 
     Raises:
+        LakeBusy: another process rewrites the lake, in which a file is damaged.
         OSError: the disk is full, or broken; nothing of the runs themselves is lost.
     """
     lake = lake_of(runs_dir)
@@ -65,11 +74,12 @@ def sync(
         with one_sync(lake):
             manifest = Manifest.load(lake)
             folders = dict(run_folders(runs_dir))
-            if only is None and not changed(folders.items(), manifest) and _is_tidy(manifest):
+            is_quiet = only is None and not damaged and not changed(folders.items(), manifest)
+            if is_quiet and _is_tidy(manifest):
                 return Synced(n_with_problems=n_with_problems(manifest))
             from analyze.sync.bring import bring_in  # noqa: PLC0415 - loads pyarrow and the models
 
-            return bring_in(runs_dir, manifest, folders, only, progress)
+            return bring_in(runs_dir, manifest, folders, only, progress, damaged=damaged)
     except OSError as exc:
         if exc.errno not in READ_ONLY:
             raise
@@ -83,7 +93,7 @@ def _is_tidy(manifest: Manifest) -> bool:
     if moving(intent_text(lake)) is not None or any(map(_is_old, (lake / TRASH).glob("*"))):
         return False
     there = (name for table in TABLE_NAMES for name in live_paths(lake, table))
-    return set(there) == manifest.names
+    return set(there) == manifest.names and is_as_left(lake)
 
 
 def _is_old(trashed: Path) -> bool:
@@ -125,6 +135,13 @@ def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
         RunNotFound: neither a folder nor the lake has the run.
         OSError: config.json or the lake cannot be written.
     """
+    from analyze.moved_files import until_settled  # noqa: PLC0415 - the engine
     from analyze.sync.labels import set_labels  # noqa: PLC0415
+    from analyze.sync.repair import settle  # noqa: PLC0415
 
-    set_labels(runs_dir, run_id, tuple(labels))
+    lake = lake_of(runs_dir)
+    until_settled(
+        lake,
+        lambda: set_labels(runs_dir, run_id, tuple(labels)),
+        lambda: settle(lake, writes=True),
+    )

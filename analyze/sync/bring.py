@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from analyze.lake.quarantine import SetAside, sentences, set_aside
 from analyze.sync.bring_group import Brought, bring_group
 from analyze.sync.helpers import in_processes
 from analyze.sync.news import Progress, Synced, changed, n_with_problems
 from schemas.bulk import is_imported
 from schemas.compact import compact
 from schemas.cut_off import drop_cut_off
-from schemas.errors import AnalyzeError
+from schemas.errors import AnalyzeError, DamagedFile
 from schemas.folders import IMPORT_FILE, LogSeen, run_folders
 from schemas.lake_files import lake_of
 from schemas.manifest import Manifest, RunSeen
@@ -37,22 +39,71 @@ def bring_in(
     folders: Mapping[str, LogSeen],
     only: Sequence[Path] | None,
     progress: Progress | None,
+    *,
+    damaged: Sequence[DamagedFile] = (),
 ) -> Synced:
-    """Bring in what is new and compact the lake; the caller holds the lock of those who sync."""
+    """Bring in what is new and compact the lake; the caller holds the lock of those who sync.
+
+    Files that turn out to be damaged are set aside, and the runs whose rows they held are brought
+    in again, as often as another one turns up.
+    """
     lake = manifest.lake
-    refreshed = manifest.refresh()
-    drop_cut_off(lake, manifest)
+    aside: list[SetAside] = []
+    expected: dict[tuple[str, str], int] = {}
+    total = Synced()
+    names = None if only is None else {path.name for path in only}
+    while True:
+        refreshed = manifest.refresh()
+        if bad := [*damaged, *refreshed.damaged]:
+            moved = set_aside(lake, manifest, bad)
+            aside += moved
+            _expect(manifest, moved, expected)
+            manifest.save()
+        done, found = _bring_once(runs_dir, manifest, folders, names, progress)
+        compacted = compact(lake, manifest)
+        manifest.save()
+        total = Synced(
+            total.n_runs + done.n_runs,
+            total.n_rows + done.n_rows,
+            (*total.problems, *refreshed.problems, *done.problems, *compacted.problems),
+            n_with_problems(manifest),
+            total.n_compacted + compacted.n_files,
+        )
+        damaged = [*found, *compacted.damaged]
+        if not damaged or (bad and not moved):
+            break
+        names = set()
+    lost = _lost(manifest, expected)
+    return replace(
+        total,
+        problems=tuple(dict.fromkeys(total.problems)),
+        set_aside=tuple(sentences(lake, aside, folders, lost)),
+        n_lost_rows=sum(n for (_, run_id), n in lost.items() if run_id not in folders),
+    )
+
+
+def _bring_once(
+    runs_dir: Path,
+    manifest: Manifest,
+    folders: Mapping[str, LogSeen],
+    only: Collection[str] | None,
+    progress: Progress | None,
+) -> tuple[Synced, list[DamagedFile]]:
+    """Bring in what is new; return what was done, and files that could not be read meanwhile."""
+    drop_cut_off(manifest.lake, manifest)
     sizes = {name: log.size for name, log in folders.items()}
+    names = changed(folders.items(), manifest)
+    names = [name for name in names if not _stays_out(manifest, name, folders[name])]
     if only is not None:
-        names = sorted({path.name for path in only} & sizes.keys())
-    else:
-        names = changed(folders.items(), manifest)
-        names = [name for name in names if not _stays_out(manifest, name, folders[name])]
+        robbed = {name for name in names if name in manifest.runs}
+        robbed = {name for name in robbed if not manifest.runs[name].is_complete}
+        names = sorted((only | robbed) & sizes.keys())
     for name in manifest.runs.keys() - sizes.keys():
         del manifest.runs[name]
     n_runs = n_rows = n_done = 0
     seen: list[str] = []
-    told = [*refreshed.problems, *(_nameless(runs_dir, name) for name in names if _is_bytes(name))]
+    damaged: list[DamagedFile] = []
+    told = [_nameless(runs_dir, name) for name in names if _is_bytes(name)]
     names = [name for name in names if not _is_bytes(name)]
     total = sum(sizes[name] for name in names)
     for group, brought in _brought(manifest, runs_dir, list(_groups(names, sizes)), total):
@@ -62,15 +113,40 @@ def bring_in(
         seen += brought.seen
         n_runs, n_rows = n_runs + brought.n_runs, n_rows + brought.n_rows
         told += brought.problems
+        damaged += brought.damaged
         n_done += sum(sizes[name] for name in group)
         if progress is not None:
             progress(n_done, total)
         manifest.save()
     told += _joined(runs_dir, seen)
-    compacted = compact(lake, manifest)
-    manifest.save()
-    told += compacted.problems
-    return Synced(n_runs, n_rows, tuple(told), n_with_problems(manifest), compacted.n_files)
+    return Synced(n_runs, n_rows, tuple(told)), damaged
+
+
+def _expect(
+    manifest: Manifest, aside: Iterable[SetAside], expected: dict[tuple[str, str], int]
+) -> None:
+    """Note how many rows of each table and run there were with those of damaged files."""
+    for one in aside:
+        for run_id, n_rows in (one.rows or {}).items():
+            before = expected.get((one.table, run_id), _n_held(manifest, one.table, run_id))
+            expected[one.table, run_id] = before + n_rows
+
+
+def _lost(
+    manifest: Manifest, expected: Mapping[tuple[str, str], int]
+) -> dict[tuple[str, str], int]:
+    """Return how many rows of damaged files no file holds again, by table and run."""
+    lost = {}
+    for (table, run_id), n_rows in expected.items():
+        n_held = _n_held(manifest, table, run_id)
+        is_enough = table == "runs" or n_held >= n_rows  # of a run's rows there one counts
+        if not n_held or not is_enough:
+            lost[table, run_id] = max(n_rows - n_held, 0)
+    return lost
+
+
+def _n_held(manifest: Manifest, table: str, run_id: str) -> int:
+    return sum(part.n_rows for _, part in manifest.parts_of(table, run_id))
 
 
 def _joined(runs_dir: Path, run_ids: Sequence[str]) -> list[str]:
@@ -79,7 +155,7 @@ def _joined(runs_dir: Path, run_ids: Sequence[str]) -> list[str]:
 
     try:
         join_prefixed(runs_dir, run_ids)
-    except (AnalyzeError, LakeBusy) as exc:
+    except (AnalyzeError, DamagedFile, LakeBusy) as exc:
         return [f"{exc}; ids of prompt lists that lost a prefix are joined by the next run's sync"]
     return []
 

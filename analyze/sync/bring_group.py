@@ -20,16 +20,16 @@ from analyze.sync.one_folder import (
     torn_tail,
 )
 from schemas.bulk import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
-from schemas.errors import BenchError
+from schemas.errors import BenchError, DamagedFile
 from schemas.folders import IMPORT_FILE, LOG, LogSeen, look_of
 from schemas.import_record import ImportRecord
 from schemas.lake_files import lake_of
 from schemas.lines import LineError, misfit
 from schemas.manifest import Manifest, RunSeen
 from schemas.mirror import RunMirror
-from schemas.parts import LakeFile, Part, covered_until
-from schemas.prune import remove_part
-from schemas.reconcile import tail_before
+from schemas.parts import BATCH_TABLES, LakeFile, Part, covered_until
+from schemas.prune import prune, remove_part
+from schemas.reconcile import holds, tail_before
 from schemas.run_lock import MirrorBusy, lock_run
 from schemas.swap import LakeBusy
 from schemas.trial import PlannedTrial
@@ -55,6 +55,8 @@ class Brought:
     n_runs: int = 0
     n_rows: int = 0
     problems: list[str] = field(default_factory=list)
+    damaged: list[DamagedFile] = field(default_factory=list)
+    """Files of the lake that could not be read; their runs are not brought in yet."""
 
 
 def bring_group(runs_dir: Path, names: list[str], manifest: Manifest | None = None) -> Brought:
@@ -81,6 +83,7 @@ class _Group:
         self._imported: dict[str, bool] = {}
         self._looks: dict[str, str] = {}
         self._replaced: dict[str, list[tuple[str, LakeFile, Part]]] = {}
+        self._read_again: set[str] = set()
 
     def bring(self, names: list[str]) -> Brought:
         try:
@@ -94,15 +97,25 @@ class _Group:
                 if run is not None:
                     whole.setdefault(run.month, []).append(run)
             for runs in whole.values():
-                self._seal([run for run in runs if run.run_id not in self._replaced])
+                others = self._replaced.keys() | self._read_again
+                self._seal([run for run in runs if run.run_id not in others])
+                self._seal_again([run for run in runs if run.run_id in self._read_again])
                 for run in runs:
                     if run.run_id in self._replaced:
-                        with contextlib.suppress(LakeBusy):  # the next sync finds it again
-                            self._seal([run])
+                        self._seal_again([run])
         finally:
             for handle in self._locks.values():
                 os.close(handle)
         return self._brought
+
+    def _seal_again(self, runs: list[WholeRun]) -> None:
+        """Seal runs in the place of what the lake holds of them."""
+        try:
+            self._seal(runs)
+        except LakeBusy:
+            pass  # the next sync finds it again
+        except DamagedFile as exc:
+            self._brought.damaged.append(exc)
 
     def _lock(self, name: str) -> None:
         folder = self._runs_dir / name
@@ -122,6 +135,9 @@ class _Group:
             return work(name)
         except LakeBusy:
             return None  # the next sync finds it again
+        except DamagedFile as exc:
+            self._brought.damaged.append(exc)
+            return None
         except ValidationError as exc:
             file = FILE_OF.get(exc.title, "config.json")
             why = f"{folder / file}: {misfit(exc)}"
@@ -154,6 +170,14 @@ class _Group:
             return read_whole(folder, imported=imported)
         if imported:
             return self._look_again(folder, seen)
+        known = self._manifest.runs.get(name)
+        logged = [part for table, _, part in held if table in BATCH_TABLES]
+        if known and known.is_robbed and all(_is_held(folder, part) for part in logged):
+            if seen.size <= WHOLE_BYTES:
+                self._read_again.add(name)
+                return read_whole(folder, imported=False)
+            prune(self._lake, [name], BATCH_TABLES)
+            self._manifest.refresh()
         self._follow(folder, seen)
         return None
 
@@ -214,6 +238,8 @@ class _Group:
             return
 
         def make_room() -> None:
+            if again := [run.run_id for run in runs if run.run_id in self._read_again]:
+                prune(self._lake, again)
             for run in runs:
                 for table, file, part in self._replaced.get(run.run_id, ()):
                     remove_part(self._lake, table, file, part)
@@ -236,3 +262,8 @@ class _Group:
     ) -> None:
         self._brought.seen[name] = RunSeen(name, *seen, tuple(problems), refused_as=refused_as)
         self._brought.problems += told
+
+
+def _is_held(folder: Path, part: Part) -> bool:
+    """Return whether a run's log holds the lines that a part was made of."""
+    return not part.coverage.end or holds(folder / LOG, part.coverage)

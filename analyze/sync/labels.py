@@ -13,7 +13,7 @@ from schemas.arrow import record_of
 from schemas.bulk import WholeRun, is_imported
 from schemas.disk import write_whole
 from schemas.errors import ConfigError, Problem, RunNotFound
-from schemas.lake import files_of
+from schemas.lake import files_of, reading
 from schemas.lake_files import lake_of, month_of
 from schemas.mirror import NO_LOG
 from schemas.rows import run_table
@@ -53,7 +53,7 @@ def latest_row(lake: Path, run_id: str) -> RunRow | None:
     """Return the row of a run that counts; None when the lake does not know it."""
     rows: list[RunRow] = []
     for path in files_of(lake, "runs", run_id):
-        with pq.ParquetFile(path) as file:
+        with reading(path), pq.ParquetFile(path) as file:
             table = file.read()
         mine = table.filter(pc.equal(table["run_id"], run_id))
         rows += [record_of(RunRow, row) for row in mine.to_pylist()]

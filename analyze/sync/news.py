@@ -27,6 +27,10 @@ class Synced:
     """Runs of which problems are known, of earlier syncs as well."""
     n_compacted: int = 0
     """Files of the lake that were put into larger ones."""
+    set_aside: tuple[str, ...] = ()
+    """Damaged files of the lake, each with what became of its rows."""
+    n_lost_rows: int = 0
+    """Rows of them that could not be made again, now or by the next sync."""
     read_only: bool = False
     """The lake cannot be written, so it is read as it is."""
 

@@ -46,9 +46,12 @@ def bring_news(runs_dir: Path, tell: Callable[[str], None]) -> None:
     with _disk_errors(runs_dir):
         if not has_news(runs_dir):
             return
+    from analyze.sync.repair import tell_set_aside  # noqa: PLC0415
+
     synced = sync_runs(runs_dir, None)
     if synced.read_only:
         tell(f"note: {lake_of(runs_dir)} cannot be written; what is in it is read")
+    tell_set_aside(synced, tell)
     if synced.problems:
         first, n_more = synced.problems[0], len(synced.problems) - 1
         more = f" (and {n_more:,} more; `analyze sync` lists them)" if n_more else ""
@@ -85,23 +88,34 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
         RunNotFound: the lake holds none by one of the ids.
     """
     from analyze.history import open_lake  # noqa: PLC0415 - the engine
+    from analyze.moved_files import until_settled  # noqa: PLC0415
+    from analyze.raw_tables import engine_errors  # noqa: PLC0415
     from analyze.sync import prune  # noqa: PLC0415 - loads pyarrow
+    from analyze.sync.repair import settle  # noqa: PLC0415
 
     if not run_ids:
         what = "--prune needs the runs whose rows are to go: `analyze sync --prune RUN...`"
         raise ConfigError([Problem(None, what)])
     _require_folder(runs_dir)
-    with open_lake(lake_of(runs_dir)) as connection:
-        rows = connection.execute(
-            "select run_id from raw_runs union select run_id from raw_plans "
-            "union select run_id from raw_results"
-        ).fetchall()
-    known = {run_id for (run_id,) in rows}
+    lake = lake_of(runs_dir)
+
+    def in_lake() -> set[str]:
+        with open_lake(lake) as connection, engine_errors("raw_runs"):
+            rows = connection.execute(
+                "select run_id from raw_runs union select run_id from raw_plans "
+                "union select run_id from raw_results"
+            ).fetchall()
+        return {run_id for (run_id,) in rows}
+
+    def repair() -> bool:
+        return settle(lake, writes=True)
+
+    known = until_settled(lake, in_lake, repair)
     for run_id in run_ids:
         if run_id not in known:
-            raise RunNotFound(run_id, lake_of(runs_dir), known)
+            raise RunNotFound(run_id, lake, known)
     with _disk_errors(runs_dir):
-        return prune(runs_dir, list(run_ids))
+        return until_settled(lake, lambda: prune(runs_dir, list(run_ids)), repair)
 
 
 @contextmanager

@@ -273,7 +273,7 @@ def test_when_the_collector_is_killed_the_child_seals_sums_up_and_goes(run_dir):
     assert summary_of(run_dir) == (N_PLANNED, 7)
 
 
-def test_a_strange_file_in_the_lake_is_named_and_the_child_tries_again(run_dir):
+def test_a_strange_file_in_the_lake_is_named_and_set_aside_by_the_child(run_dir):
     strange = lake_of(run_dir.parent) / "results" / "month=2025-11" / "r-1-abc-000001.parquet"
     strange.parent.mkdir(parents=True)
     strange.write_bytes(b"no parquet")
@@ -285,13 +285,14 @@ def test_a_strange_file_in_the_lake_is_named_and_the_child_tries_again(run_dir):
         subprocess.Popen([*COMMAND, str(run_dir)], stdin=subprocess.PIPE, stderr=log) as child,
     ):
         wait_for(lambda: said.stat().st_size)
-        strange.unlink()
         child.stdin.close()
         assert child.wait(30) == 0
 
-    assert f"{strange}: not a Parquet file" in said.read_text()
-    assert said.read_text().endswith("; it is tried again\n")
-    assert said.read_text().count("\n") == 1
+    (line,) = said.read_text().splitlines()
+    assert f"{strange}: is no Parquet file" in line
+    (kept,) = (lake_of(run_dir.parent) / "quarantine").glob("*r-1-abc-000001.parquet")
+    assert kept.name in line
+    assert kept.read_bytes() == b"no parquet"
     assert_parquet_equals_jsonl(run_dir)
 
 

@@ -115,13 +115,14 @@ def test_a_compaction_robs_nobody(lake):
     assert manifest.names == Manifest.load(lake).names
 
 
-def test_a_strange_file_is_a_problem_and_the_rest_is_known(lake):
+def test_a_strange_file_is_damaged_and_the_rest_is_known(lake):
     path = live_files(lake, "events")[0].with_name("strange.parquet")
     path.write_bytes(b"no parquet")
 
     manifest = Manifest.load(lake)
-    (problem,) = manifest.refresh().problems
-    assert f"{path}: not a Parquet file" in problem
+    (damaged,) = manifest.refresh().damaged
+    assert damaged.path == path
+    assert damaged.found == "is no Parquet file, or the end of one is missing"
     assert len(manifest.names) == 16
 
 
