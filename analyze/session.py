@@ -226,13 +226,12 @@ class Session:
         """Put damaged files out of the way; return whether there were any."""
         from analyze.sync.repair import settle  # noqa: PLC0415 - only after an error
 
-        if not settle(self.lake, writes=self._repairs, tell=self._tell):
-            return False
+        is_settled = settle(self.lake, writes=self._repairs, tell=self._tell)
         self._engine.close()  # it may be unfit after an error of its own
         self._engine = self._opened()
         self._there.clear()
         self._files.clear()
-        return True
+        return is_settled
 
     def _forget(self) -> None:
         """Forget which files were live; the next question lists them again."""

@@ -32,7 +32,8 @@ def on_stderr(line: str) -> None:
 def settle(lake: Path, *, writes: bool, tell: Tell | None = None) -> bool:
     """Put damaged files out of the way of readers; return whether there were any new ones.
 
-    Reads the whole lake: for after an error of a reader, never before one.
+    Reads the whole lake: for after an error of a reader, never before one. What another process
+    sets aside at the moment is waited for.
 
     Args:
         lake: the lake.
@@ -50,10 +51,9 @@ def settle(lake: Path, *, writes: bool, tell: Tell | None = None) -> bool:
     manifest = Manifest.load(lake)
     found = find_damaged(lake, manifest)
     found = [one for one in found if one.path.is_file() and not is_left_out(one.path)]
-    if not found:
-        return False
     say = tell or on_stderr
-    return (writes and _set_aside(lake, found, say)) or _left_out(manifest, found, say)
+    is_done = writes and _set_aside(lake, found, say)
+    return bool(found) and (is_done or _left_out(manifest, found, say))
 
 
 def tell_set_aside(synced: Synced, tell: Callable[[str], None]) -> None:

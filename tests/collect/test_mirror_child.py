@@ -286,7 +286,7 @@ def test_a_strange_file_in_the_lake_is_named_and_set_aside_by_the_child(run_dir)
     ):
         wait_for(lambda: said.stat().st_size)
         child.stdin.close()
-        assert child.wait(30) == 0
+        assert child.wait(30) == 0, said.read_text()
 
     (line,) = said.read_text().splitlines()
     assert f"{strange}: is no Parquet file" in line
