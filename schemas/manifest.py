@@ -21,7 +21,7 @@ import orjson
 from schemas.checksums import Checksum, checksum_of, looks_unchanged
 from schemas.disk import write_whole
 from schemas.errors import DamagedFile, SchemaError
-from schemas.lake_files import TABLE_NAMES, live_paths, strays
+from schemas.lake_files import ALIASES, TABLE_NAMES, live_paths, strays
 from schemas.parts import BATCH_TABLES, Coverage, LakeFile, Part
 
 RUNS = "manifest/runs.json"
@@ -164,6 +164,7 @@ class Manifest:
         astray: dict[str, Path] = {}
         for table in TABLE_NAMES:
             there |= live_paths(self.lake, table)
+        for table in (*TABLE_NAMES, ALIASES):
             astray |= strays(self.lake, table)
         damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
         known = self._all().keys() - there.keys() - astray.keys()

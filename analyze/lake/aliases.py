@@ -2,25 +2,35 @@
 
 `lake/aliases/month=YYYY-MM/*.parquet`, a small file for each time that somebody joined cases or
 took it back. It belongs to no run, so neither a compaction nor a prune touches it. Rows are only
-added, under the lake's lock.
+added, under the lake's lock, and stand in `aliases.jsonl` beside the runs as well: of that the
+table can be made again.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analyze.lake.alias_file import (
+    alias_file,
+    append,
+    count_sentence,
+    is_in_lake,
+    note_in_lake,
+    read_file,
+)
+from analyze.lake.left_out import without_left_out
 from schemas.alias import AliasOrigin, AliasRow
 from schemas.arrow import arrow_schema, record_of
 from schemas.disk import sync_path
-from schemas.errors import ConfigError, Problem
-from schemas.lake import compression_of, file_facts
+from schemas.errors import ConfigError, Problem, shown
+from schemas.lake import compression_of, file_facts, reading
 from schemas.lake_files import ALIASES, TEMPORARY, live_files, month_of
 from schemas.prune import LOCK_WAIT_S
 from schemas.swap import lake_lock
@@ -40,14 +50,53 @@ class Join:
 def read_aliases(lake: Path) -> dict[tuple[str, str], AliasRow]:
     """Return the row that counts of every old id that ever was joined."""
     found: dict[tuple[str, str], AliasRow] = {}
-    for path in live_files(lake, ALIASES):
-        with pq.ParquetFile(path) as file:
-            rows = [record_of(AliasRow, row) for row in file.read().to_pylist()]
-        for row in rows:
-            key = row.suite_id, row.old_case_id
-            if key not in found or found[key].recorded_at_ms < row.recorded_at_ms:
-                found[key] = row
+    for row in _rows_in_lake(lake):
+        key = row.suite_id, row.old_case_id
+        if key not in found or found[key].recorded_at_ms < row.recorded_at_ms:
+            found[key] = row
     return found
+
+
+def _rows_in_lake(lake: Path) -> Iterator[AliasRow]:
+    for path in without_left_out(live_files(lake, ALIASES)):
+        with reading(path), pq.ParquetFile(path) as file:
+            rows = file.read().to_pylist()
+        yield from (record_of(AliasRow, row) for row in rows)
+
+
+def sync_aliases(lake: Path) -> list[str]:
+    """Let the lake's table and `aliases.jsonl` say the same; return what is to be told.
+
+    Raises:
+        LakeBusy: another process rewrites the lake.
+        DamagedFile: a file of the table cannot be read.
+        OSError: the lake cannot be written.
+    """
+    if is_in_lake(lake):
+        return []
+    with lake_lock(lake, LOCK_WAIT_S):
+        return _brought_together(lake)
+
+
+def _brought_together(lake: Path) -> list[str]:
+    """Do so; the caller holds the lake's lock."""
+    in_lake = list(dict.fromkeys(_rows_in_lake(lake)))
+    try:
+        in_file, told = read_file(lake)
+        if missing := [row for row in in_lake if row not in set(in_file)]:
+            append(lake, missing)
+            told.append(count_sentence(lake, len(missing)))
+    except OSError as exc:
+        path = alias_file(lake)
+        return [f"{shown(path)}: {exc.strerror}; renamed cases are joined as the lake has them"]
+    months: dict[str, list[AliasRow]] = {}
+    for row in dict.fromkeys(in_file):
+        if row not in set(in_lake):
+            months.setdefault(month_of(row.recorded_at_ms), []).append(row)
+    for rows in months.values():
+        _seal(lake, rows)
+    note_in_lake(lake)
+    return told
 
 
 def newest_of(known: Known, suite_id: str, case_id: str) -> str:
@@ -73,6 +122,7 @@ def join(lake: Path, suite_id: str, joins: Sequence[Join], origin: AliasOrigin) 
         OSError: the lake cannot be written.
     """
     with lake_lock(lake, LOCK_WAIT_S):
+        _brought_together(lake)
         known = read_aliases(lake)
         edges = _edges(known, suite_id)
         n_before = len(edges)
@@ -97,6 +147,7 @@ def take_back(lake: Path, suite_id: str, old: str) -> None:
         OSError: the lake cannot be written.
     """
     with lake_lock(lake, LOCK_WAIT_S):
+        _brought_together(lake)
         known = read_aliases(lake)
         edges = _edges(known, suite_id)
         edges.pop(old, None)
@@ -156,23 +207,30 @@ def _write(lake: Path, known: Known, suite_id: str, edges: Edges) -> None:
                 )
             )
     if rows:
-        _seal(lake, rows)
+        sealed = _seal(lake, rows)
+        try:
+            append(lake, rows)
+        except BaseException:
+            sealed.unlink(missing_ok=True)
+            raise
+        note_in_lake(lake)
 
 
-def _seal(lake: Path, rows: Iterable[AliasRow]) -> None:
-    """Write rows as one file, which is whole or not there."""
+def _seal(lake: Path, rows: Iterable[AliasRow]) -> Path:
+    """Write rows as one file, which is whole or not there, and return it."""
     content = [row.model_dump() for row in rows]
     table = pa.Table.from_pylist(content, schema=arrow_schema(AliasRow))
     folder = lake / ALIASES / f"month={month_of(content[0]['recorded_at_ms'])}"
     folder.mkdir(parents=True, exist_ok=True)
     token = uuid.uuid4().hex[:12]
-    temporary = folder / f"{TEMPORARY}{token}"
+    temporary, target = folder / f"{TEMPORARY}{token}", folder / f"alias-{token}.parquet"
     try:
         facts = table.replace_schema_metadata(file_facts([]))
         pq.write_table(facts, temporary, **compression_of(ALIASES))
         sync_path(temporary)
-        temporary.rename(folder / f"alias-{token}.parquet")
+        temporary.rename(target)
         sync_path(folder)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    return target

@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 import pyarrow.parquet as pq
 
+from analyze.lake.alias_file import alias_file
 from schemas.checksums import Checksum, checksum_of
 from schemas.disk import sync_path, write_whole
 from schemas.errors import DamagedFile, SchemaError, counted, shown
@@ -126,6 +127,8 @@ def set_aside(lake: Path, manifest: Manifest, damaged: Iterable[DamagedFile]) ->
 
 def _rows_of(manifest: Manifest, name: str, path: Path) -> dict[str, int] | None:
     """Return whose rows a file held: as was noted, else as it says, else as it is called."""
+    if name.startswith(f"{ALIASES}/"):
+        return {}  # of no run
     file = manifest.file(name)
     if file is None and path.is_file():
         try:
@@ -182,6 +185,9 @@ def sentences(
     for one in aside:
         where = shown(lake / one.name)
         text = f"{where}: {one.found}; it is kept as {shown(lake / one.kept_as)}"
+        if one.table == ALIASES:
+            yield f"{text}; what it said is written again from {shown(alias_file(lake))}"
+            continue
         if one.rows is None:
             yield f"{text}; nobody knows whose rows it held: every run's folder was looked at again"
             continue

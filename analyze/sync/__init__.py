@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from analyze.lake.alias_file import is_in_lake
 from analyze.sync.news import Progress, Synced, changed, n_with_problems, news
 from schemas.disk import READ_ONLY
 from schemas.errors import DamagedFile
@@ -26,7 +27,9 @@ __all__ = ["Progress", "Synced", "has_news", "label", "problems_of", "prune", "s
 def has_news(runs_dir: Path) -> bool:
     """Return whether a run folder or a file of the lake changed; one stat each."""
     lake = lake_of(runs_dir)
-    return bool(news(runs_dir, Manifest.load(lake))) or not is_as_left(lake)
+    if news(runs_dir, Manifest.load(lake)):
+        return True
+    return not (is_as_left(lake) and is_in_lake(lake))
 
 
 @contextmanager
@@ -93,7 +96,7 @@ def _is_tidy(manifest: Manifest) -> bool:
     if moving(intent_text(lake)) is not None or any(map(_is_old, (lake / TRASH).glob("*"))):
         return False
     there = (name for table in TABLE_NAMES for name in live_paths(lake, table))
-    return set(there) == manifest.names and is_as_left(lake)
+    return set(there) == manifest.names and is_as_left(lake) and is_in_lake(lake)
 
 
 def _is_old(trashed: Path) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from analyze.lake.aliases import sync_aliases
 from analyze.lake.quarantine import SetAside, sentences, set_aside
 from analyze.sync.bring_group import Brought, bring_group
 from analyze.sync.helpers import in_processes
@@ -118,7 +119,12 @@ def _bring_once(
         if progress is not None:
             progress(n_done, total)
         manifest.save()
-    told += _joined(runs_dir, seen)
+    try:
+        told += [*sync_aliases(manifest.lake), *_joined(runs_dir, seen)]
+    except LakeBusy as exc:
+        told.append(f"{exc}; renamed cases are joined by the next sync")
+    except DamagedFile as exc:
+        damaged.append(exc)
     return Synced(n_runs, n_rows, tuple(told)), damaged
 
 
@@ -155,7 +161,7 @@ def _joined(runs_dir: Path, run_ids: Sequence[str]) -> list[str]:
 
     try:
         join_prefixed(runs_dir, run_ids)
-    except (AnalyzeError, DamagedFile, LakeBusy) as exc:
+    except (AnalyzeError, LakeBusy) as exc:
         return [f"{exc}; ids of prompt lists that lost a prefix are joined by the next run's sync"]
     return []
 

@@ -22,6 +22,7 @@ from analyze.lake.aliases import Join, join, newest_of, read_aliases, take_back
 from analyze.raw_tables import connect, fill
 from analyze.session import Session
 from analyze.sync import sync
+from schemas.alias import AliasRow
 from schemas.errors import ConfigError
 from schemas.lake_files import ALIASES, live_files
 from tests.analyze.conftest import sha
@@ -309,7 +310,7 @@ def test_prune_restore_and_compaction_keep_aliases(runs):
 
 
 def test_writers_at_once_lose_nothing(tmp_path):
-    lake = tmp_path / "lake"
+    lake = tmp_path / "runs" / "lake"
     pairs = [(f"old{n}", f"new{n}") for n in range(24)]
 
     def one(pair):
@@ -324,18 +325,78 @@ def test_writers_at_once_lose_nothing(tmp_path):
 
 
 def test_a_long_chain_joined_in_any_order_ends_at_its_end(tmp_path):
+    lake = tmp_path / "runs" / "lake"
     names = [f"id{n}" for n in range(9)]
     links = [Join(*pair) for pair in pairwise(names)]
     for one in (links[n] for n in (3, 0, 7, 4, 1, 6, 2, 5)):
-        join(tmp_path, "s", [one], "person")
-    known = read_aliases(tmp_path)
+        join(lake, "s", [one], "person")
+    known = read_aliases(lake)
     assert {newest_of(known, "s", name) for name in names} == {"id8"}
 
     with pytest.raises(ConfigError, match="`id8` would stand for itself: `id3` leads to it"):
-        join(tmp_path, "s", [Join("id8", "id3")], "person")
-    take_back(tmp_path, "s", "id4")
-    known = read_aliases(tmp_path)
+        join(lake, "s", [Join("id8", "id3")], "person")
+    take_back(lake, "s", "id4")
+    known = read_aliases(lake)
     assert [newest_of(known, "s", name) for name in names] == ["id4"] * 5 + ["id8"] * 4
+
+
+def test_aliases_outlive_the_lake(runs):
+    joined(runs, "a", "a2")
+    kept = runs.runs_dir / "aliases.jsonl"
+    before = kept.read_bytes()
+    shutil.rmtree(runs.runs_dir / "lake")
+
+    assert said(runs, "sync").code == 0
+
+    assert cases_of(runs) == {"a2": 2, "b": 2, "c": 2}
+    assert kept.read_bytes() == before
+    assert before.count(b"\n") == 1
+
+
+def test_aliases_of_an_older_lake_are_carried_over_once(runs):
+    joined(runs, "a", "a2")
+    kept, lake = runs.runs_dir / "aliases.jsonl", runs.runs_dir / "lake"
+    before = kept.read_bytes()
+    kept.unlink()
+    (lake / "manifest" / "aliases.json").unlink()
+
+    done = said(runs, "runs")
+
+    assert kept.read_bytes() == before
+    assert f"1 alias row was copied from the lake to {kept}" in done.err
+    assert said(runs, "runs").err == ""
+    assert len(live_files(lake, ALIASES)) == 1
+
+
+def test_what_others_committed_is_joined_and_a_torn_line_stops_nothing(runs):
+    joined(runs, "a", "a2")
+    kept = runs.runs_dir / "aliases.jsonl"
+    row = AliasRow.model_validate_json(kept.read_bytes())
+    back = row.model_copy(
+        update={"joined_to": None, "case_id": None, "recorded_at_ms": row.recorded_at_ms + 1}
+    )
+    torn = b'{"suite_id": "smo'
+    kept.write_bytes(kept.read_bytes() + back.model_dump_json().encode() + b"\n" + torn)
+
+    done = said(runs, "runs")
+
+    assert f"{kept}:3: is no alias" in done.err
+    assert cases_of(runs) == {"a": 1, "a2": 1, "b": 2, "c": 2}
+    joined(runs, "a", "a2")
+    assert torn in kept.read_bytes(), "nobody's line is taken away"
+    assert cases_of(runs) == {"a2": 2, "b": 2, "c": 2}
+
+
+def test_a_damaged_file_of_aliases_is_made_again(runs):
+    joined(runs, "a", "a2")
+    (path,) = live_files(runs.runs_dir / "lake", ALIASES)
+    path.write_bytes(b"")
+
+    done = said(runs, "runs")
+
+    assert f"{path}: is empty" in done.err
+    assert f"is written again from {runs.runs_dir / 'aliases.jsonl'}" in done.err
+    assert cases_of(runs) == {"a2": 2, "b": 2, "c": 2}
 
 
 def test_without_an_alias_nothing_is_read_otherwise(runs):
