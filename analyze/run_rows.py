@@ -23,6 +23,7 @@ TOOK = """
 select
     run_id,
     case
+        when count(elapsed_ms) = count(*) then max(elapsed_ms)
         when max(ended_at_ms) >= min(started_at_ms)
             then cast(max(ended_at_ms) - min(started_at_ms) - coalesce(sum(pause_ms), 0) as bigint)
     end
@@ -35,6 +36,7 @@ from (
             run_id,
             started_at_ms,
             ended_at_ms,
+            elapsed_ms,
             started_at_ms - max(ended_at_ms) over (
                 partition by run_id
                 order by started_at_ms, record_no
@@ -46,7 +48,8 @@ from (
 )
 group by run_id
 """
-"""Of every record, those too that a later one replaced: they took time as well."""
+"""Of every record, those too that a later one replaced: they took time as well. By the run's own
+clock, where each has it, else by the wall clock."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ handed over before its worker takes the next one.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +42,8 @@ class ModelWork:
     n_workers: int = 0
     is_dry: bool = False
     """Its last trial was taken."""
+    more_workers: Callable[[], None] = lambda: None
+    """Starts another worker, up to the limit of the model: one took a trial, and more may wait."""
     unreachable: int = 0
 
 
@@ -70,6 +73,8 @@ class Executor:
     budget: Budget
     turns: Turns = field(default_factory=Turns)
     """In which trials begin; finished answers are handed over in the same."""
+    began: float | None = None
+    """When its first trial was taken, on `time.perf_counter`."""
     stop_reason: str | None = None
     """Why trials are no longer dispatched; None while they are."""
     stopped_models: dict[str, str] = field(default_factory=dict)
@@ -141,20 +146,24 @@ class Executor:
     def _open(
         self, work: ModelWork, places: asyncio.Semaphore, start_worker: Callable[[], object]
     ) -> None:
-        """Start a worker for each place, and more while trials wait for their retries."""
+        """Start the first worker; each that takes a trial starts the next, up to the limit.
+
+        While trials wait for their retries there may be more.
+        """
         model = work.model
 
-        def one_more() -> None:
-            if not work.is_dry and work.n_workers < WORKERS_PER_PLACE * model.max_concurrency:
+        def one_more(most: int) -> None:
+            if not work.is_dry and work.n_workers < most:
                 work.n_workers += 1
                 start_worker()
 
         shrunk = partial(self.hooks.throttled, model)
         limit, per_minute = model.max_concurrency, model.requests_per_minute
-        work.gate = Gate(places, limit, per_minute, on_shrink=shrunk, on_room=one_more)
+        on_room = partial(one_more, WORKERS_PER_PLACE * limit)
+        work.gate = Gate(places, limit, per_minute, on_shrink=shrunk, on_room=on_room)
         self._gates[model.model_id] = work.gate
-        for _ in range(limit):
-            one_more()
+        work.more_workers = partial(one_more, limit)
+        work.more_workers()
 
     async def _worker(self, work: ModelWork, runner: Runner) -> None:
         # The next trial is taken only once there is a place for it, so that a stop leaves it
@@ -182,6 +191,9 @@ class Executor:
         if (trial := next(work.trials, None)) is None:
             work.is_dry = True
             return None
+        work.more_workers()
+        if self.began is None:
+            self.began = time.perf_counter()
         case = self.cases[trial.case_id]
         if case.unavailable is not None:
             return not_asked(trial, case, _unavailable(case.unavailable))

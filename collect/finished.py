@@ -43,6 +43,8 @@ class FinishedTrials:
         self._costs: dict[Part, dict[str, float]] = {}
         self.spent_usd = 0.0
         """What this run has paid for, records that a later one replaced included."""
+        self.elapsed_ms = 0
+        """The run's own time so far, of all its sessions."""
         known: dict[tuple[Any, ...], Latest] = {}
         names: dict[str, str] = {}
         with log.open("rb") as file:
@@ -64,6 +66,9 @@ class FinishedTrials:
                     latest = known[facts] = _latest(*facts)
                 self._latest.setdefault(part, {})[case_id] = latest
                 is_reused = row.get("reused_from_run_id") is not None
+                elapsed_ms = row.get("elapsed_ms")
+                if not is_reused and isinstance(elapsed_ms, int):
+                    self.elapsed_ms = max(self.elapsed_ms, elapsed_ms)
                 self._set_cost(part, case_id, None if is_reused else row.get("cost_usd"))
 
     def _set_cost(self, part: Part, case_id: str, cost: object) -> None:

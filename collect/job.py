@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
+from collect.config.reserved import reserved
 from collect.plan import planned_sizes
 from collect.plan_file import trial_of
 from collect.plan_size import PlanSize, sizes_of
@@ -90,6 +91,10 @@ def _stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None
     models = tuple(
         model if model.price else replace(model, price=assumed) for model in models_of(config)
     )
+    for model in config.models:
+        for option, reason in reserved(model.request_options).items():
+            why = f"request option `{option}` of model `{model.model_id}` {reason}"
+            raise NotResumable(run_dir, f"{why}; take it out and start a new run")
     suite, profile = config.suite_path, config.run_profile_path
     again = shlex.join(["collect", "run", "--suite", suite, "--run-profile", profile, "--reuse"])
     verify_stored(run_dir, models, cases, again)

@@ -101,6 +101,7 @@ def result_of(
     checks: Sequence[CheckResult] = (),
     price: Price | None = None,
     routing: Routing | None = None,
+    elapsed_ms: int | None = None,
 ) -> Result:
     """Return the trial's line; verdict and tools of a failed trial are empty (decision A7)."""
     trial, case, reply = execution.trial, execution.case, execution.reply
@@ -170,6 +171,7 @@ def result_of(
         reused_from_run_id=None,
         clock_late_ms=execution.clock_late_ms,
         routing=routing,
+        elapsed_ms=elapsed_ms,
     )
 
 

@@ -74,6 +74,8 @@ class Run:
         self._turns = Turns()
         self._mirror_failed = False
         self._disk_error: CollectError | None = None
+        self._elapsed_ms = finished.elapsed_ms
+        """Of earlier sessions."""
         self.report = RunReport(job.run_id, str(log.run_dir), job.n_planned)
         self._failed_outside = bool(finished.count_into(self.report, final=True))
         self._models = {model.model_id: model for model in job.models}
@@ -152,6 +154,8 @@ class Run:
 
     async def _record(self, execution: Execution) -> None:
         """Judge one finished trial and write it down, trace first."""
+        began = self._executor.began or 0.0
+        elapsed_ms = self._elapsed_ms + round((time.perf_counter() - began) * 1000)
         reply, verdict, tools = execution.reply, NO_VERDICT, NO_TOOLS
         if reply.failure is None:
             called = tuple(call.name for call in reply.tool_calls)
@@ -176,6 +180,7 @@ class Run:
             checks=checks,
             price=model.price,
             routing=model.routing,
+            elapsed_ms=elapsed_ms,
         )
         result = await off_loop(reply.text, made)
         self._log.append(result)

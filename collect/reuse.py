@@ -166,5 +166,6 @@ def reused_result(result: Result, trial: PlannedTrial, artifact_path: str | None
             "tags": trial.tags,
             "artifact_path": artifact_path,
             "reused_from_run_id": result.reused_from_run_id or result.run_id,
+            "elapsed_ms": None,
         }
     )

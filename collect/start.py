@@ -13,6 +13,7 @@ from pathlib import Path
 import orjson
 
 from collect.config import RunInputs, load_inputs, runnable
+from collect.config.concurrency import refuse_too_few_files
 from collect.detectable import detectable_lines
 from collect.hosts import refuse_foreign_hosts
 from collect.job import stored_job
@@ -117,6 +118,9 @@ def start(inputs: RunInputs, wish: Wish) -> int:
     if run_id is not None and in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
         raise RunInLake(runs_dir, run_id)
     refuse_unusable_keys(inputs.models)
+    limit = inputs.profile.execution_policy.max_concurrency
+    n_planned = sum(size.n_planned for size in planned_sizes(inputs).values())
+    refuse_too_few_files(inputs.models, limit, n_planned, inputs.profile_path)
     now = datetime.now(tz=UTC)
     inputs = with_prices(inputs, now.date(), _assumed(wish))
     if wish.options.max_cost_usd is not None:
@@ -160,6 +164,7 @@ def go_on(run: str, wish: Wish) -> int:
         job = stored_job(run_dir, wish.options.max_cost_usd, _assumed(wish))
         refuse_foreign_hosts(job.models, wish.allowed_hosts)
         refuse_unusable_keys(job.models)
+        refuse_too_few_files(job.models, job.policy.max_concurrency, job.n_planned)
         refuse_foreign_executables(run_dir, job.models, job.again)
         if job.max_cost_usd is not None:
             refuse_unpriced(job.models)

@@ -60,6 +60,7 @@ FAILURES: MappingProxyType[str, FailureClass] = MappingProxyType(
         "invalid_messages": FailureClass("error", "invalid", "configuration", retryable=False),
         "hooks_disabled": FailureClass("error", "failed", "configuration", retryable=False),
         # ours
+        "collector_late": FailureClass("error", "timed_out", "harness", retryable=True),
         "exception": FailureClass("error", "failed", "harness", retryable=False),
     }
 )

@@ -119,6 +119,11 @@ class Result(Record):
     routing: Routing | None = Field(
         default=None, description="Whether a router could choose who serves; null: no router."
     )
+    elapsed_ms: Millis | None = Field(
+        default=None,
+        description="The run's own time at the end of the trial, by a clock that nobody sets: from "
+        "its first trial on, sessions of a resumed run added up.",
+    )
 
 
 class Event(Record):

@@ -74,6 +74,7 @@ class ResultsRow(TrialRow):
     e2e_ms: Millis | None = like("e2e_ms")
     ttft_ms: Millis | None = like("ttft_ms")
     clock_late_ms: Millis | None = like("clock_late_ms")
+    elapsed_ms: Millis | None = like("elapsed_ms")
     input_tokens: Tokens | None = like("input_tokens")
     output_tokens: Tokens | None = like("output_tokens")
     reasoning_tokens: Tokens | None = like("reasoning_tokens")

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from collect.config.assignments import assign_agents, fingerprint_agents
 from collect.config.cases import find_cases
+from collect.config.concurrency import too_many_at_once
 from collect.config.loaded import LoadedCase, ResolvedModel
 from collect.config.models import resolve_models
 from collect.config.project import is_path, name_problems, resolve
@@ -82,7 +83,7 @@ def load_inputs(
     if not is_path(profile_ref):  # a path finds it, whatever it calls itself
         problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
     models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
-    problems += wrong
+    problems += [*wrong, *too_many_at_once(profile, profile_source)]
     warnings += warnings_at(suite_source, of_suite(suite))
     warnings += warnings_at(profile_source, of_profile(profile))
     files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from collect.config.messages import Notes
+from collect.config.reserved import reserved
 from collect.config.transports import (
     TRANSPORT,
     distance,
@@ -101,8 +102,8 @@ def _options(judge: JudgeConfig, at: KeyPath, notes: Notes) -> dict[str, JsonVal
                 notes.wrong("cannot stand in a file", (*key, name), advice=ADVICE)
             elif name in RESERVED:
                 notes.wrong(OURS, (*key, name))
-    if "model" in body:
-        notes.wrong(OURS, (*at, "request_options", "model"))
+            elif (why := reserved((name,)).get(name)) is not None:
+                notes.wrong(f"cannot be a request option: it {why}", (*key, name))
     return extras | body
 
 

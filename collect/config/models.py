@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from collect.config.cases import settings_of
+from collect.config.concurrency import MOST_AT_ONCE
 from collect.config.loaded import ResolvedModel
+from collect.config.reserved import reserved
 from collect.config.routing import PINNED, routing_of
 from collect.config.sendable import split
 from collect.config.transports import (
@@ -32,9 +34,6 @@ from schemas.suite import TRANSPORTS, ModelConfig, Routing, Suite
 from schemas.yaml_problems import check_extras
 from schemas.yaml_source import Source, dotted
 
-RESERVED = frozenset({"model", "messages", "input", "stream"})
-"""Parts of a request body that other fields decide and records rely on."""
-
 
 @dataclass
 class _Place:
@@ -45,8 +44,8 @@ class _Place:
     problems: list[Problem]
     warnings: list[str]
 
-    def wrong(self, what: str, field: str, **facts: str | None) -> None:
-        key = ("models", self.number, field)
+    def wrong(self, what: str, *field: str, **facts: str | None) -> None:
+        key = ("models", self.number, *field)
         line = self.source.line_of(key)
         self.problems.append(Problem(self.source.path, what, dotted(key), line, **facts))
 
@@ -95,9 +94,12 @@ def _resolve(
         provider, name = "openrouter", _name(model, vendor=provider)
     transport = TRANSPORT[provider]
     base_url = _base_url(model, transport, place, allowed_hosts)
-    if taken := sorted(RESERVED & model.request_options.keys()):
-        advice = "name the model with `requested_model`, the text in the case"
-        place.wrong(f"cannot replace `{taken[0]}`", "request_options", advice=advice)
+    for option, why in reserved(model.request_options).items():
+        place.wrong(f"cannot be a request option: it {why}", "request_options", option)
+    if model.max_concurrency is not None and model.max_concurrency > MOST_AT_ONCE:
+        found, most = f"`{model.max_concurrency}`", f"at most {MOST_AT_ONCE:,}"
+        what = "is more than one collector can keep in flight"
+        place.wrong(what, "max_concurrency", found=found, allowed=most)
     routing = _routing(model, name, place) if provider == "openrouter" else None
     settings, not_applied = _applied(settings, provider, profile, model, place)
     if model.executable is not None and transport.executable is None:

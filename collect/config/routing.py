@@ -25,7 +25,7 @@ def routing_of(model: str, options: Mapping[str, JsonValue]) -> Routing:
         model: as requested; `openrouter/auto` and names with a variant choose by themselves.
         options: the model's request options.
     """
-    if model.startswith("openrouter/") or options.get("models"):
+    if model.startswith("openrouter/"):
         return "unpinned"
     prefers = options.get("provider")
     if not isinstance(prefers, dict):

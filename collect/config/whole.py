@@ -8,6 +8,7 @@ from pathlib import Path
 from collect.config.agents import load_agent_file
 from collect.config.assignments import assign_agents
 from collect.config.cases import CaseFile, load_case
+from collect.config.concurrency import too_many_at_once
 from collect.config.evaluation import load_evaluation_profile
 from collect.config.findings import Findings, check_agent_name, hosts_of, parsed
 from collect.config.models import resolve_models
@@ -69,6 +70,7 @@ def check_run_profile(path: Path, found: Findings) -> None:
     """Check one run profile, and that the agent it names is there."""
     source, profile = parsed(RunProfile, "run_profile_id", path, found.warnings)
     found.warnings += warnings_at(source, of_profile(profile))
+    found.problems += too_many_at_once(profile, source)
     if profile.openclaw is not None:
         key = ("openclaw", "agent_id")
         check_agent_name(profile.openclaw.agent_id, source, key, found)

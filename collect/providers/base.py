@@ -15,6 +15,10 @@ from collect.config.loaded import WireMessage
 from schemas.failures import FailureClass, classify
 
 
+NOT_READ = "not_read"
+"""The code of an answer that was there in time, and that a command did not read to its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request to a model."""

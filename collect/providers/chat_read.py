@@ -27,8 +27,10 @@ from collect.providers.chat_reply import ChatAnswer
 from collect.providers.sse import END_MARKER, events
 from collect.transport import Exchange
 
-END = re.compile(rb'\ndata: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
-"""What ends a stream: its end marker, or an error event, after which nothing useful comes."""
+END = re.compile(rb'[\r\n](?:\xef\xbb\xbf)?data: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
+"""What ends a stream: its end marker, or an error event, after which nothing useful comes.
+
+It may be all there is, behind the mark of a byte order."""
 
 
 def read_whole(data: Any) -> Reply:

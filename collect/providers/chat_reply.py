@@ -90,12 +90,18 @@ class ChatAnswer:
             raise Malformed(message)
         if not choices:
             return False
+        if len(choices) > 1:
+            message = f"{len(choices)} choices, and one was asked for"
+            raise Malformed(message)
         choice = choices[0]
         inner = choice.get("message" if whole else "delta") if isinstance(choice, dict) else None
         if inner is None and not whole and isinstance(choice, dict):
             inner = {}
         if not isinstance(inner, dict):
             message = "a choice without a message"
+            raise Malformed(message)
+        if choice.get("index") not in (None, 0):
+            message = f"a choice with the index {str(choice['index'])[:40]}, and one was asked for"
             raise Malformed(message)
         self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
         if choice.get("error") is not None:

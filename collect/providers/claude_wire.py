@@ -22,7 +22,7 @@ from collect.providers.answer import (
     said,
     since_written,
 )
-from collect.providers.base import Reply
+from collect.providers.base import NOT_READ, Reply
 from collect.providers.door import Call
 from collect.providers.sse import events
 from collect.transport import Exchange
@@ -53,7 +53,7 @@ def with_the_wire(reply: Reply, call: Call) -> Reply:
     )
     if wire.failure_type is None and reply.failure_type == "timeout":
         message = "the answer was there in time, and the command did not read it to its end"
-        return facts.failed("cli_error", error_code="not_read", error_message=message)
+        return facts.failed("cli_error", error_code=NOT_READ, error_message=message)
     is_limit = reply.failure_type == "http_429"  # the CLI knows a used-up plan by its words
     if wire.failure_type is None or is_limit:
         return facts

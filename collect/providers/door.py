@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from collect.transport import Exchange, Target, Transport, WireError
+from collect.transport import Deadline, Exchange, Target, Transport, WireError
 
 MOST_HEAD = 65_536
 MOST_BODY = 64_000_000
@@ -175,7 +175,7 @@ class Door:
             f"{self._base_url}{path}", kept | {"accept-encoding": "identity", **self._secret}
         )
         try:
-            async with asyncio.timeout(call.timeout_s):
+            async with Deadline(call.timeout_s, exchange):
                 await self._transport.post(target, body, exchange)
         except TimeoutError:
             message = f"no complete answer within {call.timeout_s:g} s"

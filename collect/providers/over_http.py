@@ -20,11 +20,14 @@ from collect.providers.answer import broken, read_answer
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.carrier import carrier_of, target_of
 from collect.providers.ignored import ignored
-from collect.transport import Exchange, WireError
+from collect.transport import Deadline, Exchange, WireError
 from collect.turns import Turns
 
-MANY_CHUNKS = 2_000
+MANY_PIECES = 2_000
 """Pieces of an answer above which it is read beside the event loop, which others wait for."""
+
+LONG_ANSWER = 1_000_000
+"""Bytes of an answer above which it is read there as well."""
 
 MOST_NOTES = 10
 """Sentences about one model; a server may name another model in every answer."""
@@ -115,7 +118,7 @@ class OverHttp(ABC):
         timeout_s = prepared.request.timeout_s
         failure = None
         try:
-            async with asyncio.timeout(timeout_s):
+            async with Deadline(timeout_s, exchange):
                 await self._transport.post(self._target, prepared.raw, exchange)
         except TimeoutError:
             message = f"no complete answer within {timeout_s:g} s"
@@ -123,7 +126,7 @@ class OverHttp(ABC):
         except WireError as exc:
             failure = broken(exc, exchange)
         reading = (exchange, failure, self.read_stream, self.read_whole)
-        if len(exchange.chunks) > MANY_CHUNKS:
+        if exchange.pieces > MANY_PIECES or exchange.size > LONG_ANSWER:
             reply = await asyncio.to_thread(read_answer, *reading)
         else:
             reply = read_answer(*reading)

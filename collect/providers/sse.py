@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from io import BytesIO
 
 END_MARKER = b"[DONE]"
 """The data of the event that ends a stream of a chat completion."""
+
+LONE_CR = re.compile(rb"\r(?!\n)")
+"""The end of a line, as LF and CR LF are."""
 
 
 def events(raw: bytes) -> Iterator[tuple[bytes, int]]:
@@ -15,24 +20,27 @@ def events(raw: bytes) -> Iterator[tuple[bytes, int]]:
     An event without its closing blank line is torn and left out; only an end marker is taken so,
     since some servers end there.
     """
-    data: list[bytes] = []
+    if raw.count(b"\r") != raw.count(b"\r\n"):
+        raw = LONE_CR.sub(b"\n", raw)
+    lines = BytesIO(raw)
     offset = 0
     if raw.startswith(BOM_UTF8):
-        offset = len(BOM_UTF8)
-        raw = raw[offset:]
-    for line in raw.split(b"\n"):
-        offset += len(line) + 1
+        offset = lines.seek(len(BOM_UTF8))
+    data: list[bytes] = []
+    for ended in lines:
+        offset += len(ended)
+        line = ended.rstrip(b"\r\n")
         if line.startswith(b"data:"):
             data.append(line[6:] if line.startswith(b"data: ") else line[5:])
-        elif (not line or line == b"\r") and data:
+        elif line == b"data":
+            data.append(b"")
+        elif not line and data:
             if event := _joined(data):
                 yield event, offset
             data = []
     if data and _joined(data) == END_MARKER:
-        yield END_MARKER, offset - 1
+        yield END_MARKER, offset
 
 
 def _joined(data: list[bytes]) -> bytes:
-    if len(data) == 1:
-        return data[0].removesuffix(b"\r")
-    return b"\n".join([line.removesuffix(b"\r") for line in data])
+    return data[0] if len(data) == 1 else b"\n".join(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -12,10 +13,10 @@ from collect.config.loaded import WireMessage
 from collect.fingerprint import seed_of
 from collect.gate import Place
 from collect.keys import key_of
-from collect.lateness import LoopClock
+from collect.lateness import LoopClock, awake_or_not
 from collect.limits import with_retries
 from collect.providers import ask_keyless, provider_of
-from collect.providers.base import Reply, Request
+from collect.providers.base import NOT_READ, Prepared, Reply, Request
 from collect.runners.base import Execution, Trace, not_asked, now_ms
 from collect.turns import Turns
 from schemas.trial import PlannedTrial
@@ -28,6 +29,18 @@ WARM_UP_TIMEOUT_S = 600.0
 """Loading a large model from a slow disk takes minutes."""
 
 
+LATE_SHARE = 0.1
+"""Of the time that ran out: above it a time-out is the collector's own."""
+
+STOPPED_S = 1.0
+"""A loop that stands still for so long was stopped: no stamp of that time says when bytes came."""
+
+STOOD_STILL = (
+    "the collector stood still (stopped, asleep or overloaded): answers that were on their way "
+    "have no times, and time-outs of that moment are asked again"
+)
+
+
 class LlmProbe:
     """Asks one model; holds its connections for the whole run."""
 
@@ -37,6 +50,7 @@ class LlmProbe:
         self._clock = clock
         self._missing_key = model.key_required and not key
         self._provider = provider_of(model, key or None, turns)
+        self._stood_still = self._said_stood_still = False
 
     async def aclose(self) -> None:
         """Close the provider's connections."""
@@ -52,9 +66,12 @@ class LlmProbe:
         prepared = self._provider.prepare(self._request(trial, case))
         started_at_ms, began = now_ms(), time.perf_counter()
         reply, attempts = await with_retries(
-            lambda: self._provider.ask(prepared), place, self._retries(case), _noting(trace)
+            lambda: self._ask(prepared), place, self._retries(case), _noting(trace)
         )
         ended_at_ms, wall = now_ms(), time.perf_counter() - began
+        if self._stood_still and not self._said_stood_still:
+            self._said_stood_still = True
+            reply = replace(reply, notes=(*reply.notes, STOOD_STILL))
         _finish(trace, reply)
         body = prepared.body
         return Execution(
@@ -80,6 +97,15 @@ class LlmProbe:
         )
         return await self._provider.ask(self._provider.prepare(hello))
 
+    async def _ask(self, prepared: Prepared) -> Reply:
+        """Send one request, and tell what its model did from what the collector did to it."""
+        began, since = time.perf_counter(), awake_or_not()
+        reply = await self._provider.ask(prepared)
+        stood_s = self._clock.stood_still_since(began)
+        excused = without_our_own(reply, stood_s, awake_or_not() - since)
+        self._stood_still |= excused is not reply
+        return excused
+
     def _retries(self, case: LoadedCase) -> int:
         retries = self._model.setting("retries", case)
         return retries if isinstance(retries, int) else 0
@@ -99,6 +125,24 @@ class LlmProbe:
             max_tokens=None if max_tokens is None else int(max_tokens),
             seed=seed_of(self._model, case, trial.repetition),
         )
+
+
+def without_our_own(reply: Reply, stood_s: float, took_s: float) -> Reply:
+    """Return a reply without what the collector did to it by standing still.
+
+    Args:
+        reply: what came of a request.
+        stood_s: for how long the event loop stood still meanwhile.
+        took_s: how long the request took, sleep of the machine included.
+    """
+    if stood_s <= LATE_SHARE * took_s:
+        return reply
+    if reply.failure_type == "timeout" or reply.error_code == NOT_READ:
+        message = f"{reply.error_message}; the collector itself stood still for {stood_s:.1f} s"
+        return reply.failed("collector_late", error_code="collector_late", error_message=message)
+    if stood_s >= STOPPED_S and reply.e2e_ms is not None:
+        return replace(reply, e2e_ms=None, ttft_ms=None)
+    return reply
 
 
 def _noting(trace: Trace) -> Callable[[int, Reply, float], None]:

@@ -41,6 +41,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._headers: dict[bytes, bytes] = {}
         self._head_size = 0
+        self._pieces: list[bytes] = []
         self._now = 0.0
         self._framed = self._in_body = self._message_ended = self._marked = False
         self._keep = False
@@ -113,20 +114,37 @@ class Connection(asyncio.Protocol):
         if not exchange.accepted:
             self._note_accepted()
         self._head_size += len(data)
+        wrong: WireError | None = None
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
             self._keep = False
             if not self._message_ended:
-                self._end(self._wrong or ProtocolError(f"not HTTP/1.1: {exc}"))
-                return
-        if self._message_ended:
+                wrong = self._wrong or ProtocolError(f"not HTTP/1.1: {exc}")
+        try:
+            self._take_in(exchange)
+        except BodyError as exc:
+            self._keep = False
+            wrong = exc
+        if wrong is not None:
+            self._end(wrong)
+        elif self._message_ended:
             self._end(None)
         elif self._head_size > MAX_HEAD:
             self._end(_too_long())
         elif self._marked and self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(AFTER_THE_END_S, self._end, None)
+
+    def _take_in(self, exchange: Exchange) -> None:
+        """Hand on what one read brought of the body, in one go however small its chunks are."""
+        pieces = self._pieces
+        if not pieces:
+            return
+        self._pieces = []
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if exchange.add(self._now, data, len(pieces)):
+            self._marked = True
 
     def eof_received(self) -> None:
         """Learn that the server sends no more."""
@@ -177,7 +195,7 @@ class Connection(asyncio.Protocol):
             self._timer.cancel()
             self._timer = None
         self._exchange = self._waiting = None
-        self._headers, self._head_size = {}, 0
+        self._headers, self._head_size, self._pieces = {}, 0, []
         self._framed = self._in_body = self._message_ended = self._marked = self._keep = False
 
     # ---- what the parser reports
@@ -216,14 +234,8 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body, already without its chunk frame."""
-        exchange = self._exchange
-        assert exchange is not None
         self._head_size = 0
-        try:
-            if exchange.add(self._now, body):
-                self._marked = True
-        except BodyError as exc:
-            self._stop(exc)
+        self._pieces.append(body)
 
     def on_message_complete(self) -> None:
         """Note the end of an answer; an interim one (1xx) is followed by the real one."""

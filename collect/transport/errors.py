@@ -8,6 +8,7 @@
   + ProtocolError       closed too early, or not HTTP
   + BodyError           a body that cannot be decoded
     - BodyTooLarge      or is larger than any answer
+    - TooManyPieces     or comes in more pieces than any answer has
     - UnknownEncoding   or is encoded in a way we do not read
 """
 
@@ -15,6 +16,10 @@ from __future__ import annotations
 
 MAX_BODY = 32_000_000
 """Bytes of an answer, decoded; more is not an answer."""
+
+
+MAX_PIECES = 1_000_000
+"""Pieces of an answer: more than the tokens of any. Each costs time that every answer waits for."""
 
 
 class WireError(Exception):
@@ -74,6 +79,13 @@ class BodyTooLarge(BodyError):
 
     def __init__(self) -> None:
         super().__init__(f"the answer is larger than {MAX_BODY:,} bytes")
+
+
+class TooManyPieces(BodyError):
+    """The answer comes in more pieces than any answer has."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the answer came in more than {MAX_PIECES:,} pieces")
 
 
 class UnknownEncoding(BodyError):

@@ -8,15 +8,30 @@ from __future__ import annotations
 
 import re
 import zlib
+from array import array
+from bisect import bisect_left
 from typing import Protocol
 
-from collect.transport.errors import MAX_BODY, BodyError, BodyTooLarge, UnknownEncoding
+from collect.transport.errors import (
+    MAX_BODY,
+    MAX_PIECES,
+    BodyError,
+    BodyTooLarge,
+    TooManyPieces,
+    UnknownEncoding,
+)
 
 MAX_HEAD = 65_536
 """Bytes of a header block, or of trailers."""
 
 OVERLAP = 64
 """Bytes of earlier chunks in which an end marker may begin."""
+
+EXACT_STAMPS = 10_000
+"""Reads of one answer that have a stamp of their own."""
+
+COARSE_S = 0.001
+"""Beyond those a stamp stands for all that arrived within so long after it."""
 
 BOTH_FORMATS = zlib.MAX_WBITS | 32
 """Tells zlib to take gzip or zlib, whichever the header says."""
@@ -37,17 +52,20 @@ class Exchange:
     """One request and its answer, as far as they came."""
 
     __slots__ = (
+        "_body",
         "_decoder",
         "_end",
+        "_ends",
         "_is_deflate",
+        "_moments",
         "_tail",
         "accepted",
-        "chunks",
         "complete",
         "first_byte",
         "headers",
         "heard",
         "last_byte",
+        "pieces",
         "requests",
         "size",
         "status",
@@ -74,8 +92,8 @@ class Exchange:
         """The HTTP status, 0 before it arrived."""
         self.headers: dict[bytes, bytes] = {}
         """By lower-case name."""
-        self.chunks: list[tuple[float, bytes]] = []
-        """The decoded body in pieces as they arrived, each with its stamp."""
+        self.pieces = 0
+        """In how many pieces the body came: chunks of HTTP or reads."""
         self.size = 0
         """Bytes of the decoded body."""
         self.first_byte: float | None = None
@@ -84,6 +102,11 @@ class Exchange:
         """The last byte of the answer, or of its end marker."""
         self.complete = False
         """The answer arrived as a whole."""
+        self._body = bytearray()
+        self._moments = array("d")
+        """When bytes arrived, in order."""
+        self._ends = array("q")
+        """How many bytes of the decoded body had arrived by each of these moments."""
         self._end = end
         self._tail = b"\n"
         self._decoder: Decoder | None = None
@@ -100,16 +123,12 @@ class Exchange:
 
     def body(self) -> bytes:
         """Return the body as far as it arrived."""
-        chunks = self.chunks
-        return chunks[0][1] if len(chunks) == 1 else b"".join([data for _, data in chunks])
+        return bytes(self._body)
 
     def moment_of(self, size: int) -> float | None:
         """Return when the first `size` bytes of the body had arrived."""
-        for moment, data in self.chunks:
-            size -= len(data)
-            if size <= 0:
-                return moment
-        return self.last_byte
+        at = bisect_left(self._ends, size)
+        return self._moments[at] if at < len(self._moments) else self.last_byte
 
     def begin(self, status: int, headers: dict[bytes, bytes]) -> None:
         """Take the head of the answer.
@@ -130,15 +149,24 @@ class Exchange:
         self._is_deflate = encoding == "deflate"
         self._decoder = zlib.decompressobj(BOTH_FORMATS)
 
-    def add(self, moment: float, data: bytes) -> bool:
-        """Take a piece of the body in; return whether it brought the end marker.
+    def add(self, moment: float, data: bytes, pieces: int = 1) -> bool:
+        """Take in what arrived of the body; return whether it brought the end marker.
+
+        Args:
+            moment: when it arrived.
+            data: as it was sent, without the frames of its chunks.
+            pieces: in how many it was sent.
 
         Raises:
+            TooManyPieces: the body came in more than `MAX_PIECES`.
             BodyTooLarge: the body grew beyond `MAX_BODY` bytes.
             BodyError: the body is not what its content encoding says.
         """
         if self.first_byte is None:
             self.first_byte = moment
+        self.pieces += pieces
+        if self.pieces > MAX_PIECES:
+            raise TooManyPieces
         if self._decoder is not None:
             data = self._decoded(self._decoder, data)
             if not data:
@@ -146,7 +174,13 @@ class Exchange:
         self.size += len(data)
         if self.size > MAX_BODY:
             raise BodyTooLarge
-        self.chunks.append((moment, data))
+        self._body += data
+        moments = self._moments
+        if len(moments) >= EXACT_STAMPS and moment - moments[-1] < COARSE_S:
+            self._ends[-1] = self.size
+        else:
+            moments.append(moment)
+            self._ends.append(self.size)
         if self._end is None:
             return False
         window = self._tail + data

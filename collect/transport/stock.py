@@ -14,6 +14,9 @@ from collect.transport.errors import WireError
 from collect.transport.exchange import Exchange
 from collect.transport.target import Target
 
+IN_ONE_GO = 256
+"""Pieces of an answer that are taken in before others have a turn."""
+
 FAILURES: dict[type[httpx.HTTPError], tuple[str, str]] = {
     httpx.TimeoutException: ("timeout", "timeout"),
     httpx.ConnectError: ("connection_error", "connect"),
@@ -100,6 +103,8 @@ async def _read(response: httpx.Response, exchange: Exchange) -> None:
     async for data in pieces:
         if exchange.add(time.perf_counter(), data):
             break
+        if exchange.pieces % IN_ONE_GO == 0:  # what is read already would be read without a pause
+            await asyncio.sleep(0)
     exchange.finish(time.perf_counter())
     with contextlib.suppress(TimeoutError, httpx.HTTPError):
         async with asyncio.timeout(AFTER_THE_END_S):

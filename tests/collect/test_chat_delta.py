@@ -25,7 +25,7 @@ CHOICES = st.fixed_dictionaries(
     optional={"finish_reason": st.sampled_from([None, "stop"]), "content": TEXTS},
 )
 EVENTS = st.fixed_dictionaries(
-    {"choices": st.lists(CHOICES, max_size=2)},
+    {"choices": st.lists(CHOICES, max_size=1)},
     optional={
         "model": st.sampled_from(["m", "n"]),
         "usage": st.sampled_from([None, {"completion_tokens": 1}, {"completion_tokens": 2}]),

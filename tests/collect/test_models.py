@@ -1,7 +1,10 @@
 """Where a model is asked, which key may go there, and which layer set each setting."""
 
+import re
+
 import pytest
 
+from collect.config.reserved import RESERVED
 from collect.config.transports import distance, looks_like_transport
 from schemas.errors import ConfigError
 
@@ -105,7 +108,6 @@ def test_no_provider_means_openrouter_and_is_said_aloud(project):
         ("v/m", {"provider": {"order": ["together"]}}, "unpinned"),
         ("v/m", {"provider": {"order": ["together"], "allow_fallbacks": False}}, "pinned"),
         ("v/m", {"provider": {"order": ["a", "b"], "allow_fallbacks": False}}, "unpinned"),
-        ("v/m", {"provider": {"only": ["a"]}, "models": ["v/other"]}, "unpinned"),
         ("openrouter/auto", {"provider": {"only": ["a"]}}, "unpinned"),
         ("v/m", {"provider": "together"}, "unpinned"),
         ("v/m:nitro", {"provider": {"sort": "price"}}, "unpinned"),
@@ -348,12 +350,17 @@ def test_a_foreign_host_hides_no_other_mistake(project):
         assert f"`models[0].{field}`" in problems
 
 
-@pytest.mark.parametrize("part", ["model", "messages", "input", "stream"])
-def test_request_options_cannot_replace_what_records_rely_on(project, part):
+def test_request_options_that_make_another_question_answer_or_bill_are_refused(project):
     project.case()
-    project.model(request_options={part: "x"})
+    project.model(request_options={name: "x" for name in [*RESERVED, "min_p", "tools"]})
 
-    assert f"cannot replace `{part}`" in said(project)
+    problems = said(project).splitlines()
+
+    assert len(problems) == len(RESERVED)
+    for name, why in RESERVED.items():
+        where = f"s.yaml:6: `models[0].request_options.{name}`: cannot be a request option: it {why}"
+        assert any(where.removeprefix("s.yaml:6: ") in one for one in problems), name
+    assert all(re.search(r"s\.yaml:\d+: ", one) for one in problems), "each has its file and line"
 
 
 @pytest.mark.parametrize(

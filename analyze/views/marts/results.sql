@@ -53,6 +53,7 @@ select
     trials.e2e_ms,
     trials.ttft_ms,
     trials.clock_late_ms,
+    trials.elapsed_ms,
     trials.input_tokens,
     trials.output_tokens,
     trials.reasoning_tokens,

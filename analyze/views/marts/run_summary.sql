@@ -1,6 +1,7 @@
 -- One row per run that was planned.
 -- The wall clock is of trials made in this run: a reused one keeps the times of the older run, and
--- so do its tokens and cost.
+-- so do its tokens and cost. It is the run's own clock where every such row has one: sessions of a
+-- resumed run added up, whatever was done to the wall clock meanwhile.
 with
 
 planned as (
@@ -23,6 +24,7 @@ measured as (
         ended_at_ms,
         case when is_measured then started_at_ms end as measured_from_ms,
         case when is_measured then ended_at_ms end as measured_to_ms,
+        case when is_measured then elapsed_ms end as elapsed_ms,
         case when is_measured then input_tokens end as input_tokens,
         case when is_measured then output_tokens end as output_tokens,
         case when is_measured then cost_nano_usd end as cost_nano_usd
@@ -40,6 +42,7 @@ counted as (
         count(case when passed then 1 end) as n_passed,
         max(ended_at_ms) as ended_at_ms,
         max(measured_to_ms) - min(measured_from_ms) as wall_clock_ms,
+        case when count(elapsed_ms) = count(measured_to_ms) then max(elapsed_ms) end as elapsed_ms,
         cast(sum(input_tokens) as bigint) as input_tokens,
         cast(sum(output_tokens) as bigint) as output_tokens,
         cast(sum(cost_nano_usd) as bigint) as cost_nano_usd,
@@ -64,7 +67,10 @@ select
     cast(coalesce(counted.n_scored, 0) as double) / nullif(planned.n_scorable, 0) as coverage,
     counted.ended_at_ms,
     -- the wall clock was set back meanwhile: no duration is better than a negative one
-    case when counted.wall_clock_ms >= 0 then counted.wall_clock_ms end as wall_clock_ms,
+    coalesce(
+        counted.elapsed_ms,
+        case when counted.wall_clock_ms >= 0 then counted.wall_clock_ms end
+    ) as wall_clock_ms,
     counted.input_tokens,
     counted.output_tokens,
     cast(counted.cost_nano_usd as double) / 1e9 as cost_usd,

@@ -69,6 +69,7 @@ select
     e2e_ms,
     ttft_ms,
     clock_late_ms,
+    elapsed_ms,
     input_tokens,
     output_tokens,
     reasoning_tokens,

@@ -56,6 +56,7 @@ select
     records.e2e_ms,
     records.ttft_ms,
     records.clock_late_ms,
+    records.elapsed_ms,
     records.input_tokens,
     records.output_tokens,
     records.reasoning_tokens,
