@@ -1,0 +1,403 @@
+"""Makes small wrong changes where a wrong line costs data or a verdict: which does a test see?
+
+    python benchmarks/mutants.py                                  100 mutants over all rooms
+    python benchmarks/mutants.py schemas/swap.py -n 20            20 of one file
+    python benchmarks/mutants.py --write chosen.json              choose, and run nothing
+    python benchmarks/mutants.py --list chosen.json --json        run a written list again
+
+Each mutant stands alone in a copy of the checkout, so commands that tests start see it as well; the
+tests near it run until one fails. What has run is kept in `.mutants/`: an interrupted run goes on
+where it was as long as no file has changed. In the end every test that failed runs on the code as
+it is; where it fails there too, it has shown nothing.
+
+Why none of the tools there are: cosmic-ray changes the checkout itself and cannot take a written
+list to later code; mutmut picks tests by what the test's own process ran, which of a command in a
+process of its own is nothing, and changes no constant of a module.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mutation import Mutant, in_order, mutants_of, share_out
+
+HERE = Path(__file__).parents[1]
+KEPT = HERE / ".mutants"
+LIMIT_S = 900
+"""Of one mutant; the tests near a room take a few minutes at most."""
+
+TEST_LIMIT_S = 120
+"""Of one test; a mutant that never ends is one that is seen."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """Files that do one thing, and the tests that reach them through commands."""
+
+    name: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    weight: int = 1
+
+
+COLLECT, SCHEMAS, ANALYZE, WHOLE = (
+    "tests/collect/test_",
+    "tests/schemas/test_",
+    "tests/analyze/test_",
+    "tests/end_to_end/test_",
+)
+
+
+def tests_of(folder: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{folder}{name}.py" for name in names.split())
+
+
+ROOMS = (
+    Room(
+        "execute",
+        ("collect/execute.py",),
+        tests_of(COLLECT, "run budget run_trouble retries interrupts warm_up resume wire_faults")
+        + tests_of(WHOLE, "faults"),
+    ),
+    Room("finished", ("collect/finished.py",), tests_of(COLLECT, "finished resume budget")),
+    Room(
+        "repair",
+        ("collect/repair.py",),
+        tests_of(COLLECT, "repair log resume stored") + tests_of(WHOLE, "crash"),
+    ),
+    Room("reuse", ("collect/reuse.py",), tests_of(COLLECT, "reuse stored resume")),
+    Room(
+        "log",
+        ("collect/log.py",),
+        tests_of(COLLECT, "log run run_trouble stored resume mirror_child")
+        + tests_of(WHOLE, "small_disk crash"),
+    ),
+    Room(
+        "outcome",
+        ("collect/outcome.py",),
+        tests_of(COLLECT, "outcome checks run unevaluable pricing ignored server_quirks")
+        + tests_of(WHOLE, "keys"),
+    ),
+    Room(
+        "swap",
+        ("schemas/swap.py",),
+        tests_of(SCHEMAS, "compact prune lake_files")
+        + tests_of(ANALYZE, "sync aliases")
+        + tests_of(WHOLE, "lake_writers"),
+    ),
+    Room(
+        "rewrite",
+        ("schemas/rewrite.py",),
+        tests_of(SCHEMAS, "compact prune") + tests_of(ANALYZE, "sync"),
+    ),
+    Room(
+        "reconcile",
+        ("schemas/reconcile.py",),
+        tests_of(SCHEMAS, "prune mirror compact") + tests_of(ANALYZE, "sync import_command"),
+    ),
+    Room(
+        "redact",
+        ("schemas/redact.py",),
+        tests_of(COLLECT, "outcome stored child_environment doctor_endpoints run_trouble")
+        + tests_of(ANALYZE, "hostile_imports")
+        + tests_of(WHOLE, "keys"),
+    ),
+    Room(
+        "statistics",
+        ("analyze/stats/*.py",),
+        tests_of(
+            ANALYZE,
+            "statistics_again simulated summary_rules compared_independently nights_apart "
+            "planned_sizes power regressions power_command",
+        ),
+        weight=2,
+    ),
+    Room(
+        "verdicts",
+        (
+            "analyze/verdicts.py",
+            "analyze/gate/decide.py",
+            "analyze/gate/judge.py",
+            "analyze/compare/verdict.py",
+        ),
+        tests_of(
+            ANALYZE,
+            "api_verdicts gate_verdicts compare gate_memory two_runs gate_command gate_baselines "
+            "known_files report_doubts injected",
+        ),
+    ),
+    Room("guard", ("analyze/sql/guard.py",), tests_of(ANALYZE, "guard sql_command api")),
+)
+
+
+def main() -> int:
+    asked = arguments()
+    files = [str(Path(one).resolve().relative_to(HERE)) for one in asked.files]
+    ordered = {room.name: in_order(found(room, files), asked.seed) for room in ROOMS}
+    if files and (strange := set(files) - {one.file for room in ordered.values() for one in room}):
+        ordered["other"] = in_order(
+            [one for name in strange for one in mutants_of(name, (HERE / name).read_text())],
+            asked.seed,
+        )
+    if asked.list is not None:
+        chosen = listed(asked.list, ordered, quiet=asked.json)
+    else:
+        chosen = chosen_of(ordered, asked.number)
+    if asked.write is not None:
+        rows = [asdict(one) for one in chosen]
+        asked.write.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+        print(f"{len(chosen)} mutants: {asked.write}", file=sys.stderr)
+        return 0
+    results = list(run(chosen, quiet=asked.json))
+    survived = [one for one in results if one["outcome"] == "survived"]
+    if asked.json:
+        print(json.dumps(results, indent=1, ensure_ascii=False))
+    else:
+        for one in survived:
+            print(f"\nsurvived: {one['file']}:{one['line']} ({one['operator']})\n{one['diff']}")
+        counts = {
+            word: sum(one["outcome"] == word for one in results)
+            for word in ("killed", "timeout", "unclear", "survived")
+        }
+        print("\n" + ", ".join(f"{n} {word}" for word, n in counts.items() if n))
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", help="only these; by default the rooms' files")
+    parser.add_argument("-n", "--number", type=int, default=100, help="of mutants (100)")
+    parser.add_argument("--seed", type=int, default=1, help="of the order they are taken in (1)")
+    parser.add_argument("--list", type=Path, help="run the mutants of this file")
+    parser.add_argument("--write", type=Path, help="write the chosen mutants here, run nothing")
+    parser.add_argument("--json", action="store_true", help="print every result as JSON")
+    return parser.parse_args()
+
+
+def found(room: Room, files: Sequence[str]) -> list[Mutant]:
+    names = sorted(
+        str(path.relative_to(HERE)) for pattern in room.files for path in HERE.glob(pattern)
+    )
+    return [
+        one
+        for name in names
+        if not files or name in files
+        for one in mutants_of(name, (HERE / name).read_text())
+    ]
+
+
+def chosen_of(ordered: dict[str, list[Mutant]], number: int) -> list[Mutant]:
+    """Return as many mutants of each room as of the others, those of weight 2 twice as many."""
+    weights = {room.name: room.weight for room in ROOMS}
+    names = [name for name in ordered for _ in range(weights.get(name, 1)) if ordered[name]]
+    sizes = [len(ordered[name]) // weights.get(name, 1) for name in names]
+    left = {name: iter(mutants) for name, mutants in ordered.items()}
+    return [
+        next(left[name])
+        for name, size in zip(names, share_out(number, sizes), strict=True)
+        for _ in range(size)
+    ]
+
+
+def listed(path: Path, ordered: dict[str, list[Mutant]], *, quiet: bool) -> list[Mutant]:
+    """Return the mutants of a written list; one whose line is gone gives way to the room's next."""
+    wanted = [Mutant(**row) for row in json.loads(path.read_text())]
+    taken = {(one.file, one.line_text, one.occurrence) for one in wanted}
+    chosen = []
+    for one in wanted:
+        file = HERE / one.file
+        text = file.read_text() if file.exists() else ""
+        if (start := one.place(text)) is not None:
+            chosen.append(Mutant(**{**asdict(one), "line": text.count("\n", 0, start) + 1}))
+            continue
+        room = next((room.name for room in ROOMS if is_in(room, one.file)), "")
+        for other in ordered.get(room, ()):
+            if (place := (other.file, other.line_text, other.occurrence)) not in taken:
+                taken.add(place)
+                chosen.append(other)
+                break
+        if not quiet:
+            print(f"gone: {one.file}: {one.line_text.strip()} [{one.original} -> {one.replacement}]")
+    return chosen
+
+
+def is_in(room: Room, file: str) -> bool:
+    return any(Path(file).match(pattern) for pattern in room.files)
+
+
+def tests_near(file: str) -> list[str]:
+    """Return the files of tests for a module: those that name it, then those of its room."""
+    module = file.removesuffix(".py").replace("/", ".")
+    package, _, stem = module.rpartition(".")
+    named = re.compile(
+        rf"\b{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{stem}\b"
+    )
+    tests = sorted(
+        (path for path in (HERE / "tests").rglob("test_*.py")),
+        key=lambda path: (stem not in path.stem, path.stat().st_size),
+    )
+    near = [
+        str(path.relative_to(HERE))
+        for path in tests
+        if path.stem == f"test_{stem}" or named.search(path.read_text())
+    ]
+    room = next((room.tests for room in ROOMS if is_in(room, file)), ())
+    return list(dict.fromkeys([*near, *(name for name in room if (HERE / name).exists())]))
+
+
+def run(mutants: Sequence[Mutant], *, quiet: bool) -> Iterator[dict[str, Any]]:
+    """Yield each mutant with what became of it; what an earlier run found is not run again."""
+    names = checkout_files()
+    mark = hashlib.sha256()
+    for name in names:
+        mark.update(name.encode() + b"\0" + (HERE / name).read_bytes())
+    KEPT.mkdir(exist_ok=True)
+    kept = KEPT / f"{mark.hexdigest()[:16]}.jsonl"
+    done = {}
+    if kept.exists():
+        for line in kept.read_text().splitlines():
+            row = json.loads(line)
+            done[row["key"]] = row
+    results = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, kept.open("a") as log:
+        copy = Copy(Path(folder) / "checkout", names)
+        for number, one in enumerate(mutants, 1):
+            row = done.get(one.key)
+            if row is None:
+                row = copy.tried(one)
+                log.write(json.dumps(row) + "\n")
+                log.flush()
+            results.append(row)
+            if not quiet:
+                print(
+                    f"{number:4d} {row['outcome']:9s}{row['seconds']:5.0f} s  "
+                    f"{one.file}:{one.line}  {one.original!r} -> {one.replacement!r}"
+                    f"  {row['test']}",
+                    flush=True,
+                )
+        broken = copy.failing({row["test"] for row in results if row["test"]})
+    for row in results:
+        yield {**row, "outcome": "unclear"} if row["test"] in broken else row
+
+
+def checkout_files() -> list[str]:
+    """Return the files that git knows or would take."""
+    listed = subprocess.run(
+        ["git", "-C", HERE, "ls-files", "-co", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return sorted(name for name in set(listed.stdout.splitlines()) if (HERE / name).is_file())
+
+
+class Copy:
+    """A copy of the checkout, in which one file at a time is wrong."""
+
+    def __init__(self, root: Path, names: Sequence[str]) -> None:
+        self.root = root
+        subprocess.run(["git", "clone", "-q", "--shared", HERE, root], check=True)
+        for name in names:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(HERE / name, root / name)
+        for name in (".venv", ".tools"):
+            if (HERE / name).exists():
+                (root / name).symlink_to((HERE / name).resolve())
+        self._moment = time.time()
+
+    def tried(self, mutant: Mutant) -> dict[str, Any]:
+        """Run the tests near a mutant, and undo it."""
+        path = self.root / mutant.file
+        text = path.read_text()
+        changed = mutant.applied(text)
+        assert changed is not None
+        diff = difflib.unified_diff(
+            text.splitlines(), changed.splitlines(), mutant.file, mutant.file, lineterm="", n=1
+        )
+        began = time.monotonic()
+        try:
+            self._write(path, changed)
+            outcome, test = self._outcome(tests_near(mutant.file))
+        finally:
+            self._write(path, text)
+        return {
+            **asdict(mutant),
+            "key": mutant.key,
+            "outcome": outcome,
+            "test": test,
+            "seconds": round(time.monotonic() - began, 1),
+            "diff": "\n".join(diff),
+        }
+
+    def failing(self, tests: set[str]) -> set[str]:
+        """Return those of some tests that fail on the code as it is."""
+        if not tests:
+            return set()
+        printed = self._pytest(sorted(tests), "--maxfail=1000")[1]
+        return tests & set(first_failures(printed))
+
+    def _outcome(self, tests: Sequence[str]) -> tuple[str, str]:
+        try:
+            code, printed = self._pytest(tests, "-x")
+        except subprocess.TimeoutExpired:
+            return "timeout", ""
+        if code == 0:
+            return "survived", ""
+        if code not in {1, 2}:  # a test failed, or a file of tests could not be imported
+            raise SystemExit(f"pytest ended with {code}:\n{printed}")
+        return "killed", next(iter(first_failures(printed)), "")
+
+    def _pytest(self, tests: Sequence[str], *options: str) -> tuple[int, str]:
+        command = [HERE / ".venv/bin/python", "-m", "pytest", "-q", "-p", "no:randomly", *options]
+        command += ["-m", "not agents and not peers and not docs", f"--timeout={TEST_LIMIT_S}"]
+        command += ["--tb=no", "-p", "no:cacheprovider", *tests]
+        environment = {**os.environ, "PYTHONPATH": str(self.root)}
+        with subprocess.Popen(
+            command,
+            cwd=self.root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                printed = process.communicate(timeout=LIMIT_S)[0]
+            except BaseException:
+                os.killpg(process.pid, 9)
+                raise
+        return process.returncode, printed
+
+    def _write(self, path: Path, text: str) -> None:
+        """Write a file of which no bytecode can be taken for that of another state."""
+        path.write_text(text)
+        self._moment += 2
+        os.utime(path, (self._moment, self._moment))
+
+
+def first_failures(printed: str) -> list[str]:
+    """Return the tests that failed, by their ids; a file that cannot be imported is one."""
+    return re.findall(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", printed, re.MULTILINE)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the same command goes on where it was")
