@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-agents test-peers check fmt schemas bench weights claude axe spark swebench clean
+.PHONY: help demo test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -85,6 +85,20 @@ test-agents: $(STAMP) weights claude ## run the tests against real agents and co
 test-peers: $(STAMP) axe spark swebench ## run the tests beside other tools, engines, servers and browsers, and of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
+# Of each target; `make fuzz SECONDS=600 TARGETS="yaml sql"` looks longer at two of them.
+SECONDS ?= 20
+TARGETS ?=
+
+fuzz: $(STAMP) ## throw made inputs at what reads the bytes of others (SECONDS=20, TARGETS=)
+	$(BIN)/python -m tests.fuzz $(TARGETS) --seconds $(SECONDS)
+
+# `make mutants FILES=schemas/swap.py N=20`; an interrupted run goes on where it was.
+FILES ?=
+N ?= 100
+
+mutants: $(STAMP) weights ## make small wrong changes, and tell which no test sees (FILES=, N=100)
+	$(BIN)/python benchmarks/mutants.py $(FILES) -n $(N)
+
 check: $(STAMP) weights ## format, lint, types, import contracts, generated files, docs, notebooks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -110,4 +124,4 @@ bench: $(STAMP) ## measure start-up, reports and the collector against their bud
 	$(BIN)/python benchmarks/collector.py --quick
 
 clean: ## remove what make made
-	rm -rf .venv .tools dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools .mutants .fuzz dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -35,6 +35,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import pytest
 from mutation import Mutant, in_order, mutants_of, share_out
 
 HERE = Path(__file__).parents[1]
@@ -72,39 +73,39 @@ ROOMS = (
     Room(
         "execute",
         ("collect/execute.py",),
-        tests_of(COLLECT, "run budget run_trouble retries interrupts warm_up resume wire_faults")
-        + tests_of(WHOLE, "faults"),
+        tests_of(COLLECT, "retries interrupts budget run_trouble warm_up run resume"),
     ),
-    Room("finished", ("collect/finished.py",), tests_of(COLLECT, "finished resume budget")),
+    Room("finished", ("collect/finished.py",), tests_of(COLLECT, "finished budget resume")),
     Room(
         "repair",
         ("collect/repair.py",),
-        tests_of(COLLECT, "repair log resume stored") + tests_of(WHOLE, "crash"),
+        tests_of(COLLECT, "repair log stored resume") + tests_of(WHOLE, "crash"),
     ),
     Room("reuse", ("collect/reuse.py",), tests_of(COLLECT, "reuse stored resume")),
     Room(
         "log",
         ("collect/log.py",),
-        tests_of(COLLECT, "log run run_trouble stored resume mirror_child")
-        + tests_of(WHOLE, "small_disk crash"),
+        tests_of(COLLECT, "log run_trouble stored")
+        + tests_of(WHOLE, "small_disk")
+        + tests_of(COLLECT, "mirror_child run resume"),
     ),
     Room(
         "outcome",
         ("collect/outcome.py",),
-        tests_of(COLLECT, "outcome checks run unevaluable pricing ignored server_quirks")
+        tests_of(COLLECT, "outcome checks unevaluable pricing ignored server_quirks run")
         + tests_of(WHOLE, "keys"),
     ),
     Room(
         "swap",
         ("schemas/swap.py",),
-        tests_of(SCHEMAS, "compact prune lake_files")
-        + tests_of(ANALYZE, "sync aliases")
+        tests_of(SCHEMAS, "prune lake_files compact")
+        + tests_of(ANALYZE, "aliases sync")
         + tests_of(WHOLE, "lake_writers"),
     ),
     Room(
         "rewrite",
         ("schemas/rewrite.py",),
-        tests_of(SCHEMAS, "compact prune") + tests_of(ANALYZE, "sync"),
+        tests_of(SCHEMAS, "prune compact") + tests_of(ANALYZE, "sync"),
     ),
     Room(
         "reconcile",
@@ -123,8 +124,8 @@ ROOMS = (
         ("analyze/stats/*.py",),
         tests_of(
             ANALYZE,
-            "statistics_again simulated summary_rules compared_independently nights_apart "
-            "planned_sizes power regressions power_command",
+            "statistics_again summary_rules nights_apart planned_sizes power two_runs "
+            "compared_independently power_command regressions simulated",
         ),
         weight=2,
     ),
@@ -138,8 +139,8 @@ ROOMS = (
         ),
         tests_of(
             ANALYZE,
-            "api_verdicts gate_verdicts compare gate_memory two_runs gate_command gate_baselines "
-            "known_files report_doubts injected",
+            "api_verdicts gate_verdicts compare known_files two_runs gate_baselines gate_memory "
+            "gate_command",
         ),
     ),
     Room("guard", ("analyze/sql/guard.py",), tests_of(ANALYZE, "guard sql_command api")),
@@ -164,7 +165,7 @@ def main() -> int:
         asked.write.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         print(f"{len(chosen)} mutants: {asked.write}", file=sys.stderr)
         return 0
-    results = list(run(chosen, quiet=asked.json))
+    results = list(run(chosen, near=asked.near, quiet=asked.json))
     survived = [one for one in results if one["outcome"] == "survived"]
     if asked.json:
         print(json.dumps(results, indent=1, ensure_ascii=False))
@@ -186,6 +187,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the order they are taken in (1)")
     parser.add_argument("--list", type=Path, help="run the mutants of this file")
     parser.add_argument("--write", type=Path, help="write the chosen mutants here, run nothing")
+    parser.add_argument("--near", type=int, help="run so many files of tests at most, for a look")
     parser.add_argument("--json", action="store_true", help="print every result as JSON")
     return parser.parse_args()
 
@@ -233,7 +235,9 @@ def listed(path: Path, ordered: dict[str, list[Mutant]], *, quiet: bool) -> list
                 chosen.append(other)
                 break
         if not quiet:
-            print(f"gone: {one.file}: {one.line_text.strip()} [{one.original} -> {one.replacement}]")
+            print(
+                f"gone: {one.file}: {one.line_text.strip()} [{one.original} -> {one.replacement}]"
+            )
     return chosen
 
 
@@ -250,7 +254,7 @@ def tests_near(file: str) -> list[str]:
     )
     tests = sorted(
         (path for path in (HERE / "tests").rglob("test_*.py")),
-        key=lambda path: (stem not in path.stem, path.stat().st_size),
+        key=lambda path: (path.stem != f"test_{stem}", path.stat().st_size),
     )
     near = [
         str(path.relative_to(HERE))
@@ -261,8 +265,11 @@ def tests_near(file: str) -> list[str]:
     return list(dict.fromkeys([*near, *(name for name in room if (HERE / name).exists())]))
 
 
-def run(mutants: Sequence[Mutant], *, quiet: bool) -> Iterator[dict[str, Any]]:
-    """Yield each mutant with what became of it; what an earlier run found is not run again."""
+def run(mutants: Sequence[Mutant], *, near: int | None, quiet: bool) -> Iterator[dict[str, Any]]:
+    """Yield each mutant with what became of it; what an earlier run found is not run again.
+
+    What survived fewer tests than are asked for now is tried again.
+    """
     names = checkout_files()
     mark = hashlib.sha256()
     for name in names:
@@ -273,14 +280,15 @@ def run(mutants: Sequence[Mutant], *, quiet: bool) -> Iterator[dict[str, Any]]:
     if kept.exists():
         for line in kept.read_text().splitlines():
             row = json.loads(line)
-            done[row["key"]] = row
+            if row["outcome"] != "survived" or row["near"] == near:
+                done[row["key"]] = row
     results = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, kept.open("a") as log:
         copy = Copy(Path(folder) / "checkout", names)
         for number, one in enumerate(mutants, 1):
             row = done.get(one.key)
             if row is None:
-                row = copy.tried(one)
+                row = copy.tried(one, near)
                 log.write(json.dumps(row) + "\n")
                 log.flush()
             results.append(row)
@@ -321,7 +329,7 @@ class Copy:
                 (root / name).symlink_to((HERE / name).resolve())
         self._moment = time.time()
 
-    def tried(self, mutant: Mutant) -> dict[str, Any]:
+    def tried(self, mutant: Mutant, near: int | None) -> dict[str, Any]:
         """Run the tests near a mutant, and undo it."""
         path = self.root / mutant.file
         text = path.read_text()
@@ -333,12 +341,13 @@ class Copy:
         began = time.monotonic()
         try:
             self._write(path, changed)
-            outcome, test = self._outcome(tests_near(mutant.file))
+            outcome, test = self._outcome(tests_near(mutant.file)[:near])
         finally:
             self._write(path, text)
         return {
             **asdict(mutant),
             "key": mutant.key,
+            "near": near,
             "outcome": outcome,
             "test": test,
             "seconds": round(time.monotonic() - began, 1),
@@ -360,13 +369,15 @@ class Copy:
         if code == 0:
             return "survived", ""
         if code not in {1, 2}:  # a test failed, or a file of tests could not be imported
-            raise SystemExit(f"pytest ended with {code}:\n{printed}")
+            message = f"pytest ended with {code}:\n{printed}"
+            raise SystemExit(message)
         return "killed", next(iter(first_failures(printed)), "")
 
     def _pytest(self, tests: Sequence[str], *options: str) -> tuple[int, str]:
-        command = [HERE / ".venv/bin/python", "-m", "pytest", "-q", "-p", "no:randomly", *options]
+        command = [HERE / ".venv/bin/python", "-m", "pytest", "-q", *options]
+        command += ["-p", "no:randomly", "-p", "no:cacheprovider", "-p", "benchmarks.mutants"]
         command += ["-m", "not agents and not peers and not docs", f"--timeout={TEST_LIMIT_S}"]
-        command += ["--tb=no", "-p", "no:cacheprovider", *tests]
+        command += ["--tb=no", *tests]
         environment = {**os.environ, "PYTHONPATH": str(self.root)}
         with subprocess.Popen(
             command,
@@ -389,6 +400,13 @@ class Copy:
         path.write_text(text)
         self._moment += 2
         os.utime(path, (self._moment, self._moment))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put tests into the order in which they were named: ours puts the slowest first."""
+    places = {name.partition("::")[0]: place for place, name in reversed([*enumerate(config.args)])}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 
 def first_failures(printed: str) -> list[str]:

@@ -62,7 +62,11 @@ class FinishedTrials:
                     row.get("passed"),
                     row.get("failure_type"),
                 )
-                if (latest := known.get(facts)) is None:
+                try:
+                    latest = known.get(facts)
+                except TypeError:  # a list or an object among them: no record, for no reader
+                    continue
+                if latest is None:
                     latest = known[facts] = _latest(*facts)
                 self._latest.setdefault(part, {})[case_id] = latest
                 is_reused = row.get("reused_from_run_id") is not None

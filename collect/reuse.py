@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import orjson
-from pydantic import ValidationError
 
 from schemas.frames import REFERENCE, whole_frame
+from schemas.lines import LineError, parse_line
 from schemas.result import Result
 from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
 
@@ -102,8 +102,10 @@ def _places(log: BinaryIO, wanted: set[bytes]) -> dict[bytes, int]:
 def _result(line: bytes, wanted: set[bytes]) -> Result | None:
     """Return a line's result, when it is whole, a success, and really of that fingerprint."""
     try:
-        result = Result.model_validate_json(line, strict=True, extra="ignore")
-    except ValidationError:
+        result = parse_line(line)
+    except LineError:
+        return None
+    if not isinstance(result, Result):
         return None
     same = (result.run_fingerprint or "").encode() in wanted
     fits = same and result.fingerprint_version == FINGERPRINT_VERSION

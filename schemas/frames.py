@@ -24,7 +24,10 @@ CHUNK_BYTES = 1 << 12
 
 def whole_frame(file: BinaryIO, offset: int) -> bytes | None:
     """Return the frame that begins at `offset`; None when it is torn or there is none."""
-    file.seek(offset)
+    try:
+        file.seek(offset)
+    except OSError:  # beyond the end that any file can have
+        return None
     decompressor = zstandard.ZstdDecompressor().decompressobj()
     read: list[bytes] = []
     while not decompressor.eof:

@@ -119,6 +119,7 @@ def test_a_trial_that_was_tried_again_is_counted_elsewhere(finished):
         b"\0\0\0\n", b"{]\n", b"[]\n", b"1\n", b"\n", b"{}\n", b'{"record_type":"result"}\n',
         b'{"record_type":"result","model_id":1,"case_id":"a","repetition":1}\n',
         b'{"record_type":"result","model_id":"m","case_id":"a","repetition":true}\n',
+        b'{"record_type":"result","model_id":"m","case_id":"a","repetition":1,"status":[]}\n',
         b'{"record_type":"later","model_id":"m","case_id":"a","repetition":1}\n',
         b'{"record_type":"result","mod',
     ],

@@ -1,0 +1,134 @@
+"""A stream of events: read the same however it was cut, and as the standard says."""
+
+import re
+
+import orjson
+
+from collect.providers import chat_read, responses_read
+from collect.providers.chat_delta import DeltaShape
+from collect.providers.sse import END_MARKER, events
+from collect.transport import Exchange
+from tests.fuzz.inputs import cuts
+
+WORDS = [
+    b"data: ",
+    b"data:",
+    b"data: [DONE]",
+    b"event: x",
+    b"id: 1",
+    b": comment",
+    b"retry: 1",
+    b"\n",
+    b"\r\n",
+    b"\n\n",
+    b"\r",
+    b"\xef\xbb\xbf",
+    b'{"choices":[{"index":0,"delta":{"content":"a"}}]}',
+    b'data: {"choices":[{"index":0,"delta":{"content":"b"}}]}\n\n',
+    b'{"choices":[{"delta":{"reasoning_content":"c"}}]}',
+    b'{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}}]}',
+    b'{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}',
+    b'{"error": {"message":"m","code":429}}',
+    b'{"type":"response.output_text.delta","delta":"d"}',
+    b'{"type":"response.completed","response":{"status":"completed","output":[]}}',
+    b'"content":',
+    b'"finish_reason":"stop"',
+    b'"content":"e",',
+    b"null",
+    b"[",
+    b"{}",
+    b"\\ud800",
+    b"1e999",
+    b"-0",
+    b"\xff",
+]
+
+
+class NoShape(DeltaShape):
+    """Reads every event in full."""
+
+    def text_of(self, event):
+        return None
+
+
+def check(data):
+    """Whatever a server sends: the same answer however it came, and no exception."""
+    _check_events(data)
+    answers, marks = set(), set()
+    for pieces in cuts(data):
+        exchange, marked = _arrived(pieces)
+        assert exchange.body() == data
+        assert exchange.size == len(data)
+        marks.add(marked is not None)
+        _check_moments(exchange, pieces)
+        for read in (chat_read.read_stream, responses_read.read_stream):
+            answers.add((read.__module__, repr(_untimed(read(exchange)))))
+    assert len(marks) == 1, "the end marker is seen in some cuts only"
+    assert len(answers) == 2, "the answer depends on how it was cut"
+    _check_short_way(data)
+
+
+def _check_events(data):
+    found = list(events(data))
+    assert [event for event, _ in found] == _by_the_book(data)
+    places = [place for _, place in found]
+    assert places == sorted(set(places))
+    assert all(0 < place <= len(data) for place in places)
+    for pieces in cuts(data, ways=2)[-2:]:
+        begun = list(events(pieces[0] if pieces else b""))
+        if begun and begun[-1] == (END_MARKER, len(pieces[0])):
+            begun.pop()  # may go on
+        assert found[: len(begun)] == begun, "an event was told before it was whole"
+
+
+def _by_the_book(data):
+    """Return the data of every event, line by line; lines end in LF or CRLF."""
+    found, lines = [], []
+    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:-1]:
+        bare = line.removesuffix(b"\r")
+        name, _, value = bare.partition(b":")
+        if name == b"data" and b":" in bare:
+            lines.append(value.removeprefix(b" "))
+        elif not bare and lines:
+            found += [event for event in [b"\n".join(lines)] if event]
+            lines = []
+    rest = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")[-1].removesuffix(b"\r")
+    if rest.startswith(b"data:"):  # some servers end so
+        lines.append(rest[5:].removeprefix(b" "))
+    if lines and b"\n".join(lines) == END_MARKER:
+        found.append(END_MARKER)
+    return found
+
+
+def _arrived(pieces):
+    exchange, marked = Exchange(re.compile(chat_read.END.pattern)), None
+    exchange.written = 0.0
+    for moment, piece in enumerate(pieces, 1):
+        if exchange.add(float(moment), piece) and marked is None:
+            marked = moment
+    exchange.finish(float(len(pieces)))
+    return exchange, marked
+
+
+def _check_moments(exchange, pieces):
+    end = 0
+    for moment, piece in enumerate(pieces, 1):
+        end += len(piece)
+        assert exchange.moment_of(end) == moment
+
+
+def _untimed(reply):
+    facts = {name: getattr(reply, name) for name in reply.__dataclass_fields__}
+    return {name: value for name, value in facts.items() if name not in {"e2e_ms", "ttft_ms"}}
+
+
+def _check_short_way(data):
+    """Events that are read by their text alone mean what they mean when read in full."""
+    short = _untimed(chat_read.read_stream(_arrived([data])[0]))
+    quick, chat_read.DeltaShape = chat_read.DeltaShape, NoShape
+    try:
+        full = _untimed(chat_read.read_stream(_arrived([data])[0]))
+    finally:
+        chat_read.DeltaShape = quick
+    assert short == full, "the short way reads something else"
+    orjson.dumps(short["text"])  # a lone surrogate could not be written to the log
