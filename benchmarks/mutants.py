@@ -110,12 +110,14 @@ ROOMS = (
     Room(
         "reconcile",
         ("schemas/reconcile.py",),
-        tests_of(SCHEMAS, "prune mirror compact") + tests_of(ANALYZE, "sync import_command"),
+        tests_of(SCHEMAS, "prune lake_files mirror compact")
+        + tests_of(ANALYZE, "sync import_command"),
     ),
     Room(
         "redact",
         ("schemas/redact.py",),
         tests_of(COLLECT, "outcome stored child_environment doctor_endpoints run_trouble")
+        + tests_of(SCHEMAS, "redact_borders")
         + tests_of(ANALYZE, "hostile_imports")
         + tests_of(WHOLE, "keys"),
     ),

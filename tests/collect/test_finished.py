@@ -93,11 +93,13 @@ def test_every_trial_of_the_run_is_counted_once_before_and_after(finished):
     assert report.by_status == {"success": 3, "provider_error": 1}
     assert report.cost_usd == 0.75
     assert outside == 1, "the key that was refused"
+    assert report.n_open == 0
 
     trials.replace("m", "c", 1)
     trials.replace("m", "never recorded", 1)
     report, outside = report_of(trials, final=False)
     assert (report.present, report.by_status) == (1, {"timed_out": 1})
+    assert report.n_open == 1
     assert report.cost_usd is None
     assert outside == 0
 

@@ -309,6 +309,19 @@ def test_the_command_that_goes_on_names_the_folder_unless_it_is_the_usual_one(
     assert resume_command(Path(runs).absolute() / "r") == command
 
 
+def test_a_closed_log_keeps_no_file_open(run_dir):
+    before = len(os.listdir("/dev/fd"))
+    log = RunLog.create(run_dir.with_name("other"))
+    log.append(event())
+    log.append_artifact("m", log_frame())
+    log.append_artifact("n", log_frame())
+    assert len(os.listdir("/dev/fd")) == before + 4
+
+    log.close()
+
+    assert len(os.listdir("/dev/fd")) == before
+
+
 def test_sync_costs_nothing_when_nothing_was_appended(run_dir, monkeypatch):
     synced = []
     real = os.fsync
@@ -328,7 +341,7 @@ def test_sync_costs_nothing_when_nothing_was_appended(run_dir, monkeypatch):
 
 
 def name_of(handle):
-    return Path(f"/proc/self/fd/{handle}").readlink().name
+    return Path(f"/dev/fd/{handle}").readlink().name
 
 
 def test_syncing_from_another_thread_while_lines_are_appended_and_the_log_closes(run_dir):

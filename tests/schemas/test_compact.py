@@ -262,6 +262,46 @@ def test_row_groups_are_bounded_by_rows_and_by_bytes(lake, monkeypatch):
     assert everything(lake) == before, "parts were read out of the middle of row groups"
 
 
+def test_a_row_group_ends_as_soon_as_it_has_its_rows(lake, monkeypatch):
+    monkeypatch.setattr(rewrite, "GROUP_ROWS", 6)
+    for run_id in "abc":
+        seal(lake, run_id)
+    compact(lake, now_ms=NOW_MS)
+
+    metadata = pq.ParquetFile(live_files(lake, "results")[0]).metadata
+    groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    assert groups == [6, 6, 6]
+
+
+def test_a_file_is_open_only_while_its_own_rows_are_written(lake, monkeypatch):
+    n_open, most, opened = 0, 0, []
+
+    class Counted(rewrite.Source):
+        def __init__(self, *args):
+            nonlocal n_open, most
+            super().__init__(*args)
+            opened.append(self._path)
+            n_open += 1
+            most = max(most, n_open)
+
+        def close(self):
+            nonlocal n_open
+            super().close()
+            n_open -= 1
+
+    for run_id in "ab":
+        seal(lake, run_id, batches=3)
+    compact(lake, now_ms=NOW_MS)
+    for run_id in "cde":
+        seal(lake, run_id, batches=3)
+    monkeypatch.setattr(rewrite, "Source", Counted)
+    compact(lake, now_ms=NOW_MS)
+
+    assert most == 1
+    assert n_open == 0
+    assert len(opened) == len(set(opened)), "a file of several parts was opened more than once"
+
+
 def test_what_a_crash_left_of_a_batch_stays_outside(lake):
     for run_id in ("cut", "gap", "twice", "whole"):
         seal(lake, run_id, batches=3)
