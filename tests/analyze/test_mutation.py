@@ -43,9 +43,7 @@ def tools(monkeypatch):
 
 
 def test_every_kind_of_change_is_found_and_what_does_nothing_is_not(tools):
-    found = {
-        (one.line, one.original, one.replacement) for one in tools[1].mutants_of("a.py", TEXT)
-    }
+    found = {(one.line, one.original, one.replacement) for one in tools[1].mutants_of("a.py", TEXT)}
 
     assert found == {
         (10, "2", "3"),
