@@ -37,8 +37,9 @@ class Target:
         getattr(self._loaded, "close", bool)()
 
     def corpus(self):
-        """Return the stored inputs, in the order of their names."""
-        return [path.read_bytes() for path in self.files()]
+        """Return the inputs that others are made of: the stored ones, and the module's own."""
+        stored = [path.read_bytes() for path in self.files()]
+        return stored + getattr(self._loaded, "MORE", [])
 
     def files(self):
         return sorted(path for path in (CORPUS / self.name).iterdir() if path.is_file())
