@@ -12,14 +12,17 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from io import TextIOWrapper
-from pathlib import Path
 from typing import NoReturn
 
 import typer
 
 from analyze.lean_command import LeanCommand, LeanGroup
-from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, BenchError
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError
+from schemas.io.standard_streams import (
+    closing_code,
+    is_trouble_of_output,
+    open_standard_streams,
+)
 
 COMMANDS = {
     "runs": "runs",
@@ -78,25 +81,27 @@ def analyze() -> None:
 
 def main() -> None:
     """Run the command; an error raised on purpose is one line and an exit code."""
-    if sys.stdout is None:  # closed by who called; there is nobody to tell
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # an arrow that the locale lacks is no bad news
-            stream.reconfigure(errors="replace")
+    open_standard_streams()
+    sys.exit(closing_code(_code()))
+
+
+def _code() -> int:
+    """Run the command and return its exit code."""
     try:
         app_for(sys.argv[1:])()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else EXIT_OK
     except BenchError as exc:
         sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
-        sys.exit(exc.exit_code)
+        return exc.exit_code
     except OSError as exc:
-        if exc.filename is not None or exc.errno is None:
-            raise  # not of what is printed: our own mistake
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more to say there
-        sys.stderr.write(f"error: standard output: {exc.strerror}\n")
-        sys.exit(EXIT_BAD_NEWS)
+        if not is_trouble_of_output(exc):
+            raise
+        return EXIT_BAD_NEWS
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        sys.exit(EXIT_INTERRUPTED)
+        return EXIT_INTERRUPTED
+    return EXIT_OK
 
 
 def process() -> NoReturn:
@@ -106,20 +111,12 @@ def process() -> NoReturn:
     at the end is done: exit functions run, and output that cannot be written fails as ever.
     """
     gc.disable()  # a command leaves no cycles worth looking for, nor time for it at its end
-    code: object = 0
+    code = EXIT_OK
     try:
         main()
-    except SystemExit as exc:
-        code = exc.code
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-    except OSError:
-        sys.exit(code if isinstance(code, int) else None)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else EXIT_OK
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
-    if code is not None and not isinstance(code, int):
-        sys.exit(str(code))
     atexit._run_exitfuncs()
-    os._exit(code or 0)
+    os._exit(code)

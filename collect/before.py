@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from collect.config import ResolvedModel
 from collect.resources import snapshot
 from collect.runners.base import Runner
+from schemas.redact import redact
 
 Note = Callable[[str, str | None, JsonValue], None]
 """(event, model_id, detail): writes an event row."""
@@ -55,4 +56,4 @@ class Around:
         await self._snapshot(model, "after")
 
     async def _snapshot(self, model: ResolvedModel, when: str) -> None:
-        self.write_text(f"resources_{self.tags[model.model_id]}_{when}.txt", await snapshot())
+        self.write_text(f"resources_{self.tags[model.model_id]}_{when}.txt", redact(await snapshot()))

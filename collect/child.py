@@ -7,6 +7,7 @@ one takes over where Parquet ends. Whatever happened, at the end one runs throug
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import sys
 import time
@@ -19,6 +20,9 @@ from schemas.errors import printable
 
 END_TIMEOUT_S = 180.0
 """Sealing and summing up 100,000 trials takes seconds; past this something is broken."""
+
+LEFT_S = 5.0
+"""How long what is left of a child that has ended, or was killed, may take."""
 
 STEADY_S = 10.0
 """A child that lived this long was of use; one that dies sooner may never be."""
@@ -76,9 +80,7 @@ class MirrorChild:
                     self._process = await self._spawn()
                     code = await self._end()
         except TimeoutError:
-            if self._process is not None:
-                self._process.kill()
-                await self._process.wait()
+            await self._kill()
             return f"the mirror did not finish within {END_TIMEOUT_S:g} s"
         if code == 0:
             return None
@@ -89,8 +91,22 @@ class MirrorChild:
         process = self._process
         if process is None or process.stdout is None or process.returncode != 0:
             return []
-        left = await process.stdout.read()
+        try:
+            async with asyncio.timeout(LEFT_S):
+                left = await process.stdout.read()
+        except TimeoutError:  # a process of its own holds the pipe
+            return []
         return [printable(line) for line in left.decode("utf-8", "replace").splitlines()]
+
+    async def _kill(self) -> None:
+        """End the child; one that even so does not go is left to the system."""
+        if self._process is None or self._process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEFT_S):
+                await self._process.wait()
 
     async def _keep_alive(self) -> None:
         """Start the child again whenever it dies, until the end, or until that is hopeless."""

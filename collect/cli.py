@@ -29,6 +29,12 @@ from collect.options import (
     TagOption,
 )
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError
+from schemas.io.standard_streams import (
+    closing_code,
+    is_trouble_of_output,
+    open_standard_streams,
+    spare_output,
+)
 
 app = typer.Typer(
     help="Run LLM benchmarks: models x cases x repetitions, recorded as they happen.",
@@ -75,6 +81,7 @@ def run(
     Exit codes: 0 done; 1 some trials failed for reasons outside the model, or the run stopped
     early; 2 usage or configuration; 130 interrupted.
     """
+    spare_output()
     from collect.run import Options
     from collect.start import Wish, go_on, narrowed_inputs, refuse_beside_resume, start
 
@@ -168,6 +175,7 @@ def demo(
     json: JsonOption = False,
 ) -> None:
     """Run a suite on a small model of this machine. Needs no server and no key."""
+    spare_output()
     from collect.demo import demo as run_demo
 
     again = shlex.join(["collect", *sys.argv[1:]])
@@ -235,16 +243,24 @@ def schema(
 def main() -> None:
     """Run the command line; errors made on purpose end with their sentence and exit code."""
     gc.disable()  # a start leaves no cycles worth looking for; a run looks for its own
+    open_standard_streams()
+    sys.exit(closing_code(_code()))
+
+
+def _code() -> int:
+    """Run the command and return its exit code."""
     try:
         app()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else EXIT_OK
     except BenchError as exc:
         sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
-        sys.exit(exc.exit_code)
-    except Exception:  # noqa: BLE001 - a mistake of ours; what it was busy with may hold a key
-        from traceback import format_exc
+        return exc.exit_code
+    except Exception as exc:  # noqa: BLE001 - a mistake of ours, and no other
+        if isinstance(exc, OSError) and is_trouble_of_output(exc):
+            return EXIT_BAD_NEWS
+        from traceback import print_exc
 
-        from schemas.redact import redact
-
-        sys.stderr.write(redact(format_exc()))
-        sys.exit(EXIT_BAD_NEWS)
-    sys.exit(EXIT_OK)
+        print_exc()
+        return EXIT_BAD_NEWS
+    return EXIT_OK

@@ -17,6 +17,10 @@ from collect.environment import without_secrets
 
 OLLAMA_STORE = os.path.expanduser("~/.ollama")  # noqa: PTH111 - given to `du` as text
 MOST_AT_ONCE = 32
+
+REAP_S = 2.0
+"""How long a command that was killed may take to go."""
+
 NO_MORE: Mapping[str, str | None] = {}
 
 
@@ -92,12 +96,16 @@ def _readers() -> ThreadPoolExecutor:
 
 def _read(process: subprocess.Popen[bytes], timeout_s: float) -> Output:
     """Wait for a process, and end it when that takes too long."""
-    with process:
-        try:
-            out, err = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            return Output("", f"no answer within {timeout_s:g} s")
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a dead network drive holds it
+            process.wait(REAP_S)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        return Output("", f"no answer within {timeout_s:g} s")
     text = out.decode(errors="replace")
     if process.returncode != 0:
         said = err.decode(errors="replace").strip() or f"exit code {process.returncode}"

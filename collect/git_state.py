@@ -15,6 +15,7 @@ from collect.commands import Output, output_of
 from collect.config import RunInputs
 from schemas.errors import printable
 from schemas.inventory import CommandError, ConfigCommit
+from schemas.redact import redact
 
 LIMIT_S = 2.0
 MOST_NAMED = 20
@@ -93,25 +94,25 @@ async def config_commit(inputs: RunInputs) -> ConfigCommit | CommandError | None
     top = await _git(at, "rev-parse", "--show-toplevel")
     if top.error is not None:
         nowhere = "not a git repository" in top.error
-        return None if nowhere else CommandError(error=printable(top.error)[:300])
+        return None if nowhere else CommandError(error=printable(redact(top.error))[:300])
     root = top.text.removesuffix("\n")
     read = _Read.of(inputs)
     mine = read.below(root)
     settings = SETTINGS | await _no_filters(root)
     status = await _git(root, *STATUS, "--", *mine.where, settings=settings)
     if status.error is not None:
-        return CommandError(error=printable(status.error)[:300])
+        return CommandError(error=printable(redact(status.error))[:300])
     facts, changed = {}, []
     for kind, text in _entries(status.text):
         if kind == "#":
             name, _, value = text.partition(" ")
             facts[name] = value
         elif mine.holds(f"{root}/{text}", ignored=kind == "!"):
-            changed.append(printable(text))
+            changed.append(printable(redact(text)))
     commit, branch = facts.get("branch.oid"), facts.get("branch.head")
     return ConfigCommit(
         commit=None if commit == "(initial)" else commit,
-        branch=None if branch == "(detached)" else branch,
+        branch=None if branch is None or branch == "(detached)" else redact(branch),
         is_dirty=bool(changed),
         changed=tuple(sorted(changed)[:MOST_NAMED]),
         n_outside=len(read.files) - len(mine.files),

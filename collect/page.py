@@ -6,6 +6,7 @@ its exit code: a report can be made at any time.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import signal
 import subprocess
@@ -99,5 +100,6 @@ def _wait(process: subprocess.Popen[bytes], is_interrupted: bool) -> int:
             process.wait(ENDING_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # the system has it
+                process.wait(ENDING_S)
         raise

@@ -16,7 +16,7 @@ from collect.fingerprint import digest
 from collect.plan import plan_trials
 from collect.runners.base import now_ms
 from schemas.inventory import resource_tags
-from schemas.redact import redact_json
+from schemas.redact import redact, redact_json
 from schemas.run_config import EffectiveSetting, RunConfig, RunModel
 
 
@@ -57,7 +57,7 @@ def run_config_of(
         narrowed=inputs.narrowed,
         skip_unevaluable=inputs.skip_unevaluable,
         run_group=_group(inputs),
-        labels=tuple(labels),
+        labels=tuple(map(redact, labels)),
         reuse=reuse,
         max_cost_usd=max_cost_usd,
         thresholds=inputs.project.thresholds,

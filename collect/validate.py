@@ -14,6 +14,7 @@ from collect.config.project import FOLDERS
 from collect.config.whole import CHECKS, case_file, check
 from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, shown
 from schemas.project_file import find_project_file
+from schemas.redact import redact
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def validate_paths(paths: Sequence[Path], working_dir: Path) -> Validation:
     return Validation(
         checked={kind: found.checked[kind] for kind in CHECKS},
         problems=tuple(dict.fromkeys(found.problems)),
-        warnings=tuple(dict.fromkeys(found.warnings)),
+        warnings=tuple(dict.fromkeys(map(redact, found.warnings))),
     )
 
 

@@ -81,6 +81,15 @@ LONGEST_SLUG = 128
 Key = TypeVar("Key")
 
 
+def fitting(slug: str, text: str) -> str:
+    """Return a slug that is not too long, by a hash of `text` at its end where it was."""
+    return slug if len(slug) <= LONGEST_SLUG else _hashed(slug, text)
+
+
+def _hashed(slug: str, text: str) -> str:
+    return f"{slug[: LONGEST_SLUG - 9]}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
 def set_apart(slugs: Mapping[Key, str], text_of: Callable[[Key], str]) -> dict[Key, str]:
     """Return slugs of which no two are the same and none is too long, by a hash at their end.
 
@@ -92,7 +101,7 @@ def set_apart(slugs: Mapping[Key, str], text_of: Callable[[Key], str]) -> dict[K
     return {
         key: slug
         if taken[slug] == 1 and len(slug) <= LONGEST_SLUG
-        else f"{slug[: LONGEST_SLUG - 9]}_{hashlib.sha256(text_of(key).encode()).hexdigest()[:8]}"
+        else _hashed(slug, text_of(key))
         for key, slug in slugs.items()
     }
 

@@ -53,7 +53,10 @@ MOST_SHOWN = 200
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with one place of one file, or with a flag of the command line."""
+    """One thing wrong with one place of one file, or with a flag of the command line.
+
+    What it says holds no secret, wherever it is printed: a key is often pasted into a wrong place.
+    """
 
     path: Path | None
     what: str
@@ -63,6 +66,14 @@ class Problem:
     allowed: str | None = None
     nearest: str | None = None
     advice: str | None = None
+
+    def __post_init__(self) -> None:
+        """Take secrets out of every text."""
+        from schemas.redact import redact  # noqa: PLC0415 - see above
+
+        for name in ("what", "key", "found", "allowed", "nearest", "advice"):
+            if (text := getattr(self, name)) is not None:
+                object.__setattr__(self, name, redact(text))
 
     def __str__(self) -> str:
         """Return `file:line: key: what; found …; allowed …; did you mean …?`."""

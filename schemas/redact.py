@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from json import dumps
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-import orjson
-from pydantic import JsonValue
+if TYPE_CHECKING:  # what only prints an error loads no pydantic for this
+    from pydantic import JsonValue
 
 SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 KEY_SHAPES = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{16,}"  # OpenAI, OpenRouter, Anthropic
     r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
-    r"|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,})"
+    r"|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|nvapi-[A-Za-z0-9_-]{20,}|glpat-[\w-]{16,})"
 )
 CREDENTIAL = (
     r"(?=[^\s\"',\\]{0,200}\d)[^\s\"',\\]{16,}"  # long, with a digit: no word of a language
@@ -24,24 +28,28 @@ AUTHORIZATION = re.compile(
 )
 """Bounded white space: hostile text must not take quadratic time."""
 
+URL_PASSWORD = re.compile(r"(://[^\s/?#@:\"'<>\\]{0,200}:)[^\s/?#@\"'<>\\]{1,500}(?=@)")
+"""What stands between the user's name and the host of a URL."""
+
 SHORTEST_VALUE = 8
 """Shorter values of secret-looking variables are words such as `true`."""
+
+LONG_VALUE = 16
+"""Longer ones are keys, and never what somebody writes where a server wants any key at all."""
 
 MARK = "[redacted]"
 
 
 @cache
 def _secret_values() -> tuple[str, ...]:
-    """Return the values of variables that look like secrets, longest first."""
-    values = {
-        value
-        for name, found in os.environ.items()
-        if SECRET_NAME.search(name) and len(value := found.strip()) >= SHORTEST_VALUE
-    }
-    return tuple(sorted(values, key=len, reverse=True))
+    """Return the values of variables that look like secrets, and passwords in URLs of others."""
+    values = {found.strip() for name, found in os.environ.items() if SECRET_NAME.search(name)}
+    for found in os.environ.values():
+        values |= {match[0].removeprefix(match[1]) for match in URL_PASSWORD.finditer(found)}
+    return tuple(value for value in values if len(value) >= SHORTEST_VALUE)
 
 
-BEGINNINGS = ("sk-", "gh", "AKIA", "AIza", "hf_", "xox")
+BEGINNINGS = ("sk-", "gh", "AKIA", "AIza", "hf_", "xox", "gsk_", "xai-", "nvapi-", "glpat-")
 """What every key of `KEY_SHAPES` begins with."""
 
 WORDS = ("authorization", "bearer")
@@ -50,9 +58,15 @@ WORDS = ("authorization", "bearer")
 
 @cache
 def _secret_marks() -> tuple[str, ...]:
-    """Return the secret values as they stand in text, and as they stand in JSON."""
-    escaped = (orjson.dumps(value).decode()[1:-1] for value in _secret_values())
-    return tuple(dict.fromkeys((*_secret_values(), *escaped)))
+    """Return the secret values as they stand in text, in JSON and in URLs, longest first.
+
+    A shorter one that is part of a longer one would leave the rest of that behind.
+    """
+    marks = set()
+    for value in _secret_values():
+        in_json = dumps(value, ensure_ascii=False)[1:-1]
+        marks |= {value, in_json, in_json.replace("/", r"\/"), quote(value, safe="")}
+    return tuple(sorted(marks, key=len, reverse=True))
 
 
 def may_hold_secret(text: str) -> bool:
@@ -66,18 +80,36 @@ def may_hold_secret(text: str) -> bool:
     for value in _secret_marks():
         if value in text:
             return True
+    if "@" in text and "://" in text:
+        return True
     lower = text.lower()
     return WORDS[0] in lower or WORDS[1] in lower
 
 
 def redact(text: str) -> str:
-    """Return the text without key-shaped words, secret values and Authorization headers."""
+    """Return the text without key-shaped words, secret values, passwords and credentials.
+
+    Before a text is cut or put into lower case, never after: half a key, or one in small letters,
+    is none that anything knows, and still tells most of it.
+    """
     if not may_hold_secret(text):
         return text
-    for value in _secret_values():
+    for value in _secret_marks():
         text = text.replace(value, MARK)
+    text = URL_PASSWORD.sub(lambda match: match.group(1) + MARK, text)
     text = AUTHORIZATION.sub(lambda match: match.group(1) + MARK, text)
     return KEY_SHAPES.sub(MARK, text)
+
+
+def holds_key(text: str) -> bool:
+    """Return whether a text that a user wrote holds a key, where none may stand.
+
+    A variable's value counts where it looks like one: `SOME_API_KEY=ollama` is no secret.
+    """
+    return any(shape.search(text) for shape in (KEY_SHAPES, URL_PASSWORD, AUTHORIZATION)) or any(
+        len(value) >= LONG_VALUE and not value.isalpha() and value in text
+        for value in _secret_values()
+    )
 
 
 def redact_json(value: JsonValue) -> JsonValue:

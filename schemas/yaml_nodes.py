@@ -13,6 +13,7 @@ import yaml
 from pydantic import JsonValue
 
 from schemas.errors import ConfigError, Problem
+from schemas.redact import redact
 
 MAX_DEPTH = 64
 MAX_VALUES = 100_000
@@ -45,7 +46,8 @@ PLAIN_TAGS = frozenset(
 
 
 def printable(text: str, limit: int = 60) -> str:
-    """Return text for a message: cut, and without characters that move a terminal's cursor."""
+    """Return text for a message: no secrets, cut, and without characters that move a cursor."""
+    text = redact(text)
     cut = text[:limit] + "…" if len(text) > limit else text
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut

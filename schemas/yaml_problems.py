@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import orjson
@@ -11,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from schemas.base import CLUSTER_PATTERN, SLUG_PATTERN
 from schemas.errors import ConfigError, Problem, counted, nearest
+from schemas.redact import holds_key
 from schemas.yaml_nodes import MAX_PROBLEMS, KeyPath, dotted, printable
 from schemas.yaml_source import Source
 
@@ -23,8 +25,20 @@ PATTERNS = {
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def parse(model: type[Model], source: Source) -> Model:
+CHECKED_APART = ("base_url", "api_key_env")
+"""Where a key is looked for, and what can be written instead is said, by who resolves them."""
+
+NO_KEYS = "holds a key or a password, which is not repeated here"
+KEYS_LIVE = "keys live in environment variables; `api_key_env` names the variable"
+
+
+def parse(model: type[Model], source: Source, *, is_prompt: bool = False) -> Model:
     """Return the file's data as a record; types are taken as written, nothing is coerced.
+
+    Args:
+        model: of the record.
+        source: the file.
+        is_prompt: it is text for a model, where something like a key may be part of the task.
 
     Raises:
         ConfigError: every problem of the file, each with its line.
@@ -33,10 +47,30 @@ def parse(model: type[Model], source: Source) -> Model:
         found = "nothing" if source.data is None else type(source.data).__name__
         problem = Problem(source.path, "must hold a mapping at its top level", line=1, found=found)
         raise ConfigError([problem])
+    keys = [] if is_prompt else list(_key_problems(source.data, source, ()))
     try:
-        return model.model_validate_json(orjson.dumps(source.data), strict=True)
+        record = model.model_validate_json(orjson.dumps(source.data), strict=True)
     except ValidationError as exc:
-        raise ConfigError(problems_of(exc, model, source)) from exc
+        raise ConfigError([*keys, *problems_of(exc, model, source)]) from exc
+    if keys:
+        raise ConfigError(keys)
+    return record
+
+
+def _key_problems(value: JsonValue, source: Source, at: KeyPath) -> Iterator[Problem]:
+    """Yield a problem for each text that is, or holds, something like a key."""
+    if at and at[-1] in CHECKED_APART:
+        return
+    if isinstance(value, str) and holds_key(value):
+        line = source.line_of(at)
+        yield Problem(source.path, NO_KEYS, dotted(at), line, advice=KEYS_LIVE)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _key_problems(item, source, (*at, number))
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _key_problems(name, source, (*at, name))
+            yield from _key_problems(item, source, (*at, name))
 
 
 def problems_of(

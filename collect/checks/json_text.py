@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from collect.tools.fences import find_fences
+from schemas.redact import redact
 
 STORED_DEPTH = 100
 STORED_INTS = range(-(2**63), 2**64)
@@ -49,7 +50,7 @@ class _Reader:
         found: dict[str, JsonValue] = {}
         for key, value in pairs:
             if key in found:
-                shown = key[:SHOWN_KEY].encode("utf-8", "backslashreplace").decode()
+                shown = redact(key)[:SHOWN_KEY].encode("utf-8", "backslashreplace").decode()
                 self.faults.append(f"duplicate_key:{shown}")
             found[key] = value
         return found

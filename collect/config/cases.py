@@ -52,7 +52,7 @@ def load_case(path: Path) -> CaseFile:
         return CaseFile(path, name, tags=None, problems=exc.problems)
     tags = _raw_tags(source.data)
     try:
-        case = parse(Case, source)
+        case = parse(Case, source, is_prompt=True)
     except ConfigError as exc:
         return CaseFile(path, name, tags, source.sha256, problems=exc.problems)
     notes = Notes(source)

@@ -19,6 +19,7 @@ from collect.config.unjudged import warnings_of
 from collect.config.unread import of_profile, of_suite, warnings_at
 from schemas.errors import ConfigError, Problem
 from schemas.project_file import LoadedProject, load_project_file
+from schemas.redact import redact
 from schemas.run_config import Narrowed
 from schemas.run_profile import RunProfile
 from schemas.suite import Suite
@@ -142,8 +143,8 @@ def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
         problems += [problem for case in inputs.cases for problem in case.unbuilt]
     if problems:
         raise ConfigError(problems)
-    warnings = (*inputs.warnings, *warnings_of(inputs.cases))
-    return replace(inputs, warnings=warnings, skip_unevaluable=skip_unevaluable)
+    warnings = map(redact, (*inputs.warnings, *warnings_of(inputs.cases)))
+    return replace(inputs, warnings=tuple(warnings), skip_unevaluable=skip_unevaluable)
 
 
 def _load(

@@ -11,12 +11,16 @@ from pydantic import JsonValue
 from collect.config.messages import Notes
 from collect.config.reserved import reserved
 from collect.config.transports import (
+    KEY_ADVICE,
+    KEY_FIELDS,
     TRANSPORT,
     distance,
     host_of,
     is_loopback,
     key_problem,
     looks_like_transport,
+    name_problem,
+    shown_url,
     url_problem,
 )
 from schemas.evaluation_profile import JudgeConfig
@@ -26,9 +30,7 @@ from schemas.yaml_nodes import KeyPath
 RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"})
 """A judge is a plain API call that we write: these would change what is asked (decision G1)."""
 
-SECRETS = frozenset({"api_key", "apikey", "key", "token", "authorization", "headers"})
 OURS = "is written by the judge's own request: one plain call without tools"
-ADVICE = "keys live in environment variables; name one with `api_key_env`"
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,16 @@ def resolve_judge(
     base_url = judge.base_url or os.environ.get(transport.base_url_env)
     base_url = (base_url or transport.default_base_url).rstrip("/")
     blame = "base_url" if judge.base_url else "provider"
-    what = url_problem(base_url) or key_problem(
-        transport, base_url, judge.api_key_env, allowed_hosts
-    )
     loopback = is_loopback(host_of(base_url))
-    if what is not None:
-        # a URL with a password in it is not repeated on the screen
-        notes.wrong(what, (*at, blame), found=None if "@" in base_url else f"`{base_url}`")
+    unnamed = name_problem(judge.api_key_env)
+    if unnamed is not None:
+        notes.wrong(unnamed, (*at, "api_key_env"))
+    if what := url_problem(base_url):
+        notes.wrong(what, (*at, blame), found=shown_url(base_url))
+    elif unnamed is None and (
+        what := key_problem(transport, base_url, judge.api_key_env, allowed_hosts)
+    ):
+        notes.wrong(what, (*at, blame), found=shown_url(base_url))
     if len(notes.problems) > before:
         return None
     return ResolvedJudge(
@@ -98,8 +103,8 @@ def _options(judge: JudgeConfig, at: KeyPath, notes: Notes) -> dict[str, JsonVal
             notes.wrong("stands in `request_options` too, with another value", (*at, name))
     for key, names in ((at, extras.keys()), ((*at, "request_options"), body.keys() - extras)):
         for name in sorted(names):
-            if name.lower() in SECRETS:
-                notes.wrong("cannot stand in a file", (*key, name), advice=ADVICE)
+            if name.lower() in KEY_FIELDS:
+                notes.wrong("cannot stand in a file", (*key, name), advice=KEY_ADVICE)
             elif name in RESERVED:
                 notes.wrong(OURS, (*key, name))
             elif (why := reserved((name,)).get(name)) is not None:

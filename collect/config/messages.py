@@ -90,7 +90,8 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
     for number, item in enumerate(items):
         at: KeyPath = (number,) if isinstance(source.data, list) else ()
         try:
-            inner = parse(Message, Source(path, item, source.sha256, source.lines))
+            piece = Source(path, item, source.sha256, source.lines)
+            inner = parse(Message, piece, is_prompt=True)
         except ConfigError as exc:
             notes.problems += exc.problems
             continue

@@ -14,12 +14,16 @@ from collect.config.reserved import reserved
 from collect.config.routing import PINNED, routing_of
 from collect.config.sendable import split
 from collect.config.transports import (
+    KEY_ADVICE,
+    KEY_FIELDS,
     TRANSPORT,
     Transport,
     host_of,
     is_loopback,
     key_problem,
     looks_like_transport,
+    name_problem,
+    shown_url,
     url_problem,
 )
 from schemas.errors import Problem
@@ -100,6 +104,9 @@ def _resolve(
         found, most = f"`{model.max_concurrency}`", f"at most {MOST_AT_ONCE:,}"
         what = "is more than one collector can keep in flight"
         place.wrong(what, "max_concurrency", found=found, allowed=most)
+    for option in sorted(model.request_options):
+        if option.lower() in KEY_FIELDS:
+            place.wrong(f"`{option}` cannot stand in a file", "request_options", advice=KEY_ADVICE)
     routing = _routing(model, name, place) if provider == "openrouter" else None
     settings, not_applied = _applied(settings, provider, profile, model, place)
     if model.executable is not None and transport.executable is None:
@@ -139,15 +146,19 @@ def _base_url(
     base_url = model.base_url or os.environ.get(transport.base_url_env)
     base_url = (base_url or transport.default_base_url).rstrip("/")
     blame = "base_url" if model.base_url else "provider"
+    unnamed = name_problem(model.api_key_env)
+    if unnamed is not None:
+        place.wrong(unnamed, "api_key_env")
     if what := url_problem(base_url):
-        place.wrong(what, blame, found=None if "@" in base_url else f"`{base_url}`")
+        place.wrong(what, blame, found=shown_url(base_url))
     elif transport.executable is not None and base_url.endswith("/v1"):
         what = "ends in `/v1`, which the command adds by itself"
         place.wrong(what, blame, found=f"`{base_url}`", advice=f"write `{base_url[:-3]}`")
-    elif what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
-        place.wrong(what, blame)
-    else:
-        return base_url
+    elif unnamed is None:
+        if what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
+            place.wrong(what, blame)
+        else:
+            return base_url
     return None
 
 

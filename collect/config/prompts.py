@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from collect.config.loaded import LoadedCase, WireMessage
 from collect.config.pieces import json_lines, json_objects
-from schemas.base import slim, slugify
+from schemas.base import fitting, slim, slugify
 from schemas.case import Prompt
 from schemas.errors import ConfigError, Problem
 from schemas.yaml_nodes import MAX_PROBLEMS
@@ -74,10 +74,10 @@ def load_prompt_list(
     for number, prompt in enumerate(_parse(path, raw)):
         if prompt.validator is not None:
             slim(prompt.validator)
-        slug = slugify(prompt.id)
+        slug = fitting(slugify(prompt.id), prompt.id)
         case_id = slug if slug != prompt.id else prompt.id  # one text for both
         if case_id in taken:
-            case_id = prefix + slug
+            case_id = fitting(prefix + slug, prefix + prompt.id)
         if case_id in cases or case_id in taken:
             other = f"`{cases[case_id].prompt_id}`" if case_id in cases else "one of another list"
             what = f"id becomes case_id `{case_id}`, as {other} does"

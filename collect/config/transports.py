@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from schemas.redact import holds_key
 from schemas.suite import TRANSPORTS
 
 LOOKALIKES = ("ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "responses")
@@ -14,6 +16,11 @@ LOOKALIKES = ("ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "resp
 
 
 KEY_SUFFIXES = ("_API_KEY", "_TOKEN")
+
+KEY_FIELDS = frozenset({"api_key", "apikey", "key", "token", "authorization", "headers"})
+"""Parts of a request body that would hold a key, by name in lower case."""
+
+KEY_ADVICE = "keys live in environment variables; name one with `api_key_env`"
 
 OAUTH_TOKEN = "CLAUDE_CODE_OAUTH_TOKEN"  # noqa: S105 - a name
 """What the Claude Code CLI takes instead of a key when it is paid by subscription."""
@@ -133,19 +140,65 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+VARIABLE = re.compile(r"_{0,2}[A-Za-z][A-Za-z0-9]{0,31}(?:_{1,2}[A-Za-z0-9]{1,31}){1,9}")
+"""What people call a variable: words with `_` between them."""
+
+LONG_WORD = re.compile(r"(?=[^_]*\d[^_]*\d[^_]*\d)[A-Za-z0-9]{16,}")
+"""A word of no language, in the name of a variable."""
+
+KEY_LIKE = re.compile(
+    r"[0-9a-fA-F]{40,}"  # longer than the 32 digits of an account, as in the paths of Cloudflare
+    r"|(?=[^\d]*\d)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9]{20,}"
+)
+"""A word of an address that is part of no name, and a key as far as anybody can tell."""
+
+
 def url_problem(base_url: str) -> str | None:
-    """Return what is wrong with a base URL, or None."""
+    """Return what is wrong with a base URL, or None; repeats nothing of it."""
     try:
         parts = urlsplit(base_url)
         port_ok = parts.port is None or parts.port > 0
-    except ValueError as exc:
-        return f"is not a URL: {exc}"
+    except ValueError:
+        return "is not a URL"
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_ok:
         return "is not an http(s) URL"
-    if parts.username or parts.password:
+    if "@" in parts.netloc:
         return "holds a user name or password; keys live in environment variables"
-    if parts.query or parts.fragment:
-        return "must end with its path"
+    if parts.query or parts.fragment or "?" in base_url or "#" in base_url:
+        return "must end with its path; keys live in environment variables"
+    if _is_key_like(base_url):
+        return "holds what looks like a key; keys live in environment variables"
+    return None
+
+
+def shown_url(base_url: str) -> str | None:
+    """Return a URL for a message; None where it may hold a secret."""
+    may_hold = any(char in base_url for char in "@?#") or _is_key_like(base_url)
+    return None if may_hold else f"`{base_url}`"
+
+
+def _is_key_like(base_url: str) -> bool:
+    """Return whether a part of a URL is like a key, however it is encoded."""
+    plain = unquote(base_url)
+    return holds_key(plain) or any(KEY_LIKE.fullmatch(part) for part in re.split(r"[\W_]+", plain))
+
+
+def name_problem(api_key_env: str | None) -> str | None:
+    """Return what is wrong with the name of a key variable, or None.
+
+    A name is repeated only where it can be one: people paste the key itself.
+    """
+    if api_key_env is None:
+        return None
+    is_name = VARIABLE.fullmatch(api_key_env) is not None and not holds_key(api_key_env)
+    if not is_name or any(LONG_WORD.fullmatch(word) for word in api_key_env.split("_")):
+        return (
+            "must be the name of an environment variable that ends in _API_KEY or _TOKEN; what "
+            "stands there is none, and is not repeated since it may be the key itself"
+        )
+    if not api_key_env.endswith(KEY_SUFFIXES):
+        found = f", not {api_key_env}" if api_key_env.isupper() else ""
+        return f"the name of a key variable ends in _API_KEY or _TOKEN{found}"
     return None
 
 
@@ -154,8 +207,8 @@ def key_problem(
 ) -> str | None:
     """Return why no key may go to this host, or None when all is well (decision H4)."""
     host = host_of(base_url)
-    if api_key_env is not None and not api_key_env.endswith(KEY_SUFFIXES):
-        return f"the name of a key variable ends in _API_KEY or _TOKEN, not {api_key_env}"
+    if what := name_problem(api_key_env):
+        return what
     if is_loopback(host):
         return None
     sends_key = (api_key_env or transport.api_key_env) is not None

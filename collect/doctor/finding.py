@@ -47,7 +47,7 @@ def cleaned(check: DoctorCheck, secrets: Iterable[str]) -> DoctorCheck:
     """
 
     def text(words: str) -> str:
-        return _cut(printable(_without(redact(words), secrets)))
+        return _cut(printable(redact(_without(words, secrets))))
 
     details = redact_json(_without_json(check.details, secrets))
     assert isinstance(details, dict)
@@ -63,7 +63,7 @@ def cleaned(check: DoctorCheck, secrets: Iterable[str]) -> DoctorCheck:
 
 def words_of(body: bytes, headers: Mapping[str, str], secrets: Iterable[str]) -> str:
     """Return what an answer that is no list says, short: a page's own words are not its tags."""
-    words = _without(redact(body[:100_000].decode(errors="replace")), secrets)
+    words = redact(_without(body.decode(errors="replace"), secrets))
     if "html" in headers.get("content-type", "").lower() or words.lstrip().startswith("<"):
         return "a web page"
     words = " ".join(_message(words).split())
@@ -83,7 +83,8 @@ def _message(words: str) -> str:
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
+    """Return a text without these values, the longer first: one may be part of another."""
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, MARK)
     return text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import select
@@ -62,13 +63,22 @@ class Child:
 
     def stop(self) -> None:
         """End the process, politely for 5 s and then by its id, and close what is open."""
-        with self._log, self._process as process:  # closes the pipes and reaps the process
+        process = self._process
+        with self._log:
             if process.stdin is not None:
                 process.stdin.close()
             try:
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                process.kill()
+                self._kill()
+            if process.stdout is not None:
+                process.stdout.close()
+
+    def _kill(self) -> None:
+        """End the process at once; one that even so does not go is left to the system."""
+        self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_SECONDS)
 
     def _port(self) -> int:
         """Return the port from the server's one line on standard output."""
@@ -83,8 +93,7 @@ class Child:
 
     def _fail(self, what: str) -> NoReturn:
         """Raise what happened, with the server's last words."""
-        self._process.kill()  # the log's offset is shared with it: read only afterwards
-        self._process.wait()
+        self._kill()  # the log's offset is shared with it: read only afterwards
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").splitlines()
         tail = "".join(f"\n  {line}" for line in lines[-LOG_LINES:])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -109,7 +110,7 @@ async def run_command(
         pipes.no_timer()
     return Exit(
         code=transport.get_returncode(),
-        stderr=bytes(pipes.stderr).decode(errors="replace"),
+        stderr=pipes.last_words(),
         ended_by_us=ended_by_us,
         too_much=pipes.size > MOST_OUTPUT,
     )
@@ -125,12 +126,18 @@ class _Pipes(asyncio.SubprocessProtocol):
         self.closed: asyncio.Future[None] = self._loop.create_future()
         """Done once it is reaped and all it wrote is read."""
         self.stderr = bytearray()
+        self._is_cut = False
         self.size = 0
         self._rest = bytearray()
         self._on_line = on_line
         self._timer: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
         self.output: io.FileIO
+
+    def last_words(self) -> str:
+        """Return the end of standard error, from a word on: half a key is none that is known."""
+        text = self.stderr.decode(errors="replace")
+        return re.sub(r"\A\S*", "", text) if self._is_cut else text
 
     def go_on(self, seconds: float) -> None:
         """Let the command run for so long from here."""
@@ -156,6 +163,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         """Hand over whole lines."""
         if fd != 1:
             self.stderr += data
+            self._is_cut |= len(self.stderr) > LAST_WORDS
             del self.stderr[:-LAST_WORDS]
             return
         self.size += len(data)

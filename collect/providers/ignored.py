@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from collect.providers.base import Reply
+from schemas.redact import redact
 
 NO_STREAM = "the server ignores `stream`: time to first token is unknown"
 NO_USAGE = "the server does not say how many tokens it took: token counts are unknown"
@@ -80,7 +81,7 @@ def ignored(body: Mapping[str, JsonValue], reply: Reply) -> list[str]:
     asked, served = body.get("model"), reply.served_model
     if served != asked and isinstance(asked, str) and served and not body.get("models"):
         notes += (
-            [OTHER_MODEL.format(asked, served[:MOST_NAME])] if is_other_model(asked, served) else []
+            [OTHER_MODEL.format(asked, redact(served)[:MOST_NAME])] if is_other_model(asked, served) else []
         )
     if (level := _level(body)) is not None and (note := _thinking_note(level, reply)):
         notes.append(note)

@@ -13,6 +13,7 @@ from typing import Any
 from collect.providers.answer import Malformed, count_of, kept
 from collect.providers.base import Reply, ToolCall, Usage
 from collect.providers.responses_verdict import Untold, failed, incomplete
+from schemas.redact import redact
 
 
 def usage_of(data: Any) -> Usage:
@@ -78,7 +79,7 @@ class ResponseAnswer:
         if status == "completed" and (stated := response.get("status")) is not None:
             status = stated if isinstance(stated, str) else "no text"
         if status not in ("completed", "incomplete", "failed"):
-            message = f"a response with the status {status[:40]!r}"
+            message = f"a response with the status {redact(status)[:40]!r}"
             raise Malformed(message)
         self._status = status
         output = response.get("output")

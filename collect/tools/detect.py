@@ -28,6 +28,7 @@ from typing import Literal
 
 from collect.tools import commands
 from collect.tools.fences import Fence, find_fences
+from schemas.redact import redact
 
 Kind = Literal["prose", "session", "script", "other"]
 
@@ -101,5 +102,5 @@ def _kind(text: str, fence: Fence) -> Kind:
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Return each name once, in lower case, in the order given."""
-    return tuple(dict.fromkeys(name.lower() for name in names))
+    """Return each name once, in lower case, in the order given; a key in small letters is none."""
+    return tuple(dict.fromkeys(redact(name).lower() for name in names))

@@ -20,6 +20,7 @@ from collect.transport.errors import (
     TooManyPieces,
     UnknownEncoding,
 )
+from schemas.redact import redact
 
 MAX_HEAD = 65_536
 """Bytes of a header block, or of trailers."""
@@ -144,7 +145,8 @@ class Exchange:
         if encoding in {"", "identity"}:
             return
         if encoding not in {"gzip", "x-gzip", "deflate"}:
-            message = f"the answer is encoded as `{encoding[:40]}`, which was not asked for"
+            said = redact(self.header(b"content-encoding").strip())[:40]
+            message = f"the answer is encoded as `{said}`, which was not asked for"
             raise UnknownEncoding(message)
         self._is_deflate = encoding == "deflate"
         self._decoder = zlib.decompressobj(BOTH_FORMATS)

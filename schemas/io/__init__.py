@@ -1,0 +1,1 @@
+"""Files and streams, as both programs use them."""
