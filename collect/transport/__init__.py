@@ -14,4 +14,12 @@ from collect.transport.pool import WireTransport
 from collect.transport.proxies import needs_proxy
 from collect.transport.target import Target, Transport
 
-__all__ = ["Deadline", "Exchange", "Target", "Transport", "WireError", "WireTransport", "needs_proxy"]
+__all__ = [
+    "Deadline",
+    "Exchange",
+    "Target",
+    "Transport",
+    "WireError",
+    "WireTransport",
+    "needs_proxy",
+]

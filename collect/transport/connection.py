@@ -20,6 +20,9 @@ AFTER_THE_END_S = 0.05
 """How long a server may take to end an answer whose end marker has arrived."""
 
 
+MANY_PIECES = 2_000
+"""Pieces in one read, after which other connections are looked at before this one goes on."""
+
 Wake = Callable[[asyncio.Future[None], Exception | None], None]
 """Finishes the future of the one who waits, when it is his turn."""
 
@@ -142,9 +145,16 @@ class Connection(asyncio.Protocol):
         if not pieces:
             return
         self._pieces = []
+        if len(pieces) > MANY_PIECES and self._transport is not None:
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._read_on)
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if exchange.add(self._now, data, len(pieces)):
             self._marked = True
+
+    def _read_on(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def eof_received(self) -> None:
         """Learn that the server sends no more."""

@@ -128,8 +128,8 @@ def test_reused_answers_keep_their_verdict_and_lend_no_time_and_no_cost(run):
     run.result(
         run.plan("c2"),
         reused_from_run_id="older",
-        started_at_ms=1000,
-        ended_at_ms=2000,
+        started_at_ms=500,
+        ended_at_ms=2**40,
         e2e_ms=9000,
         cost_usd=7.0,
     )
@@ -142,6 +142,24 @@ def test_reused_answers_keep_their_verdict_and_lend_no_time_and_no_cost(run):
     assert (group.cost_usd, group.n_cost_known, group.tokens.n_known) == (0.5, 1, 1)
     assert group.wall_clock_ms == summary.run_wall_clock_ms == 400
     assert [point.n_cases for point in group.pass_at_k] == [1]
+
+
+def test_the_runs_own_clock_is_how_long_it_took_where_every_trial_of_it_has_one(run):
+    end = run.started_at_ms
+    run.result(run.plan("c1"), elapsed_ms=700)
+    run.result(run.plan("c2"), elapsed_ms=950, started_at_ms=end - 9_000, ended_at_ms=end - 8_000)
+    reused = {"reused_from_run_id": "older", "started_at_ms": 500, "ended_at_ms": 2**40}
+    run.result(run.plan("c3"), elapsed_ms=None, **reused)
+    run.result(run.plan("c4"), elapsed_ms=10**9, **reused)
+
+    assert run.summary().run_wall_clock_ms == 950
+
+
+def test_without_a_clock_of_its_own_a_run_has_the_wall_clock(run):
+    run.result(run.plan("c1"), elapsed_ms=700)
+    run.result(run.plan("c2"))
+
+    assert run.summary().run_wall_clock_ms == 1_400
 
 
 def test_groups_are_split_by_model_id_and_sorted_with_null_thinking_first(run):

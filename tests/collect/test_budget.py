@@ -224,7 +224,7 @@ class Scripted:
     async def aclose(self): ...
 
 
-def execute(inputs, *, names, max_usd, limit, waits, n_trials=4, stop_after=None):
+def execute(inputs, *, names, max_usd, limit, waits, n_trials=4, stop_after=None, on_finished=None):
     """Return how many trials of hosted models were handed over, and why it stopped."""
     models = tuple(
         replace(priced(inputs), model_id=name, is_loopback=False, max_concurrency=limit)
@@ -236,6 +236,8 @@ def execute(inputs, *, names, max_usd, limit, waits, n_trials=4, stop_after=None
 
     async def finished(execution):
         done.append(execution)
+        if on_finished is not None:
+            on_finished()
         if stop_after is not None and len(done) == stop_after:
             executor.stop("enough")
 
@@ -258,6 +260,17 @@ def execute(inputs, *, names, max_usd, limit, waits, n_trials=4, stop_after=None
     )
     asyncio.run(asyncio.wait_for(executor.run(), 20))
     return len(done), executor.stop_reason
+
+
+def test_workers_are_started_as_trials_are_there_for_them(inputs):
+    tasks = []
+    n_done, _ = execute(
+        inputs, names="a", max_usd=None, limit=100_000, waits=0, n_trials=9,
+        on_finished=lambda: tasks.append(len(asyncio.all_tasks())),
+    )  # fmt: skip
+
+    assert n_done == 8
+    assert max(tasks) < 8 + 5
 
 
 @pytest.mark.parametrize("names", ["a", "ab", "abc"])

@@ -257,6 +257,14 @@ def test_a_server_that_says_how_long_to_stay_away_is_left_alone():
     assert held_back(n_fine=10, n_refused=10, retry_after_s=None) == 0
 
 
+def test_a_shorter_wait_that_is_asked_for_later_does_not_end_a_longer_one():
+    gate = Gate(asyncio.Semaphore(64), 64)
+    for retry_after_s in [30.0] * 10 + [1.0] * 10:
+        gate.learn(Reply(failure_type="http_429", retry_after_s=retry_after_s))
+
+    assert 25 < gate.pace() <= 30
+
+
 @pytest.mark.parametrize(("n_fine", "n_refused"), [(0, 1), (0, 2), (14, 2), (60, 4)])
 def test_a_few_429_hold_nobody_else_back(n_fine, n_refused):
     """A server that refuses 3 % at random would else stand still most of the time."""

@@ -358,7 +358,9 @@ def test_request_options_that_make_another_question_answer_or_bill_are_refused(p
 
     assert len(problems) == len(RESERVED)
     for name, why in RESERVED.items():
-        where = f"s.yaml:6: `models[0].request_options.{name}`: cannot be a request option: it {why}"
+        where = (
+            f"s.yaml:6: `models[0].request_options.{name}`: cannot be a request option: it {why}"
+        )
         assert any(where.removeprefix("s.yaml:6: ") in one for one in problems), name
     assert all(re.search(r"s\.yaml:\d+: ", one) for one in problems), "each has its file and line"
 

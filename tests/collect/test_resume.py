@@ -69,6 +69,26 @@ def refusal(done):
     return done.stderr
 
 
+def test_want_of_credit_is_asked_again_and_the_time_of_both_parts_counts(work, endpoint):
+    endpoint.broken = {"c1": 402, "c2": 400}
+    run(work, "--run-id", "r")
+    first = [row["elapsed_ms"] for row in kept(work).results()]
+    asked(endpoint)
+    endpoint.broken = {}
+
+    done = resume(work, "r", "--json")
+
+    assert set(asked(endpoint)) == {"Say c1."}, "a 402 is mended by money, a 400 by nobody"
+    assert json.loads(done.stdout)["success"] == 5
+    *_, last = kept(work).results()
+    assert first == sorted(first)
+    assert last["elapsed_ms"] >= max(first)
+    summary = json.loads((work.root / "runs" / "r" / "summary.json").read_text())
+    assert summary["run_wall_clock_ms"] == last["elapsed_ms"]
+    wall = last["ended_at_ms"] - min(row["started_at_ms"] for row in kept(work).results())
+    assert last["elapsed_ms"] < wall, "the pause between the two is no part of it"
+
+
 def test_failures_that_may_pass_are_tried_again_and_others_stay(work, endpoint):
     endpoint.broken = {"c1": 503, "c2": 400, "c3": 429}
     first = run(work, "--run-id", "r")

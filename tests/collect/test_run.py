@@ -9,16 +9,21 @@ import pyarrow.dataset as ds
 import pytest
 import zstandard
 
-from collect.execute import GIVE_UP_AFTER
+from collect.budget import Budget
+from collect.execute import GIVE_UP_AFTER, Executor, Hooks
 from collect.log import RunLog
+from collect.providers.base import Reply
 from collect.providers.chat_completions import ChatCompletions
 from collect.run import NO_OPTIONS, run
+from collect.runners.base import Execution
+from collect.start import Wish, start
 from schemas.artifact import Artifact
 from schemas.errors import ConfigError, RunExists
 from schemas.lake import live_files
 from schemas.result import Result
 from schemas.summary import RunSummary
 from tests.forked_mirror import forked_mirrors
+from tests.run_rows import planned
 
 
 def run_in(run_dir, inputs, screen, options=NO_OPTIONS):
@@ -285,6 +290,83 @@ def test_an_error_no_retry_mends_stops_that_model_only(project, make, endpoint, 
     project.profile(execution_policy={"stop_on_runner_error": False})
     make("again", models=models)
     assert len(endpoint.requests) == 6
+
+
+@pytest.mark.parametrize(
+    ("replies", "n_asked"),
+    [
+        ("uuuuuu", GIVE_UP_AFTER),
+        ("uuauuauu", 8),
+        ("uu5uu5uu", 8),
+        ("tttttt", 6),
+        ("ututut", 6),
+        ("ssssss", GIVE_UP_AFTER),
+    ],
+)
+def test_only_trials_in_a_row_that_reach_nobody_give_an_endpoint_up(project, replies, n_asked):
+    """Unreachable, an answer, an error, a time-out of who had the request, and of who had not."""
+    meaning = {
+        "u": Reply(failure_type="connection_error", accepted=False),
+        "a": Reply(text="ok"),
+        "5": Reply(failure_type="http_500"),
+        "t": Reply(failure_type="timeout"),
+        "s": Reply(failure_type="timeout", accepted=False),
+    }
+    project.case()
+    inputs = project.load()
+    asked = []
+
+    class Scripted:
+        async def run(self, trial, case, place):
+            asked.append(trial.repetition)
+            reply = meaning[replies[len(asked) - 1]]
+            return Execution(trial, case, reply, 1, 0, 0, 0, {}, [])
+
+        async def aclose(self): ...
+
+    async def nothing(*_): ...
+
+    plan = [planned(case_id="one", repetition=n) for n in range(1, len(replies) + 1)]
+    hooks = Hooks(lambda _: Scripted(), nothing, nothing, lambda *_: None, nothing)
+    cases = {case.case_id: case for case in inputs.cases}
+    budget = Budget(None, inputs.models)
+    executor = Executor(inputs.models, lambda _: iter(plan), cases, hooks, 1, budget)
+
+    asyncio.run(executor.run())
+
+    assert len(asked) == n_asked
+
+
+def test_a_clock_that_is_set_back_makes_no_run_shorter(project, make, monkeypatch):
+    project.case("one")
+    project.case("two")
+    moments = iter(range(2_000_000_000_000, 0, -3_600_000))
+    monkeypatch.setattr("collect.runners.llm_probe.now_ms", lambda: next(moments))
+
+    made = make()
+
+    first, second = made.results()
+    assert second["started_at_ms"] < first["started_at_ms"]
+    assert 0 <= first["elapsed_ms"] <= second["elapsed_ms"] < 60_000
+    assert made.summary().run_wall_clock_ms == second["elapsed_ms"]
+
+
+def test_more_requests_than_files_are_refused_before_the_first(project, endpoint, monkeypatch):
+    for name in "abcdef":
+        project.case(name)
+    project.profile(execution_policy={"max_concurrency": 500})
+    project.model(base_url=endpoint.base_url)
+    monkeypatch.setattr("resource.getrlimit", lambda _: (69, 1_000))
+
+    with pytest.raises(ConfigError) as caught:
+        start(project.load(), Wish(project.root / "runs"))
+
+    assert (
+        "p.yaml: `execution_policy.max_concurrency`: 6 trials at once need about 70 open files; "
+        "allowed: 69 open files; `ulimit -n 70` raises the limit of this shell" in str(caught.value)
+    )
+    assert endpoint.requests == []
+    assert not (project.root / "runs").exists()
 
 
 def test_an_endpoint_that_cannot_be_reached_is_given_up(project, make, free_port):

@@ -491,6 +491,40 @@ AGENTS = [
           both(case(), raw("benchlake.yaml", laughs())), VALIDATE),
 ]  # fmt: skip
 
+
+def asks_for(**options):
+    """A model whose requests would hold more than a question."""
+    return both(case(), lambda project: project.model(request_options=options))
+
+
+def option(text):
+    """A request option as YAML has it, which no dumper would write."""
+    models = "models: [{model_id: m, provider: ollama_openai, request_options: {x: %s}}]"
+    return both(case(), raw("configs/suites/s.yaml",
+                            f"schema_version: 1\nsuite_id: s\ntitle: x\n{models % text}\n"))  # fmt: skip
+
+
+RUN = ("run", "--suite", "s", "--run-profile", "p")
+SEVERAL = (
+    "s.yaml:10: `models[0].request_options.n`: cannot be a request option: it asks for several"
+)
+
+REQUESTS = [
+    *(Entry(f"eight answers at once, {command[0]}", SEVERAL, asks_for(n=8), command)
+      for command in (VALIDATE, PLAN, RUN)),
+    Entry("a judge of eight answers", "`judges[0].request_options.best_of`: cannot be a request",
+          evaluation(judges=[JUDGE | {"request_options": {"best_of": 8}}]), VALIDATE),
+    *(Entry(f"a request option {text}", "s.yaml:4: `models[0].request_options.x", option(text), RUN)
+      for text in (".nan", "-.inf", "[1, .NaN]", "{y: 1e999}")),
+    *(Entry(f"ten million at once, {command[0]}",
+            "p.yaml:5: `execution_policy.max_concurrency`: is more than one collector can keep in "
+            "flight; found `10000000`; allowed: at most 10,000",
+            profile(execution_policy={"max_concurrency": 10**7}), command)
+      for command in (VALIDATE, RUN)),
+    Entry("a model of ten million at once", "`models[0].max_concurrency`: is more than one",
+          both(case(), lambda project: project.model(max_concurrency=10**7)), RUN),
+]  # fmt: skip
+
 TOO_MUCH = [
     Entry("many attachments", "at most 32,000,000 bytes together",
           both(asks(attachments=["big"] * 400), raw(f"{CASE}/big", b"x" * 7_900_000))),
@@ -502,4 +536,4 @@ TOO_MUCH = [
           profile(execution_policy={"run_repetitions": 10**12})),
 ]  # fmt: skip
 
-CORPUS = [*YAML_FILES, *FILES, *KINDS, *PROMPT_LISTS, *EVALUATION, *AGENTS, *TOO_MUCH]
+CORPUS = [*YAML_FILES, *FILES, *KINDS, *PROMPT_LISTS, *EVALUATION, *AGENTS, *REQUESTS, *TOO_MUCH]
