@@ -49,10 +49,10 @@ class Deadline:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool | None:
+    ) -> None:
         if self._next is not None:
             self._next.cancel()
-        return await self._limit.__aexit__(kind, error, traceback)
+        await self._limit.__aexit__(kind, error, traceback)
 
     def _look(self) -> None:
         """End the exchange, unless the last pass brought something."""

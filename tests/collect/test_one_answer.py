@@ -100,8 +100,7 @@ LINES = {
 
 
 def chunked(pieces):
-    frames = b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in pieces if one)
-    return frames
+    return b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in pieces if one)
 
 
 HEAD = b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -130,8 +129,9 @@ def test_every_way_to_end_a_line_is_read_and_the_end_is_known_at_once(endpoint, 
 
 @STOCK
 def test_lines_that_end_in_cr_are_read_by_the_responses_api_too(endpoint, stock):
-    done = {"type": "response.completed", "response": {"model": "m", "status": "completed",
-            "output": [{"type": "message", "content": [{"type": "output_text", "text": "Hi."}]}]}}  # fmt: skip
+    output = [{"type": "message", "content": [{"type": "output_text", "text": "Hi."}]}]
+    last = {"model": "m", "status": "completed", "output": output}
+    done = {"type": "response.completed", "response": last}
     delta = {"type": "response.output_text.delta", "delta": "Hi."}
     raw = BOM_UTF8 + sse(delta, done, end=False).replace(b"\n", b"\r")
     endpoint.script = lambda wire, request: wire.stream(raw)
@@ -190,7 +190,7 @@ def test_single_bytes_take_no_more_memory_than_their_bytes():
             self.transport.write(HEAD + frames * 30 + b"0\r\n\r\n")
 
     async def go():
-        from collect.transport import Target  # noqa: PLC0415
+        from collect.transport import Target
 
         server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]

@@ -500,8 +500,8 @@ def asks_for(**options):
 def option(text):
     """A request option as YAML has it, which no dumper would write."""
     models = "models: [{model_id: m, provider: ollama_openai, request_options: {x: %s}}]"
-    return both(case(), raw("configs/suites/s.yaml",
-                            f"schema_version: 1\nsuite_id: s\ntitle: x\n{models % text}\n"))  # fmt: skip
+    suite = f"schema_version: 1\nsuite_id: s\ntitle: x\n{models % text}\n"
+    return both(case(), raw("configs/suites/s.yaml", suite))
 
 
 RUN = ("run", "--suite", "s", "--run-profile", "p")
