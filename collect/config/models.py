@@ -36,7 +36,7 @@ from schemas.run_profile import (
 )
 from schemas.suite import TRANSPORTS, ModelConfig, Routing, Suite
 from schemas.yaml_problems import check_extras
-from schemas.yaml_source import Source, dotted
+from schemas.yaml_source import KeyPath, Source, dotted
 
 
 @dataclass
@@ -49,7 +49,7 @@ class _Place:
     warnings: list[str]
 
     def wrong(self, what: str, *field: str, **facts: str | None) -> None:
-        key = ("models", self.number, *field)
+        key: KeyPath = ("models", self.number, *field)
         line = self.source.line_of(key)
         self.problems.append(Problem(self.source.path, what, dotted(key), line, **facts))
 

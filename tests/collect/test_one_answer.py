@@ -84,7 +84,7 @@ PLAIN = stream_of("Hello there.")
 LINES = {
     "CR": [PLAIN.replace(b"\n", b"\r")],
     "CR LF": [PLAIN.replace(b"\n", b"\r\n")],
-    "CR LF split over two chunks": split_at_line_ends(PLAIN.replace(b"\n", b"\r\n"))[:-1] + [b"\n"],
+    "CR LF split over two chunks": [*split_at_line_ends(PLAIN.replace(b"\n", b"\r\n"))[:-1], b"\n"],
     "all three": [PLAIN.replace(b"\n", b"\r", 3).replace(b"\n", b"\r\n", 3)],
     "a mark of the byte order": [BOM_UTF8 + PLAIN],
     "a mark of the byte order in pieces": [BOM_UTF8[:1], BOM_UTF8[1:] + PLAIN[:3], PLAIN[3:]],
