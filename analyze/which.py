@@ -45,7 +45,8 @@ def resolve_run(session: Session, text: str, words: Sequence[str] = RUN_WORDS) -
     """Return the run_id that a text means.
 
     `latest` is the run that started last, `previous` the one before it of the same suite, and
-    `label:NAME` the newest with that label. A run id goes before a path.
+    `label:NAME` the newest with that label. These words go before a run id, so that an
+    older run by such a name is named by its path, and a run id goes before a path.
 
     Args:
         session: the open lake.
@@ -58,12 +59,12 @@ def resolve_run(session: Session, text: str, words: Sequence[str] = RUN_WORDS) -
     """
     runs = known_runs(session)
     by_id = {run.run_id: run for run in runs}
-    if text in by_id:
-        return text
     if text == "latest" and runs:
         return runs[0].run_id
     if text == "previous" and runs:
         return _previous(session, runs)
+    if text in by_id:
+        return text
     if text.startswith(LABEL):
         return _labelled(session, runs, text, words)
     if is_run_folder(folder := Path(text)):

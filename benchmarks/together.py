@@ -115,7 +115,7 @@ def write(runs_dir: Path, done_dir: Path, writer: int, all_there: Barrier, stop:
         run_id = f"w{writer}-{number:04d}-{n_results:06d}"
         folder = new_run(runs_dir, run_id, MONTHS_MS[number % len(MONTHS_MS)])
         for begin, end in ((0, n_results // 2), (n_results // 2, n_results)):
-            follower = mirror.RunMirror(folder, lake_of(runs_dir), wait_s=60, log_rules=True)
+            follower = mirror.RunMirror(folder, lake_of(runs_dir), wait_s=60, is_growing=True)
             for line in range(begin, end):
                 with (folder / "results.jsonl").open("ab") as log:
                     log.write(result_line(run_id, line))

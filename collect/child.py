@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from collect.environment import without_secrets
 from schemas.errors import printable
+from schemas.io.own_files import open_own
 
 END_TIMEOUT_S = 180.0
 """Sealing and summing up 100,000 trials takes seconds; past this something is broken."""
@@ -160,7 +162,8 @@ class MirrorChild:
         folder of the user's called `collect` from being taken for ours.
         """
         try:
-            with (self._run_dir / "run.log").open("ab") as log:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(open_own(self._run_dir, "run.log", flags), "ab") as log:
                 return await asyncio.create_subprocess_exec(
                     sys.executable,
                     "-P",

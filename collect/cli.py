@@ -134,6 +134,31 @@ def run(
 
 
 @app.command()
+def restore(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
+    runs: RunsOption = Path("runs"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Write a run's log again from what the lake holds of it, after it was lost or shortened.
+
+    Every row of the lake comes back as a line, lines that are still there stay as they are,
+    and what was found is kept beside. `--resume` then asks only what is really missing.
+
+    Example: collect restore 20261122_013000 --dry-run
+
+    Exit codes: 0 done; 1 of some trials something cannot be brought back; 2 usage or configuration.
+    """
+    from collect.run_folder.restore import restore, restored_json, restored_text
+
+    restored = restore(runs, run, dry_run=dry_run)
+    typer.echo(restored_json(restored) if json else restored_text(restored))
+    raise typer.Exit(restored.exit_code)
+
+
+@app.command()
 def plan(
     suite: SuiteOption,
     run_profile: ProfileOption,

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from schemas.errors import CollectError
+from schemas.io.own_files import open_own
 
 BUFFER_BYTES = 1 << 20
 """How much of a streamed file is held in memory."""
@@ -66,13 +67,19 @@ def sync_folder(folder: Path, advice: str) -> None:
 
 
 class Tail:
-    """A file that only grows, one write an entry; its only writer, so its size is known."""
+    """A file that only grows, one write an entry; its only writer, so its size is known.
 
-    def __init__(self, path: Path, advice: str) -> None:
-        self._path = path
+    Args:
+        folder: of the run.
+        name: of the file in it, with `/` between the parts; none of them may be a link.
+        advice: what the user can do when the disk is full.
+    """
+
+    def __init__(self, folder: Path, name: str, advice: str) -> None:
+        self._path = path = folder / name
         self._advice = advice
         try:
-            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._handle = open_own(folder, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         except OSError as exc:
             raise unwritable(path, exc, advice) from exc
         self._size = os.fstat(self._handle).st_size

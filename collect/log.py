@@ -15,11 +15,15 @@ from pydantic import BaseModel
 
 from collect.config import LoadedCase
 from collect.durable import Tail, sync_folder, unwritable, write_whole
+from collect.guard import require_own_run, require_whole
 from collect.repair import repair
 from collect.run_lock import lock_run
 from collect.stored import CASES_FILE, write_cases
-from schemas.errors import CollectError, NotResumable, RunExists, shown
+from schemas.errors import CollectError, NotResumable, RunExists, runs_flag
+from schemas.folders import LOG
 from schemas.inventory import Inventory
+from schemas.io.log_coverage import size_of
+from schemas.io.own_files import open_own
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig
 from schemas.trial import PlannedTrial, plan_line
@@ -27,14 +31,17 @@ from schemas.trial import PlannedTrial, plan_line
 
 def resume_command(run_dir: Path) -> str:
     """Return the command that completes a run (decision I2)."""
-    runs_dir = shown(run_dir.parent.absolute())
-    elsewhere = () if runs_dir == "runs" else ("--runs", runs_dir)
-    return shlex.join(("collect", "run", "--resume", run_dir.name, *elsewhere))
+    return shlex.join(("collect", "run", "--resume", run_dir.name, *runs_flag(run_dir.parent)))
 
 
 def is_begun(run_dir: Path) -> bool:
     """Return whether a run was written down whole before it started: its plan comes last."""
     return (run_dir / "plan.jsonl").exists()
+
+
+def has_log(run_dir: Path) -> bool:
+    """Return whether something was ever written to a run's log, which its plan comes before."""
+    return size_of(run_dir / LOG) > 0
 
 
 class RunLog:
@@ -48,7 +55,7 @@ class RunLog:
         self._advice = (
             f"what was finished is kept; make room, then `{resume_command(run_dir)}` completes it"
         )
-        self._results = Tail(run_dir / "results.jsonl", self._advice)
+        self._results = Tail(run_dir, LOG, self._advice)
         self._artifacts: dict[str, Tail] = {}
         self._named = 0
         """Artifact files whose names survive a power cut."""
@@ -110,15 +117,19 @@ class RunLog:
         """Lock a run that was cut short, put right what the end left behind, and go on writing.
 
         Raises:
-            NotResumable: there is no such run, or it never began.
+            NotResumable: there is no such run, it never began, or it is not whole.
+            LogLost: the lake holds results that the log does not.
+            NotOwnFile: something in the folder leads elsewhere.
             RunBusy: another collector works on it.
             CollectError: it cannot be locked or repaired.
         """
-        if not is_begun(run_dir):
+        if not (is_begun(run_dir) or has_log(run_dir)):
             why = "it ended before its plan was written" if run_dir.is_dir() else "no such run"
             raise NotResumable(run_dir, f"{why}; start a new one with `collect run`")
+        config = require_own_run(run_dir)
         lock = lock_run(run_dir)
         try:
+            require_whole(run_dir, config)
             (run_dir / "artifacts").mkdir(exist_ok=True)
             return cls(run_dir, lock, tuple(repair(run_dir)))
         except OSError as exc:
@@ -162,7 +173,7 @@ class RunLog:
         name = f"artifacts/{model_id}.jsonl.zst"
         tail = self._artifacts.get(model_id)
         if tail is None:
-            tail = self._artifacts[model_id] = Tail(self.run_dir / name, self._advice)
+            tail = self._artifacts[model_id] = Tail(self.run_dir, name, self._advice)
         return f"{name}#{tail.append(frame)}"
 
     def write_text(self, name: str, text: str) -> None:
@@ -173,7 +184,9 @@ class RunLog:
         """
         path = self.run_dir / name
         try:
-            path.write_text(text, encoding="utf-8")
+            handle = open_own(self.run_dir, name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
         except OSError as exc:
             raise unwritable(path, exc, self._advice) from exc
 

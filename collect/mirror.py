@@ -110,7 +110,7 @@ class Follower:
 
     def _take_over(self) -> RunMirror:
         if self._mirror is None:
-            self._mirror = RunMirror(self._run_dir, self._lake, wait_s=LOCK_WAIT_S, log_rules=True)
+            self._mirror = RunMirror(self._run_dir, self._lake, wait_s=LOCK_WAIT_S, is_growing=True)
         return self._mirror
 
     def _warm_up(self) -> None:

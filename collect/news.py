@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple, get_args
 
 import orjson
 
+from schemas.errors import NotOwnFile
+from schemas.io.own_files import open_own_file, read_own
 from schemas.trial import FINGERPRINT_VERSION, PART_DIGITS, FingerprintParts, PlannedTrial
 
 TrialKey = tuple[str, str, int]
@@ -139,25 +141,25 @@ def earlier_plan(
     starts = []
     for path in runs_dir.glob("*/config.json"):
         try:
-            config = orjson.loads(path.read_bytes())
+            config = orjson.loads(read_own(path.parent, path.name))
             started = int(config["started_at_ms"])
             wanted = config["suite_id"] == suite_id
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, NotOwnFile, ValueError, KeyError, TypeError):
             continue
         if wanted and (before_ms is None or started < before_ms):
             starts.append((started, path.parent))
     for _, run_dir in sorted(starts, reverse=True):
         try:
-            return EarlierPlan(run_dir.name, _trials(run_dir / "plan.jsonl"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return EarlierPlan(run_dir.name, _trials(run_dir))
+        except (OSError, NotOwnFile, ValueError, KeyError, TypeError, AttributeError):
             continue
     return None
 
 
-def _trials(path: Path) -> dict[TrialKey, EarlierTrial]:
+def _trials(run_dir: Path) -> dict[TrialKey, EarlierTrial]:
     """Return a stored plan, read line by line."""
     trials = {}
-    with path.open("rb") as file:
+    with open_own_file(run_dir, "plan.jsonl") as file:
         for line in file:
             trial = PlannedTrial.model_validate_json(line)
             parts = tuple(_part(trial, name) for name in PARTS)

@@ -1,8 +1,9 @@
 """Puts right what kill -9 or a power cut left in a run's folder, before the run goes on.
 
 Cut is only what no reader ever took for something: bytes after the last newline of results.jsonl,
-and bytes of an artifact file that no result points at. A line that ended in a newline is never
-touched, however broken, since the lake may have counted it already; readers skip it.
+and what follows the last whole trace of an artifact file. A line that ended in a newline is never
+touched, however broken, since the lake may have counted it already; readers skip it. A whole trace
+stays even where no result points at it: it is an answer.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import orjson
 
 from schemas.errors import counted
-from schemas.frames import PADDING_MAGIC, REFERENCE, whole_frame
+from schemas.folders import LOG
+from schemas.frames import PADDING_MAGIC, REFERENCE, frames_end, whole_frame
+from schemas.io.own_files import open_own, open_own_file
 
 STALE_S = 600.0
 """A temporary file this old belongs to nobody any more."""
@@ -34,24 +38,28 @@ def repair(run_dir: Path) -> list[str]:
     Raises:
         OSError: the folder cannot be written.
     """
-    log = run_dir / "results.jsonl"
-    notes = _cut_tail(log)
-    offsets, broken = _read_log(log)
+    notes = _cut_tail(run_dir)
+    offsets, broken = _read_log(run_dir)
     if broken:
         places = ", ".join(str(number) for number in broken[:NAMED])
         more = f" and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
-        notes.append(f"{log.name}: line {places}{more} cannot be read; kept, and skipped by all")
+        notes.append(f"{LOG}: line {places}{more} cannot be read; kept, and skipped by all")
     found = {f"artifacts/{path.name}" for path in (run_dir / "artifacts").glob("*.jsonl.zst")}
     for name in sorted(found | offsets.keys()):
-        notes += _repair_artifacts(run_dir / name, name, sorted(offsets.get(name, ())))
+        notes += _repair_artifacts(run_dir, name, sorted(offsets.get(name, ())))
     return notes + _remove_stale(run_dir)
 
 
-def _cut_tail(path: Path) -> list[str]:
+def _growing(run_dir: Path, name: str) -> BinaryIO:
+    """Return a file of the run, open for reading, and for writing at its end."""
+    return os.fdopen(open_own(run_dir, name, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab+")
+
+
+def _cut_tail(run_dir: Path) -> list[str]:
     """End a log at a newline: a line that only lacks its own gets it, any other rest is cut."""
-    with path.open("ab+") as file:
+    with _growing(run_dir, LOG) as file:
         size = file.seek(0, os.SEEK_END)
-        end = _after_last_newline(path, size)
+        end = _after_last_newline(file, size)
         if end == size:
             return []
         file.seek(end)
@@ -59,9 +67,9 @@ def _cut_tail(path: Path) -> list[str]:
         if _parsed(rest) is not None:
             file.write(b"\n")
             file.flush()
-            return _durable(file.fileno(), f"{path.name}: its last line lacked the newline")
+            return _durable(file.fileno(), f"{LOG}: its last line lacked the newline")
         file.truncate(end)
-        said = f"{path.name}: a torn last line was cut off ({counted(size - end, 'byte')})"
+        said = f"{LOG}: a torn last line was cut off ({counted(size - end, 'byte')})"
         return _durable(file.fileno(), said)
 
 
@@ -70,12 +78,11 @@ def _durable(handle: int, note: str) -> list[str]:
     return [note]
 
 
-def _after_last_newline(path: Path, size: int) -> int:
-    with path.open("rb") as file:
-        for start in range((size - 1) // BLOCK_BYTES * BLOCK_BYTES, -1, -BLOCK_BYTES):
-            file.seek(start)
-            if (found := file.read(BLOCK_BYTES).rfind(b"\n")) >= 0:
-                return start + found + 1
+def _after_last_newline(file: BinaryIO, size: int) -> int:
+    for start in range((size - 1) // BLOCK_BYTES * BLOCK_BYTES, -1, -BLOCK_BYTES):
+        file.seek(start)
+        if (found := file.read(BLOCK_BYTES).rfind(b"\n")) >= 0:
+            return start + found + 1
     return 0
 
 
@@ -88,11 +95,11 @@ def _parsed(line: bytes) -> dict[str, object] | None:
     return value if isinstance(value, dict) else None
 
 
-def _read_log(path: Path) -> tuple[dict[str, list[int]], list[int]]:
+def _read_log(run_dir: Path) -> tuple[dict[str, list[int]], list[int]]:
     """Return where results say their traces begin, by file, and the numbers of broken lines."""
     offsets: dict[str, list[int]] = {}
     broken = []
-    with path.open("rb") as file:
+    with open_own_file(run_dir, LOG) as file:
         for number, line in enumerate(file, start=1):
             if (row := _parsed(line)) is None:
                 broken.append(number)
@@ -103,13 +110,13 @@ def _read_log(path: Path) -> tuple[dict[str, list[int]], list[int]]:
     return offsets, broken
 
 
-def _repair_artifacts(path: Path, name: str, offsets: list[int]) -> list[str]:
-    """Cut what follows the last whole trace that a result points at.
+def _repair_artifacts(run_dir: Path, name: str, offsets: list[int]) -> list[str]:
+    """Cut what follows the last whole trace.
 
     Where results point at traces that a power cut took, the place is filled with a frame that
     readers skip: no later trace may come to lie where an older result looks for its own.
     """
-    with path.open("ab+") as file:
+    with _growing(run_dir, name) as file:
         size = file.seek(0, os.SEEK_END)
         keep = 0
         for offset in reversed(offsets):
@@ -117,11 +124,10 @@ def _repair_artifacts(path: Path, name: str, offsets: list[int]) -> list[str]:
             if frame is not None:
                 keep = offset + len(frame)
                 break
+        keep = frames_end(file, keep)
         lost = [offset for offset in offsets if offset >= keep]
         padding = _padding(lost[-1] + 1 - keep) if lost else []
-        end = keep + sum(len(head) + length for head, length in padding)
-        file.seek(keep)
-        if size == end and all(file.read(len(head)) == head for head, _ in padding[:1]):
+        if size == keep and not lost:
             return []
         file.truncate(keep)
         for head, length in padding:
@@ -133,7 +139,7 @@ def _repair_artifacts(path: Path, name: str, offsets: list[int]) -> list[str]:
         return [
             f"{name}: {counted(len(lost), 'trace is', 'traces are')} lost; every result is kept"
         ]
-    return [f"{name}: traces without a result were cut off ({counted(size - keep, 'byte')})"]
+    return [f"{name}: the torn end of a trace was cut off ({counted(size - keep, 'byte')})"]
 
 
 def _padding(at_least: int) -> list[tuple[bytes, int]]:

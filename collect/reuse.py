@@ -14,8 +14,11 @@ from typing import BinaryIO
 
 import orjson
 
+from schemas.errors import NotOwnFile
+from schemas.folders import LOG
 from schemas.frames import REFERENCE, whole_frame
 from schemas.lines import LineError, parse_line
+from schemas.io.own_files import open_own_file, read_own
 from schemas.result import Result
 from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
 
@@ -55,13 +58,13 @@ def find_reusable(runs_dir: Path, run_id: str, wanted: Iterable[str]) -> Iterato
 
 
 def newest_first(runs_dir: Path) -> list[Path]:
-    """Return the folders of runs that have results, by when they started."""
+    """Return the folders of runs, by when they started; one that lost its log is among them."""
     started = []
-    for log in runs_dir.glob("*/results.jsonl"):
+    for path in runs_dir.glob("*/config.json"):
         try:
-            config = orjson.loads((log.parent / "config.json").read_bytes())
-            started.append((int(config["started_at_ms"]), log.parent.name, log.parent))
-        except (OSError, ValueError, KeyError, TypeError):
+            config = orjson.loads(read_own(path.parent, path.name))
+            started.append((int(config["started_at_ms"]), path.parent.name, path.parent))
+        except (OSError, NotOwnFile, ValueError, KeyError, TypeError):
             continue  # no run of ours, or one that never began
     return [run_dir for *_, run_dir in sorted(started, reverse=True)]
 
@@ -70,8 +73,8 @@ def _in_run(run_dir: Path, wanted: set[bytes]) -> Iterator[Found]:
     """Yield the last success of each wanted fingerprint in one run, in the order of its lines."""
     with ExitStack() as open_files:
         try:
-            log = open_files.enter_context((run_dir / "results.jsonl").open("rb"))
-        except OSError:
+            log = open_files.enter_context(open_own_file(run_dir, LOG))
+        except (OSError, NotOwnFile):
             return
         traces = _Traces(run_dir, open_files)
         for place in sorted(_places(log, wanted).values()):
@@ -132,8 +135,8 @@ class _Traces:
 
     def _open(self, name: str) -> BinaryIO | None:
         try:
-            return self._open_files.enter_context((self._run_dir / name).open("rb"))
-        except OSError:
+            return self._open_files.enter_context(open_own_file(self._run_dir, name))
+        except (OSError, NotOwnFile):
             return None
 
 

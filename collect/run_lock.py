@@ -9,6 +9,7 @@ from pathlib import Path
 
 from collect.durable import unwritable
 from schemas.errors import CollectError, RunBusy
+from schemas.io.own_files import open_own
 
 LOCK_FILE = ".run.lock"
 """Holds the process id of the collector at work, for the message to the next one."""
@@ -23,7 +24,7 @@ def lock_run(run_dir: Path) -> int:
     """
     path = run_dir / LOCK_FILE
     try:
-        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+        handle = open_own(run_dir, LOCK_FILE, os.O_CREAT | os.O_RDWR)
     except OSError as exc:
         raise unwritable(path, exc, "a run is completed where it can be written") from exc
     try:

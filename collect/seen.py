@@ -15,6 +15,9 @@ import orjson
 
 from analyze.stats.assumptions import LOOK_BACK, CaseSeen, RunSeen
 from collect.estimate import CaseKey, TokensSeen
+from schemas.errors import NotOwnFile
+from schemas.folders import LOG
+from schemas.io.own_files import open_own_file, read_own
 from schemas.trial import PlannedTrial
 
 MOST_BYTES = 64_000_000
@@ -39,8 +42,8 @@ def tokens_seen(run_dir: Path, plan: Iterable[PlannedTrial]) -> dict[CaseKey, To
     hashes = {(trial.model_id, trial.case_id): trial.case_hash for trial in plan}
     totals: dict[CaseKey, list[int]] = {}
     try:
-        lines = (run_dir / "results.jsonl").read_bytes().splitlines()
-    except OSError:
+        lines = read_own(run_dir, LOG).splitlines()
+    except (OSError, NotOwnFile):
         return {}
     for line in lines:
         try:
@@ -102,10 +105,10 @@ def _runs_of(runs_dir: Path, suite_id: str) -> list[list[Path]]:
     starts = []
     for path in runs_dir.glob("*/config.json"):
         try:
-            config = orjson.loads(path.read_bytes())
+            config = orjson.loads(read_own(path.parent, path.name))
             started, group = int(config["started_at_ms"]), config.get("run_group")
             wanted = config["suite_id"] == suite_id
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, NotOwnFile, ValueError, KeyError, TypeError, AttributeError):
             continue
         if wanted:
             starts.append((started, path.parent.name, str(group or path.parent.name)))
@@ -119,7 +122,7 @@ def _cases(run_dirs: Sequence[Path]) -> dict[str, dict[str, CaseSeen]]:
     """Return what became of every case in a run; the last record of a trial counts."""
     trials: dict[tuple[str, str, int], _Outcome | None] = {}
     for run_dir in run_dirs:
-        for row in _rows(run_dir / "results.jsonl"):
+        for row in _rows(run_dir):
             key = row.get("model_id"), row.get("case_id"), row.get("repetition")
             if isinstance(key[0], str) and isinstance(key[1], str) and isinstance(key[2], int):
                 trials[key[0], key[1], key[2]] = _outcome(row)
@@ -133,9 +136,9 @@ def _cases(run_dirs: Sequence[Path]) -> dict[str, dict[str, CaseSeen]]:
     return dict(found)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(run_dir: Path) -> Iterator[dict[str, Any]]:
     try:
-        with path.open("rb") as log:
+        with open_own_file(run_dir, LOG) as log:
             for line in log:
                 try:
                     row = orjson.loads(line)
@@ -143,7 +146,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                     continue
                 if isinstance(row, dict) and row.get("record_type") == "result":
                     yield row
-    except OSError:
+    except (OSError, NotOwnFile):
         return
 
 

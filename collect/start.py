@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,7 +28,9 @@ from collect.runners.base import now_ms
 from collect.same_builds import refuse_foreign_executables, refuse_other_builds
 from collect.screen import open_screen
 from schemas.errors import ConfigError, NotResumable, Problem, RunInLake, nearest
-from schemas.folders import is_run_id
+from schemas.folders import refuse_name
+from schemas.footer import parts_in
+from schemas.lake_files import lake_of, month_of
 from schemas.prices import Price
 from schemas.result import Event
 from schemas.run_config import Narrowed
@@ -78,10 +79,16 @@ def refuse_beside_resume(flags: Mapping[str, object]) -> None:
         raise ConfigError([Problem(None, f"{', '.join(given)} {what}")])
 
 
-def in_lake(runs_dir: Path, run_id: str) -> bool:
-    """Return whether the lake holds rows of a run by this name, whose folder is gone."""
-    pattern = f"lake/*/month=*/{glob.escape(run_id)}-*.parquet"
-    return any(path.stem.rsplit("-", 2)[0] == run_id for path in runs_dir.glob(pattern))
+def in_lake(runs_dir: Path, run_id: str, month: str | None = None) -> bool:
+    """Return whether the lake holds rows of a run by this name, whose folder is gone.
+
+    Args:
+        runs_dir: where runs are kept.
+        run_id: the name.
+        month: in which alone such a run may have begun; None: in any.
+    """
+    lake, months = lake_of(runs_dir), None if month is None else (month,)
+    return any(parts_in(lake, table, run_id, months) for table in ("plans", "runs", "results"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +118,8 @@ def start(inputs: RunInputs, wish: Wish) -> int:
         RunInLake: its folder is gone, and its rows are in the lake.
     """
     runs_dir, run_id = wish.runs_dir, wish.run_id
-    if run_id is not None and not is_run_id(run_id):
-        allowed = "letters, digits and . _ - ( ), not `lake`"
-        problem = Problem(runs_dir, "not a run id", found=f"`{run_id}`", allowed=allowed)
-        raise ConfigError([problem])
+    if run_id is not None:
+        refuse_name(run_id, runs_dir)
     if run_id is not None and in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
         raise RunInLake(runs_dir, run_id)
     refuse_unusable_keys(inputs.models)
@@ -129,7 +134,8 @@ def start(inputs: RunInputs, wish: Wish) -> int:
     def open_log() -> RunLog:
         if run_id is not None:
             return RunLog.create(runs_dir / run_id)
-        return RunLog.create_free(runs_dir, now, partial(in_lake, runs_dir))
+        month = month_of(round(now.timestamp() * 1000))
+        return RunLog.create_free(runs_dir, now, partial(in_lake, runs_dir, month=month))
 
     words = _LastWords(
         lambda: detectable_lines(

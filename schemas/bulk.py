@@ -22,13 +22,14 @@ import pyarrow.parquet as pq
 
 from schemas.disk import sync_path
 from schemas.folders import IMPORT_FILE, LOG, NO_LOG, LogSeen
+from schemas.io.log_coverage import tail_before
+from schemas.io.own_files import make_own_folder, open_own, open_own_file
 from schemas.lake import LAYOUT, compression_of, file_facts
 from schemas.lake_files import TEMPORARY, month_of
 from schemas.mirror import NO_LOG as NOTHING
 from schemas.mirror import sync_log
 from schemas.parts import Coverage, LakeFile, Part
 from schemas.read_lines import read_plan
-from schemas.reconcile import tail_before
 from schemas.rows import RunRows, empty_table, keys_of, plan_table, run_table
 from schemas.run_config import config_of
 from schemas.run_row import run_row
@@ -103,7 +104,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     seen = NO_LOG
     content = b""
     if log.exists():
-        with log.open("rb") as file:
+        with open_own_file(run_dir, LOG) as file:
             facts = os.fstat(file.fileno())
             seen = LogSeen(facts.st_size, facts.st_mtime_ns)
             content = file.read(facts.st_size)
@@ -132,7 +133,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     else:
         config = config_of(run_dir)
         run_id, month = config.run_id, month_of(config.started_at_ms)
-        with (run_dir / "plan.jsonl").open("rb") as file:
+        with open_own_file(run_dir, "plan.jsonl") as file:
             plan = read_plan(file.readlines())
         tables = {"plans": plan_table(plan), "runs": run_table(run_row(config, run_dir))}
         rows, found = _rows(RunRows(run_id, keys_of(plan)), lines)
@@ -198,8 +199,7 @@ def seal_whole(
                 )
                 for run in mine
             ]
-            folder = lake / table / f"month={month}"
-            folder.mkdir(parents=True, exist_ok=True)
+            folder = make_own_folder(lake, f"{table}/month={month}")
             temporary = folder / f"{TEMPORARY}{token}{UNFINISHED}"
             target = folder / f"{PREFIX}{token}.parquet"
             staged.append((temporary, target))
@@ -227,9 +227,8 @@ def seal_whole(
 @contextlib.contextmanager
 def batch_lock(lake: Path) -> Iterator[None]:
     """Hold the lock of those who put the files of a batch in place, or look for unfinished ones."""
-    folder = lake / "manifest"
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / ".batch.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    folder = make_own_folder(lake, "manifest")
+    handle = open_own(folder, ".batch.lock", os.O_CREAT | os.O_RDWR)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

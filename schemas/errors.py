@@ -4,6 +4,8 @@
   + ConfigError          (2)      YAML, ids and references that a user wrote
   + SchemaError          (2)      a record or table does not fit its declaration
     - UnmappedType                a model annotation has no Arrow type: our own mistake
+    - NotOwnFile                  a link, pipe or device in a run's folder or in the lake
+    - LogLost                     a log that does not hold what the lake took from it
     - UnknownVersion              a file of a version we cannot read
     - DamagedFile        (1)      a file of the lake that is not as it was sealed
     - NotMigratable      (1)      no report that can be made one of today; carries what is wrong
@@ -30,6 +32,7 @@ Imports nothing, so that catching errors costs a command no start-up time.
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,6 +136,30 @@ class DamagedFile(SchemaError):
     def __reduce__(self) -> tuple[type[DamagedFile], tuple[Path, str]]:
         """Let another process have it."""
         return DamagedFile, (self.path, self.found)
+
+
+class NotOwnFile(SchemaError):
+    """Something in a run's folder, or in the lake, is no file of its own; nothing was touched."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{printable(shown(path))}: {what}")
+
+
+class LogLost(SchemaError):
+    """A run's log does not hold what the lake took from it: answers that were paid for."""
+
+    def __init__(self, log: Path, held: str, found: str) -> None:
+        """Say what is missing and how it comes back.
+
+        Args:
+            log: results.jsonl of the run.
+            held: what the lake holds of it.
+            found: what is there instead.
+        """
+        super().__init__(
+            f"{printable(shown(log))}: {found}, but the lake holds {held} of run "
+            f"`{log.parent.name}`; `{restore_command(log.parent)}` writes them back"
+        )
 
 
 class NotMigratable(SchemaError):
@@ -302,6 +329,17 @@ def shown(path: Path) -> str:
     """Return a path as people would type it: from the working directory, when it is below."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def restore_command(run_dir: Path) -> str:
+    """Return the command that writes a run's log again from what the lake holds of it."""
+    return shlex.join(("collect", "restore", run_dir.name, *runs_flag(run_dir.parent)))
+
+
+def runs_flag(runs_dir: Path) -> tuple[str, ...]:
+    """Return the `--runs` of a command that is typed here; nothing where it is the usual folder."""
+    runs = shown(runs_dir.absolute())
+    return () if runs == "runs" else ("--runs", runs)
 
 
 def counted(number: int, what: str, many: str | None = None) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from schemas.errors import ConfigError, Problem
+
 LAKE = "lake"
 LOG = "results.jsonl"
 IMPORT_FILE = "import.json"
@@ -20,9 +22,47 @@ SCHEMA_VERSION = 1
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._()-]{0,127}")
 
 
+RUN_ID_RULE = "letters, digits and . _ - ( ), not `lake`"
+"""What a run may be called, in words."""
+
+SELECTORS = ("latest", "previous", "all")
+"""Words that commands read as a choice among runs."""
+
+LABEL = "label:"
+LAST = "last:"
+"""Begin such a choice."""
+
+_AGO = re.compile(r"[0-9]{1,5}[hdw]")
+
+
 def is_run_id(name: str) -> bool:
     """Return whether a run may be called so: safe as a folder everywhere, and not the lake's."""
     return _RUN_ID.fullmatch(name) is not None and name != LAKE
+
+
+def selector_of(name: str) -> str | None:
+    """Return what commands take a name for, so that no new run may have it; None: for a run id.
+
+    An older run by such a name is reached by its path.
+    """
+    if name in SELECTORS or name.startswith((LABEL, LAST)):
+        return "commands read it as a choice among runs"
+    if _AGO.fullmatch(name):
+        return "--since reads it as a duration"
+    return None
+
+
+def refuse_name(name: str, where: Path | None = None) -> None:
+    """Refuse what no new run may be called.
+
+    Raises:
+        ConfigError: says why, and what is allowed.
+    """
+    if (taken := selector_of(name)) is not None:
+        what = f"`{name}` cannot be a run's name: {taken}"
+        raise ConfigError([Problem(where, what, advice="choose another --run-id")])
+    if not is_run_id(name):
+        raise ConfigError([Problem(where, "not a run id", found=f"`{name}`", allowed=RUN_ID_RULE)])
 
 
 class LogSeen(NamedTuple):

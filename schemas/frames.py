@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import orjson
@@ -41,6 +43,41 @@ def whole_frame(file: BinaryIO, offset: int) -> bytes | None:
             return None
     frame = b"".join(read)
     return frame[: len(frame) - len(decompressor.unused_data)]
+
+
+def frames(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield the traces that follow each other from a place on, with where they begin.
+
+    Padding is passed over; the first torn frame, or what is no frame, is the end.
+    """
+    while True:
+        frame = whole_frame(file, offset)
+        if frame is not None:
+            yield offset, frame
+            offset += len(frame)
+            continue
+        skipped = _padding_at(file, offset)
+        if not skipped:
+            return
+        offset += skipped
+
+
+def frames_end(file: BinaryIO, offset: int) -> int:
+    """Return where the last whole frame ends, padding included, of those that begin at a place."""
+    for begin, frame in frames(file, offset):
+        offset = begin + len(frame)
+    while skipped := _padding_at(file, offset):
+        offset += skipped
+    return offset
+
+
+def _padding_at(file: BinaryIO, offset: int) -> int:
+    """Return the length of the whole frame of padding at a place; 0 when there is none."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(offset)
+    head = file.read(8)
+    length = 8 + int.from_bytes(head[4:], "little")
+    return length if head.startswith(PADDING_MAGIC) and offset + length <= size else 0
 
 
 _local = threading.local()

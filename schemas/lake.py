@@ -11,10 +11,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -22,14 +21,14 @@ import pyarrow.parquet as pq
 
 from schemas.arrow import arrow_schema
 from schemas.base import SCHEMA_VERSION
-from schemas.errors import DamagedFile, SchemaError, UnknownVersion, counted, printable
+from schemas.errors import DamagedFile, SchemaError, printable
+from schemas.footer import LAYOUT, PREFIX, sealed_file
 from schemas.lake_files import (
-    MOST_TRIES,
     ONE_RUN,
-    PAUSE_S,
     lake_of,
     live_files,
     month_of,
+    once_it_holds_still,
 )
 from schemas.parts import Coverage, LakeFile, Part, covered_until, unbroken
 from schemas.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
@@ -66,13 +65,6 @@ TABLES: Mapping[str, pa.Schema] = {
 TEXT_TABLES = frozenset({"outputs"})
 """Compressed lightly: the text of answers is what conversion costs."""
 
-PREFIX = "benchlake."
-
-LAYOUT = 2
-"""Of the files we write; 1 had one run a file and results without `supersedes`."""
-
-Found = TypeVar("Found")
-
 OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.EIO, errno.EINVAL})
 """Errors that speak of the one file that was opened, and of no other."""
 
@@ -90,26 +82,7 @@ def read_lake_file(path: Path) -> LakeFile:
     facts = {
         key.decode(errors="replace"): value.decode(errors="replace") for key, value in raw.items()
     }
-    if PREFIX + "schema_version" not in facts:
-        raise DamagedFile(path, "was not written by benchlake")
-    try:
-        version = int(facts[PREFIX + "schema_version"])
-        layout = int(facts.get(PREFIX + "layout", 1))
-    except ValueError as exc:
-        raise DamagedFile(path, f"says of itself what is no version ({exc})") from exc
-    if version > SCHEMA_VERSION or layout > LAYOUT:
-        newer = f"layout {layout}" if version <= SCHEMA_VERSION else f"schema_version {version}"
-        known = LAYOUT if version <= SCHEMA_VERSION else SCHEMA_VERSION
-        message = f"{path}: {newer}, this benchlake reads up to {known}"
-        raise UnknownVersion(message)
-    try:
-        parts = _parts(facts, layout, n_rows)
-    except (KeyError, TypeError, ValueError) as exc:
-        raise DamagedFile(path, f"does not say which rows it holds ({exc})") from exc
-    if parts and sum(part.n_rows for part in parts) != n_rows:
-        said = counted(sum(part.n_rows for part in parts), "row")
-        raise DamagedFile(path, f"holds {counted(n_rows, 'row')} and says {said}")
-    return LakeFile(path, parts, layout)
+    return sealed_file(path, facts, n_rows)
 
 
 @contextlib.contextmanager
@@ -138,21 +111,6 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedFile(path, found) from exc
 
 
-def _parts(facts: Mapping[str, str], layout: int, n_rows: int) -> tuple[Part, ...]:
-    if layout == 1:
-        start, end, before, after = (int(number) for number in facts[PREFIX + "coverage"].split())
-        coverage = Coverage(start, end, before, after, facts.get(PREFIX + "tail", ""))
-        return (Part(facts[PREFIX + "run_id"], coverage, n_rows),)
-    return tuple(part_of(row) for row in orjson.loads(facts[PREFIX + "parts"]))
-
-
-def part_of(stored: Mapping[str, Any]) -> Part:
-    """Return a part from its stored form."""
-    facts = dict(stored)
-    run_id, n_rows = facts.pop("run_id"), facts.pop("n_rows")
-    return Part(run_id, Coverage(**facts), n_rows)
-
-
 def stored_part(part: Part) -> dict[str, Any]:
     """Return a part as it is stored in a file's metadata: flat, plain values."""
     return {"run_id": part.run_id, **vars(part.coverage), "n_rows": part.n_rows}
@@ -165,7 +123,7 @@ def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
         SchemaError: a file that bears the run's name is not one of ours.
         UnknownVersion: a newer benchlake wrote it.
     """
-    return _once_it_holds_still(lambda: _files_of(lake, table, run_id))
+    return once_it_holds_still(lambda: _files_of(lake, table, run_id))
 
 
 def parts_of(lake: Path, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
@@ -180,7 +138,7 @@ def parts_of(lake: Path, table: str, run_id: str) -> list[tuple[LakeFile, Part]]
         files = [read_lake_file(path) for path in _files_of(lake, table, run_id)]
         return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
 
-    return _once_it_holds_still(read)
+    return once_it_holds_still(read)
 
 
 def _files_of(lake: Path, table: str, run_id: str) -> list[Path]:
@@ -206,16 +164,6 @@ def _files_of(lake: Path, table: str, run_id: str) -> list[Path]:
 def _read_once(path: Path, changed_ns: int) -> LakeFile:  # noqa: ARG001
     """Read what a file of several runs says about itself; it is asked for every run there is."""
     return read_lake_file(path)
-
-
-def _once_it_holds_still(look: Callable[[], Found]) -> Found:
-    """Return what is found, looking again when a file was moved between listing and reading."""
-    for _ in range(MOST_TRIES):
-        try:
-            return look()
-        except FileNotFoundError:
-            time.sleep(PAUSE_S)
-    return look()
 
 
 def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:

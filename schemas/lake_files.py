@@ -12,10 +12,14 @@ import json
 import os
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
+
+from schemas.errors import NotOwnFile
+from schemas.io.own_files import LINK
 
 TABLE_NAMES = ("results", "outputs", "events", "plans", "runs")
 """Every table of rows of runs."""
@@ -44,6 +48,9 @@ PAUSE_S = 0.005
 
 LAST_MS = 253_402_300_799_000
 """The last second of the year 9999: calendars end there, other than clocks that were set wrong."""
+
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,29 @@ def lake_of(runs_dir: Path) -> Path:
 def month_of(started_at_ms: int) -> str:
     """Return the partition of a run: the month of its start, UTC, as text."""
     return datetime.fromtimestamp(min(started_at_ms, LAST_MS) / 1000, tz=UTC).strftime("%Y-%m")
+
+
+def require_own_lake(lake: Path) -> None:
+    """Refuse a lake in which a link leads elsewhere; the lake itself may be reached through one.
+
+    Raises:
+        NotOwnFile: names the link.
+    """
+    for folder in _entries(lake):
+        inner = _entries(Path(folder.path)) if folder.is_dir(follow_symlinks=False) else ()
+        for entry in (folder, *inner):
+            if entry.is_symlink():
+                raise NotOwnFile(Path(entry.path), LINK)
+
+
+def once_it_holds_still(look: Callable[[], Found]) -> Found:
+    """Return what is found, looking again when a file was moved between listing and reading."""
+    for _ in range(MOST_TRIES):
+        try:
+            return look()
+        except FileNotFoundError:
+            time.sleep(PAUSE_S)
+    return look()
 
 
 def may_hold(path: Path, run_id: str) -> bool:
@@ -148,13 +178,17 @@ def _resolved(lake: Path, table: str, intent: Intent | None) -> tuple[dict[str, 
 def _listed(lake: Path, table: str) -> dict[str, dict[str, Path]]:
     """Return the sealed files of a table by month and name, as they lie there."""
     found: dict[str, dict[str, Path]] = {}
-    for month in _names(lake / table):
-        if month.startswith("month="):
+    if (lake / table).is_symlink():
+        raise NotOwnFile(lake / table, LINK)
+    for one in _entries(lake / table):
+        if (month := one.name).startswith("month="):
             folder = lake / table / month
+            if one.is_symlink():
+                raise NotOwnFile(folder, LINK)
             found[month] = {
                 entry.name: folder / entry.name
                 for entry in _entries(folder)
-                if _is_sealed(entry.name) and entry.is_file()
+                if _is_sealed(entry.name) and entry.is_file(follow_symlinks=False)
             }
     return found
 
@@ -162,14 +196,16 @@ def _listed(lake: Path, table: str) -> dict[str, dict[str, Path]]:
 def strays(lake: Path, table: str) -> dict[str, Path]:
     """Return what is called as a file of a table and is none, by its name in the lake.
 
-    A folder, a pipe, a device, a link that leads nowhere: no reader may open one.
+    A folder, a pipe, a device, a link: no reader may open one.
     """
     return {
         f"{table}/{month}/{entry.name}": Path(entry.path)
         for month in _names(lake / table)
         if month.startswith("month=")
         for entry in _entries(lake / table / month)
-        if _is_sealed(entry.name) and not entry.is_file() and os.path.lexists(entry.path)
+        if _is_sealed(entry.name)
+        and not entry.is_file(follow_symlinks=False)
+        and os.path.lexists(entry.path)
     }
 
 

@@ -21,6 +21,7 @@ import orjson
 from schemas.checksums import Checksum, checksum_of, looks_unchanged
 from schemas.disk import write_whole
 from schemas.errors import DamagedFile, SchemaError
+from schemas.io.own_files import make_own_folder, open_own
 from schemas.lake_files import ALIASES, TABLE_NAMES, live_paths, strays
 from schemas.parts import BATCH_TABLES, Coverage, LakeFile, Part
 
@@ -339,8 +340,8 @@ def _store(path: Path, what: str, content: dict[str, Any]) -> None:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of those who save; for milliseconds, so others wait for it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / ".saving.lock", os.O_CREAT | os.O_RDWR, 0o644)
+    make_own_folder(folder.parent, folder.name)
+    handle = open_own(folder, ".saving.lock", os.O_CREAT | os.O_RDWR)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

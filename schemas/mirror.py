@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from schemas.io.log_coverage import tail_before
+from schemas.io.own_files import open_own_file
 from schemas.lake import parts_of
-from schemas.lake_files import month_of
+from schemas.lake_files import month_of, require_own_lake
 from schemas.parts import BATCH_TABLES, Coverage, LakeFile
 from schemas.read_lines import read_plan
-from schemas.reconcile import Look, drop_older_layout, put_right, tail_before
+from schemas.reconcile import Look, drop_older_layout, put_right
 from schemas.rows import (
     RunRows,
     empty_table,
@@ -54,13 +56,14 @@ class RunMirror:
         run_dir: the run's folder.
         lake: where its rows go.
         wait_s: seconds to wait for another process that mirrors the run.
-        log_rules: the log is being written, so rows of the lake that it does not hold (any more)
-            go; else a lake that is ahead of its log is kept, since it may be all that is left.
+        is_growing: the log is being written, so one that is shorter than what the lake holds of it
+            is refused; else it is left as it is, and so are the lake's rows.
         look: returns the parts of a run, for a caller who knows them; by default files are asked.
         lock: a handle that holds the run's lock already.
 
     Raises:
         MirrorBusy: another process holds the lock.
+        LogLost: the log does not hold what the lake took from it.
     """
 
     def __init__(
@@ -69,18 +72,18 @@ class RunMirror:
         lake: Path,
         *,
         wait_s: float = 0.0,
-        log_rules: bool = False,
+        is_growing: bool = False,
         look: Look | None = None,
         lock: int | None = None,
     ) -> None:
         self._lock = lock_run(run_dir, lake, wait_s) if lock is None else lock
         try:
-            self._begin(run_dir, lake, log_rules, look)
+            self._begin(run_dir, lake, is_growing, look)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, run_dir: Path, lake: Path, log_rules: bool, look: Look | None) -> None:
+    def _begin(self, run_dir: Path, lake: Path, is_growing: bool, look: Look | None) -> None:
         """Find out how far the lake is, and put right what a crash may have left there."""
         config = config_of(run_dir)
         self.run_dir = run_dir
@@ -94,10 +97,15 @@ class RunMirror:
         self._run_id = config.run_id
         self._chunks: dict[str, list[pa.Table]] = {table: [] for table in BATCH_TABLES}
         self._n_pending = 0
+        require_own_lake(lake)
         self._writer.drop_unfinished()
         was_changed = drop_older_layout(lake, config.run_id, self._log, self._look)
         done = put_right(
-            lake, config.run_id, self._log, log_rules=log_rules, look=None if was_changed else look
+            lake,
+            config.run_id,
+            self._log,
+            is_growing=is_growing,
+            look=None if was_changed else look,
         )
         self._sealed_bytes, self._sealed_lines = done.end, done.lines_after
         self._read_bytes, self._read_lines = done.end, done.lines_after
@@ -128,7 +136,7 @@ class RunMirror:
             return []
         again = RunRows(self._run_id, self._rows.planned)
         problems = []
-        with self._log.open("rb") as log:
+        with open_own_file(self.run_dir, self._log.name) as log:
             for number, line in enumerate(islice(log, self._read_lines), 1):
                 if number not in held:
                     problems += again.read([line], number)[1]
@@ -143,7 +151,7 @@ class RunMirror:
 
     def _seal_plan(self, config: RunConfig) -> None:
         """Seal the plan and the run itself, as far as they are not in the lake."""
-        with (self.run_dir / "plan.jsonl").open("rb") as file:
+        with open_own_file(self.run_dir, "plan.jsonl") as file:
             plan = read_plan(file.readlines())
         self._rows = RunRows(self._run_id, keys_of(plan))
         missing: dict[str, pa.Table] = {}
@@ -165,7 +173,7 @@ class RunMirror:
         if not self._log.exists():
             return 0
         before = self._read_lines
-        with self._log.open("rb") as log:
+        with open_own_file(self.run_dir, self._log.name) as log:
             log.seek(self._read_bytes)
             while lines := self._next_lines(log.readlines(self._room_bytes())):
                 while lines:
@@ -231,7 +239,7 @@ class RunMirror:
 
 def sync_log(path: Path) -> None:
     """Wait until what was written to a log is on the disk."""
-    with path.open("rb") as file:
+    with open_own_file(path.parent, path.name) as file:
         os.fsync(file.fileno())
 
 

@@ -123,7 +123,7 @@ def tables_of(records: Records) -> dict[str, pa.Table]:
     tables: dict[str, pa.Table] = {}
     results = records.results
     if results["record_no"]:
-        results = results | {"output_hash": list(map(_output_hash, results["raw_output"]))}
+        results = results | {"output_hash": list(map(output_hash, results["raw_output"]))}
         arrays = arrays_of(results, RESULT_COLUMNS)
         tables["outputs"] = table_from(arrays, TABLES["outputs"])
         tables["results"] = table_from(arrays, TABLES["results"])
@@ -133,7 +133,8 @@ def tables_of(records: Records) -> dict[str, pa.Table]:
     return {table: tables[table] for table in BATCH_TABLES if table in tables}
 
 
-def _output_hash(text: str) -> str:
+def output_hash(text: str) -> str:
+    """Return what a row of the lake knows its text by."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -7,12 +7,15 @@ import fcntl
 import hashlib
 import os
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from schemas.disk import READ_ONLY
-from schemas.errors import BenchError
+from schemas.errors import BenchError, NotOwnFile
+from schemas.io.own_files import make_own_folder, open_own
 
 LOCK_POLL_S = 0.1
+
+LOCK_FILE = ".mirror.lock"
 
 
 class MirrorBusy(BenchError):
@@ -53,33 +56,31 @@ def lock_run(run_dir: Path, lake: Path, wait_s: float = 0.0, *, outside: bool = 
 
 
 def _open(run_dir: Path, lake: Path, outside: bool) -> int:
-    flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
+    flags = os.O_CREAT | os.O_RDWR
     if not outside:
-        inside = run_dir / ".mirror.lock"
         try:
-            return os.open(inside, flags, 0o644)
+            return open_own(run_dir, LOCK_FILE, flags)
         except OSError as exc:
             if exc.errno not in READ_ONLY:
                 raise
         with contextlib.suppress(OSError):
-            return os.open(inside, os.O_RDONLY | os.O_CLOEXEC)  # of another user, who may hold it
-    path = _outside(run_dir, lake)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(path, flags, 0o644)
+            return open_own(run_dir, LOCK_FILE, os.O_RDONLY)  # of another user, who may hold it
+    name = _outside(run_dir)
+    make_own_folder(lake, str(PurePosixPath(name).parent))
+    return open_own(lake, name, flags)
 
 
-def _outside(run_dir: Path, lake: Path) -> Path:
-    """Return where the lock of a folder lies that is not written into."""
-    name = hashlib.sha256(os.fsencode(run_dir.name)).hexdigest()[:16]
-    return lake / "manifest" / "locks" / name
+def _outside(run_dir: Path) -> str:
+    """Return where in the lake the lock of a folder lies that is not written into."""
+    return f"manifest/locks/{hashlib.sha256(os.fsencode(run_dir.name)).hexdigest()[:16]}"
 
 
 def is_locked(run_dir: Path, lake: Path) -> bool:
     """Return whether a process holds a run's lock at the moment; there may be no such folder."""
-    for path in (run_dir / ".mirror.lock", _outside(run_dir, lake)):
+    for folder, name in ((run_dir, LOCK_FILE), (lake, _outside(run_dir))):
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
+            handle = open_own(folder, name, os.O_RDONLY)
+        except (OSError, NotOwnFile):
             continue  # nobody has ever mirrored it from here
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.disk import sync_path
+from schemas.io.own_files import make_own_folder
 from schemas.lake import LAYOUT, compression_of, file_facts
 from schemas.lake_files import TEMPORARY
 from schemas.parts import Coverage, LakeFile, Part
@@ -39,8 +40,7 @@ class LakeWriter:
         sealed: list[LakeFile] = []
         try:
             for table, content in tables.items():
-                folder = self.lake / table / f"month={self.month}"
-                folder.mkdir(parents=True, exist_ok=True)
+                folder = make_own_folder(self.lake, f"{table}/month={self.month}")
                 temporary = folder / f"{TEMPORARY}{self.run_id}-{uuid.uuid4().hex[:12]}"
                 target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
                 staged.append((temporary, target))

@@ -21,6 +21,7 @@ import orjson
 
 from schemas.disk import sync_path, write_whole
 from schemas.errors import BenchError
+from schemas.io.own_files import make_own_folder, open_own
 from schemas.lake_files import (
     INTENT,
     TRASH,
@@ -28,6 +29,7 @@ from schemas.lake_files import (
     intent_facts,
     intent_of,
     intent_text,
+    require_own_lake,
 )
 
 TRASH_S = 600.0
@@ -53,11 +55,12 @@ def lake_lock(lake: Path, wait_s: float = 0.0) -> Iterator[None]:
 
     Raises:
         LakeBusy: another process holds it.
+        NotOwnFile: there is a link in the lake.
         OSError: the lake cannot be written.
     """
-    folder = lake / Path(INTENT).parent
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+    require_own_lake(lake)
+    folder = make_own_folder(lake, str(Path(INTENT).parent))
+    handle = open_own(folder, ".lock", os.O_CREAT | os.O_RDWR)
     deadline = time.monotonic() + wait_s
     try:
         while True:

@@ -224,10 +224,10 @@ def _how_many(part: str, history: History) -> tuple[int, int] | None:
     Raises:
         ConfigError: the number of `last:N` is none.
     """
-    if history.of(part) is not None:
-        return None
     if part in RELATIVE:
         return RELATIVE[part]
+    if history.of(part) is not None:
+        return None
     if not part.startswith(LAST):
         return None
     number = part.removeprefix(LAST)

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from schemas.errors import BenchError, ConfigError, Problem
 from schemas.import_record import ImportRecord, load_import_record
+from schemas.io.log_coverage import tail_before
 from schemas.lake import lake_of, parts_of
 from schemas.parts import covered_until
-from schemas.reconcile import tail_before
 
 ADVICE = "--run-id NAME gives this import another name"
 

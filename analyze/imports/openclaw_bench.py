@@ -21,7 +21,7 @@ from schemas.bulk import is_imported, read_whole
 from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem, counted
 from schemas.finding import Finding, warning
-from schemas.folders import IMPORT_FILE, LOG, is_run_id
+from schemas.folders import IMPORT_FILE, LOG, is_run_id, refuse_name
 from schemas.import_record import SOURCE_FOLDER
 
 CHUNK_BYTES = 2**20
@@ -55,6 +55,8 @@ def import_openclaw_bench(
     if wrong:
         allowed = "letters, digits and . _ - ( )"
         raise ConfigError([Problem(one, "its name is no run id", allowed=allowed) for one in wrong])
+    for one in folders:
+        refuse_name(run_id or one.name, one)
     empty = [one for one in folders if not has_result(one / LOG)]
     if len(empty) == len(folders):
         refuse_all([one / LOG for one in empty])
@@ -74,9 +76,7 @@ def _of_rows(path: Path, runs_dir: Path, run_id: str) -> Written:
     Raises:
         ConfigError: it is no file of rows, or another run has the name.
     """
-    if not is_run_id(run_id):
-        allowed = "letters, digits and . _ - ( )"
-        raise ConfigError([Problem(None, "not a run id", found=f"`{run_id}`", allowed=allowed)])
+    refuse_name(run_id)
     lines, target = lines_of_rows(path, run_id), runs_dir / run_id
     name = f"{SOURCE_FOLDER}/rows{path.suffix.lower()}"
     message = "times that a row does not name are those of the file"

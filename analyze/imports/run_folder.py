@@ -26,7 +26,7 @@ from schemas.base import slugify
 from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding
-from schemas.folders import IMPORT_FILE, LOG, is_run_id
+from schemas.folders import IMPORT_FILE, LOG, refuse_name
 from schemas.import_record import SOURCE_FOLDER, ImportRecord
 from schemas.result import Result
 
@@ -103,9 +103,7 @@ def write_run(
         OSError: the folder cannot be written; nothing of it stays.
     """
     run_id = record.run_id
-    if not is_run_id(run_id):
-        allowed = "letters, digits and . _ - ( ), not `lake`"
-        raise ConfigError([Problem(None, "not a run id", found=f"`{run_id}`", allowed=allowed)])
+    refuse_name(run_id)
     with one_import(runs_dir) as staging:
         target = runs_dir / run_id
         if os.path.lexists(target):

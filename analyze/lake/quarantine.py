@@ -60,7 +60,7 @@ def damage_of(path: Path, known: Checksum | None = None) -> DamagedFile | None:
         path: the file.
         known: what its bytes were when it was sealed.
     """
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():
         return DamagedFile(path, NO_REGULAR_FILE) if os.path.lexists(path) else None
     try:
         read_lake_file(path)
@@ -130,7 +130,7 @@ def _rows_of(manifest: Manifest, name: str, path: Path) -> dict[str, int] | None
     if name.startswith(f"{ALIASES}/"):
         return {}  # of no run
     file = manifest.file(name)
-    if file is None and path.is_file():
+    if file is None and path.is_file() and not path.is_symlink():
         try:
             file = read_lake_file(path)
         except (SchemaError, OSError, MemoryError):

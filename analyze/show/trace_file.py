@@ -15,6 +15,8 @@ from pydantic_core import from_json
 
 from schemas.artifact import Artifact, TraceEvent
 from schemas.base import SCHEMA_VERSION
+from schemas.errors import NotOwnFile
+from schemas.io.own_files import open_own_file
 
 REFERENCE = re.compile(r"(artifacts/[^/\0]+\.jsonl\.zst)#([0-9]{1,18})")
 """`artifact_path` of a result: file#offset, below the run's own folder and nowhere else."""
@@ -88,7 +90,9 @@ def _content(run_dir: Path | None, reference: str | None, most_bytes: int) -> by
     try:
         if not path.is_file():
             return NoTrace(f"{match[1]} is not in the folder of the run")
-        content = _frame(path, int(match[2]), most_bytes)
+        content = _frame(run_dir, match[1], int(match[2]), most_bytes)
+    except NotOwnFile as exc:
+        return NoTrace(str(exc))
     except OSError as exc:
         return NoTrace(f"{match[1]} cannot be read ({exc.strerror})")
     return _torn(reference) if content is None else content
@@ -99,14 +103,14 @@ def _torn(reference: str | None) -> NoTrace:
     return NoTrace(f"{file} is torn or holds no trace at byte {int(offset)}")
 
 
-def _frame(path: Path, offset: int, most_bytes: int) -> bytes | None:
+def _frame(run_dir: Path, name: str, offset: int, most_bytes: int) -> bytes | None:
     """Return what the frame at `offset` holds, at most one byte too many; None when it is torn."""
     import zstandard  # noqa: PLC0415 - only who shows a trace needs it
 
     decompressor = zstandard.ZstdDecompressor().decompressobj()
     parts: list[bytes] = []
     size = 0
-    with path.open("rb") as file:
+    with open_own_file(run_dir, name) as file:
         file.seek(offset)
         while not decompressor.eof:
             chunk = file.read(CHUNK_BYTES)

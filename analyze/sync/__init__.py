@@ -18,7 +18,16 @@ from analyze.sync.news import Progress, Synced, changed, n_with_problems, news
 from schemas.disk import READ_ONLY
 from schemas.errors import DamagedFile
 from schemas.folders import run_folders
-from schemas.lake_files import TABLE_NAMES, TRASH, intent_text, lake_of, live_paths, moving
+from schemas.io.own_files import make_own_folder, open_own
+from schemas.lake_files import (
+    TABLE_NAMES,
+    TRASH,
+    intent_text,
+    lake_of,
+    live_paths,
+    moving,
+    require_own_lake,
+)
 from schemas.manifest import Manifest, is_as_left
 
 __all__ = ["Progress", "Synced", "has_news", "label", "problems_of", "prune", "sync"]
@@ -39,9 +48,9 @@ def one_sync(lake: Path) -> Iterator[None]:
     Raises:
         OSError: the lake cannot be written.
     """
-    folder = lake / "manifest"
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / ".sync.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    require_own_lake(lake)
+    folder = make_own_folder(lake, "manifest")
+    handle = open_own(folder, ".sync.lock", os.O_CREAT | os.O_RDWR)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -23,13 +23,13 @@ from schemas.bulk import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, sea
 from schemas.errors import BenchError, DamagedFile
 from schemas.folders import IMPORT_FILE, LOG, LogSeen, look_of
 from schemas.import_record import ImportRecord
+from schemas.io.log_coverage import holds, tail_before
 from schemas.lake_files import lake_of
 from schemas.lines import LineError, misfit
 from schemas.manifest import Manifest, RunSeen
 from schemas.mirror import RunMirror
 from schemas.parts import BATCH_TABLES, LakeFile, Part, covered_until
 from schemas.prune import prune, remove_part
-from schemas.reconcile import holds, tail_before
 from schemas.run_lock import MirrorBusy, lock_run
 from schemas.swap import LakeBusy
 from schemas.trial import PlannedTrial

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
-from schemas.errors import SchemaError, counted
-from schemas.folders import IMPORT_FILE, LOG, NO_LOG, LogSeen
+from schemas.errors import counted, restore_command
+from schemas.folders import IMPORT_FILE, LOG, NO_LOG, LogSeen, is_planned
+from schemas.io.own_files import refuse_other
 
 
 def is_second_name(folder: Path) -> bool:
@@ -18,20 +18,18 @@ def is_second_name(folder: Path) -> bool:
 
 
 def require_files(folder: Path) -> None:
-    """Refuse a folder of which something that is read has no end, as a pipe or a device.
+    """Refuse a folder of which something that is read is a link, a pipe or a device.
 
     Raises:
-        SchemaError: names it.
+        NotOwnFile: names it.
     """
     for name in ("config.json", "plan.jsonl", IMPORT_FILE, LOG):
         path = folder / name
         try:
-            mode = path.stat().st_mode
+            facts = path.lstat()
         except OSError:
             continue  # who reads it says why it cannot be read
-        if not stat.S_ISREG(mode):
-            message = f"{path}: is no regular file"
-            raise SchemaError(message)
+        refuse_other(path, facts)
 
 
 def is_ours(folder: Path) -> bool:
@@ -58,9 +56,10 @@ def line_of(problem: str, log: Path) -> int:
 def torn_tail(log: Path, covered: int, seen: LogSeen) -> list[str]:
     """Return what is wrong with the end of a log."""
     if seen.size < covered:
+        again = f"; `{restore_command(log.parent)}` writes it again" * is_planned(log.parent)
         return [
             f"{log}: is {counted(covered - seen.size, 'byte')} shorter than what the lake holds "
-            "of it; the lake's rows are used"
+            f"of it; the lake's rows are used{again}"
         ]
     if seen.size > covered:
         n_bytes = counted(seen.size - covered, "byte")

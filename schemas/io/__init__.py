@@ -1,1 +1,1 @@
-"""Files and streams, as both programs use them."""
+"""Files and streams: how they are opened, and what stands in them."""

@@ -668,7 +668,7 @@ def test_deleted_files_of_an_imported_run_come_back(runs_dir, table):
     assert len(rows(runs_dir, "runs")) in {1, 2}, "the newest counts"
 
 
-def test_runs_that_lie_in_one_file_are_all_read_anew_at_once(runs_dir):
+def test_imported_runs_that_lie_in_one_file_are_all_read_anew_at_once_and_ours_never(runs_dir):
     ours = [make(runs_dir, f"r{number}") for number in range(3)]
     for number in range(3):
         import_folder(runs_dir, f"old{number}", RECORD)
@@ -678,11 +678,16 @@ def test_runs_that_lie_in_one_file_are_all_read_anew_at_once(runs_dir):
         (folder / "results.jsonl").write_text("\n".join(lines) + "\n")
     for number in range(3):
         import_folder(runs_dir, f"old{number}", RECORD)
+    before = {run: n for run, n in held(runs_dir).items() if run[0].startswith("r")}
 
     synced = sync(runs_dir)
 
-    assert (synced.n_runs, synced.problems) == (6, ())
-    assert held(runs_dir) == held(runs_dir, "outputs") == written(runs_dir)
+    assert synced.n_runs == 3
+    assert [one.partition(":")[0] for one in synced.problems] == [
+        str(folder / "results.jsonl") for folder in ours
+    ]
+    assert "`collect restore r0 --runs " in synced.problems[0]
+    assert {run: n for run, n in held(runs_dir).items() if run[0].startswith("r")} == before
     assert not has_news(runs_dir)
 
 

@@ -139,20 +139,23 @@ def test_of_many_broken_lines_only_the_first_are_named(folder):
     assert "line 1, 2, 3 and 47 more" in note
 
 
-def test_a_trace_torn_at_any_byte_is_cut_off_when_no_result_points_at_it(folder):
+def test_a_trace_torn_at_any_byte_is_cut_off_and_a_whole_one_stays(folder):
     offsets = [folder.add(1, "one"), folder.add(2, "two")]
     whole = folder.traces.read_bytes()
     last = frame_of("three")
-    for cut in range(1, len(last) + 1):
+    for cut in range(1, len(last)):
         folder.traces.write_bytes(whole + last[:cut])
 
         (note,) = repair(folder.root)
 
         assert folder.traces.read_bytes() == whole, cut
         assert (
-            note == "artifacts/m.jsonl.zst: traces without a result were cut off "
+            note == "artifacts/m.jsonl.zst: the torn end of a trace was cut off "
             f"({counted(cut, 'byte')})"
         )
+    folder.traces.write_bytes(whole + last)
+    assert repair(folder.root) == []
+    assert folder.traces.read_bytes() == whole + last, "an answer, though no result points at it"
     assert [folder.trace(offset)[:3] for offset in offsets] == [b"one", b"two"]
 
 
@@ -168,17 +171,31 @@ def test_a_trace_without_a_result_between_two_others_stays_where_it_is(folder):
     assert (folder.trace(first)[:3], folder.trace(second)[:3]) == (b"one", b"two")
 
 
-def test_the_trace_of_a_torn_line_is_cut_off_with_it(folder):
+def test_the_trace_of_a_torn_line_stays(folder):
     folder.add(1, "one")
-    whole = folder.content()
+    log = folder.log.read_bytes()
     folder.add(2, "two")
     with folder.log.open("ab") as file:
         file.truncate(file.tell() - 10)
 
-    notes = repair(folder.root)
+    traces = folder.traces.read_bytes()
 
-    assert len(notes) == 2
-    assert folder.content() == whole
+    (note,) = repair(folder.root)
+
+    assert "a torn last line was cut off" in note
+    assert (folder.log.read_bytes(), folder.traces.read_bytes()) == (log, traces)
+
+
+def test_whole_traces_after_a_hole_and_after_padding_stay(folder):
+    lost = folder.add(1, "one")
+    folder.traces.unlink()
+    repair(folder.root)
+    padded = folder.traces.stat().st_size
+    with folder.traces.open("ab") as file:
+        file.write(frame_of("orphan"))
+
+    assert repair(folder.root) == []
+    assert (folder.trace(lost), folder.trace(padded)[:6]) == (None, b"orphan")
 
 
 def test_a_trace_that_a_power_cut_took_at_any_byte_gives_its_place_to_nobody_else(folder):

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.compact import compact
+from schemas.errors import LogLost
 from schemas.lake import Coverage, files_of, parts_of
 from schemas.lake_files import TABLE_NAMES, live_files
 from schemas.prune import prune, remove_part
@@ -75,28 +76,46 @@ def test_nothing_goes_while_another_process_rewrites_the_lake(lake, monkeypatch)
     assert counts(lake) == before
 
 
-def test_a_stretch_that_its_log_does_not_hold_leaves_a_file_of_several_runs(lake, tmp_path):
+def test_what_was_cut_off_of_a_batch_leaves_a_file_of_several_runs(lake, tmp_path):
     log = tmp_path / "results.jsonl"
-    log.write_bytes((b"x" * 99 + b"\n") * 4)  # the second batch, bytes 400 to 800, is lost
+    log.write_bytes((b"x" * 99 + b"\n") * 8)
     compact(lake, now_ms=NOW_MS)
+    file, part = next(one for one in parts_of(lake, "results", "a") if one[1].coverage.start)
+    remove_part(lake, "results", file, part)
     before = counts(lake)
 
-    done = put_right(lake, "a", log, log_rules=True)
+    done = put_right(lake, "a", log, is_growing=True)
 
     assert done == Coverage(0, 400, 0, 4)
     after = counts(lake)
-    for table, n_rows in (("results", 3), ("outputs", 3), ("events", 1)):
-        assert before[table] - after[table] == Counter({"a": n_rows})
+    for table, n_rows in (("results", 0), ("outputs", 3), ("events", 1)):
+        assert before[table] - after[table] == Counter({"a": n_rows} if n_rows else {})
         assert [part.coverage.end for _, part in parts_of(lake, table, "a")] == [400]
     assert globbed(lake) == after
-    assert put_right(lake, "a", log, log_rules=True) == done
+    assert put_right(lake, "a", log, is_growing=True) == done
+
+
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_a_stretch_that_its_log_does_not_hold_stays(lake, tmp_path, is_compact):
+    log = tmp_path / "results.jsonl"
+    log.write_bytes((b"x" * 99 + b"\n") * 4)  # the second batch, bytes 400 to 800, is lost
+    files_of(lake, "results", "a")[1].unlink()  # of it the text alone is left
+    if is_compact:
+        compact(lake, now_ms=NOW_MS)
+    before = counts(lake)
+
+    assert put_right(lake, "a", log, is_growing=False).end == 400
+    with pytest.raises(LogLost):
+        put_right(lake, "a", log, is_growing=True)
+
+    assert counts(lake) == before
 
 
 def test_a_log_that_is_only_shorter_takes_nothing_out_of_a_file_of_several_runs(lake, tmp_path):
     compact(lake, now_ms=NOW_MS)
     before = counts(lake)
 
-    done = put_right(lake, "a", tmp_path / "gone.jsonl", log_rules=False)
+    done = put_right(lake, "a", tmp_path / "gone.jsonl", is_growing=False)
 
     assert done.end == 800
     assert counts(lake) == before
@@ -107,7 +126,7 @@ def test_leftovers_of_a_batch_go_and_the_rest_of_the_run_stays(lake, tmp_path):
     log = tmp_path / "results.jsonl"
     log.write_bytes((b"x" * 99 + b"\n") * 8)
 
-    assert put_right(lake, "a", log, log_rules=False).end == 400
+    assert put_right(lake, "a", log, is_growing=False).end == 400
     assert counts(lake)["outputs"] == {"a": 3, "b": 6, "a-b-000001": 6}
 
 

@@ -1,0 +1,320 @@
+"""`collect restore`: a run's log and plan again, from what the lake and the traces hold of them.
+
+The log as found goes before the lake where both say the same, so its lines stay byte for byte.
+Nothing of what was found is thrown away: unless the new file begins with it, it is kept beside.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import zstandard
+
+from collect.durable import sync_folder, write_whole
+from collect.guard import ARTIFACTS, PLAN, require_own_run
+from collect.log import resume_command
+from collect.outcome import cut
+from collect.run_lock import lock_run
+from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, printable, shown
+from schemas.folders import LOG
+from schemas.frames import REFERENCE, frames, whole_frame
+from schemas.io.own_files import open_own_file, read_own
+from schemas.lake_files import lake_of
+from schemas.lake_log import LakeLog, fit_lake, read_lake_log
+from schemas.lines import LineError, parse_line
+from schemas.rows import output_hash
+from schemas.run_lock import lock_run as lock_rows
+
+LOCK_WAIT_S = 60.0
+"""For the mirror of a collector that was killed: it seals what is there before it goes."""
+
+NAMED = 20
+"""Trials that are named; of more, only how many there are. With --json all are."""
+
+FOUND = ".found-"
+"""In the name of a copy of what was found."""
+
+ADVICE = "nothing was changed; make room, then try again"
+
+RESULT = b'{"record_type":"result"'
+"""Begins a line of a result: events of two runs may well be the same."""
+
+Trial = tuple[str, str, int]
+"""(model_id, case_id, repetition)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was written again, and from where; of a dry run, what would be."""
+
+    run_id: str
+    run_dir: str
+    is_dry_run: bool
+    lines: int = 0
+    """Of the log, now."""
+    lines_kept: int = 0
+    """That the log as found had."""
+    lines_from_lake: int = 0
+    texts_from_traces: int = 0
+    """Answers of lines from the lake whose text only their trace had."""
+    plan_lines: int = 0
+    """Written again; 0 when the plan was whole."""
+    plan_missing: int = 0
+    """Trials that neither the plan nor the lake has."""
+    kept_beside: tuple[str, ...] = ()
+    """Copies of what was found, where the new file does not begin with it."""
+    without_text: tuple[Trial, ...] = ()
+    """Their verdicts and numbers are back, their text is nowhere."""
+    not_restored: tuple[Trial, ...] = ()
+    """They have a trace, and a result neither in the log nor in the lake."""
+    next_command: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """Bad news is a trial of which something cannot be brought back."""
+        is_bad = self.without_text or self.not_restored or self.plan_missing
+        return EXIT_BAD_NEWS if is_bad else EXIT_OK
+
+
+def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
+    """Write a run's log, and its plan, again as far as the lake holds them.
+
+    Args:
+        runs_dir: where runs are kept.
+        run: the run's id.
+        dry_run: change nothing.
+
+    Raises:
+        RunNotFound: there is no such folder.
+        NotResumable: it is the folder of another run, or has no config.
+        NotOwnFile: something in it leads elsewhere.
+        RunBusy: a collector works on it.
+        MirrorBusy: another process is bringing it into the lake.
+        CollectError: the disk did not take it; what was found is still there.
+    """
+    run_dir = runs_dir / run
+    if not run_dir.is_dir():
+        names = [path.name for path in runs_dir.glob("*") if (path / "config.json").exists()]
+        raise RunNotFound(run, runs_dir, names)
+    config = require_own_run(run_dir)
+    lake = lake_of(runs_dir)
+    with ExitStack() as held:
+        rows_lock = -1
+        if not dry_run:
+            held.callback(os.close, lock_run(run_dir))
+            rows_lock = lock_rows(run_dir, lake, LOCK_WAIT_S)
+            held.callback(os.close, rows_lock)
+        traces = _Traces(run_dir, held)
+        stored = read_lake_log(lake, config.run_id, traces.text)
+        found = _read(run_dir, LOG)
+        log = _Log(found, stored, config.run_id)
+        plan = _read(run_dir, PLAN)
+        is_short = plan.count(b"\n") < config.n_planned
+        has_plan = len(stored.plan) >= config.n_planned
+        new: dict[str, tuple[bytes, bytes]] = {}
+        if is_short and has_plan:
+            new[PLAN] = plan, b"".join(stored.plan)
+        if not found.startswith(log.content):
+            new[LOG] = found, log.content
+        beside = [
+            _beside(run_dir, name) for name, (old, now) in new.items() if not now.startswith(old)
+        ]
+        if not dry_run:
+            _write(run_dir, new, beside)
+            if new and (has_plan or not is_short):
+                fit_lake(run_dir, lake, os.dup(rows_lock))
+        known = set(log.trials)
+        return Restored(
+            run_id=config.run_id,
+            run_dir=str(run_dir),
+            is_dry_run=dry_run,
+            lines=log.n_lines,
+            lines_kept=log.n_kept,
+            lines_from_lake=log.n_lines - log.n_kept,
+            texts_from_traces=len(stored.from_traces),
+            plan_lines=len(stored.plan) if PLAN in new else 0,
+            plan_missing=config.n_planned - plan.count(b"\n") if is_short and not has_plan else 0,
+            kept_beside=tuple(map(str, beside)),
+            without_text=tuple(stored.without_text),
+            not_restored=tuple(trial for trial in traces.trials() if trial not in known),
+            next_command=resume_command(run_dir),
+        )
+
+
+def _write(run_dir: Path, new: dict[str, tuple[bytes, bytes]], beside: Sequence[Path]) -> None:
+    """Put new files in place of those that were found, which are kept first and survive."""
+    for copy in beside:
+        old, _ = new[copy.name.partition(FOUND)[0]]
+        write_whole(copy, [old], ADVICE)
+    sync_folder(run_dir, ADVICE)
+    for name, (_, content) in new.items():
+        write_whole(run_dir / name, [content], ADVICE)
+    sync_folder(run_dir, ADVICE)
+
+
+def _read(run_dir: Path, name: str) -> bytes:
+    try:
+        return read_own(run_dir, name)
+    except FileNotFoundError:
+        return b""
+
+
+def _beside(run_dir: Path, name: str) -> Path:
+    """Return where what was found is kept."""
+    stamp = datetime.now(tz=UTC).strftime("%Y%m%d_%H%M%S_%f")
+    return run_dir / f"{name}{FOUND}{stamp}"
+
+
+class _Log:
+    """The log that the log as found and the lake make together."""
+
+    def __init__(self, found: bytes, stored: LakeLog, run_id: str) -> None:
+        self._run_id = run_id
+        lines = [line + b"\n" for line in found.split(b"\n")]
+        if _record(lines[-1], run_id) is None:
+            del lines[-1]  # a torn line, or nothing
+        kept: list[bytes] = []
+        self.n_kept = 0
+        goes_on = True
+        for number in range(1, stored.n_lines + 1):
+            line = lines[number - 1] if number <= len(lines) else None
+            row = stored.lines.get(number)
+            is_same = line is not None and row in {None, _record(line, run_id)}
+            self.n_kept += is_same
+            kept.append(line if is_same and line is not None else row or b"\n")
+            if row is None or row.startswith(RESULT):
+                goes_on = is_same
+        if goes_on:  # what follows was not mirrored yet; else it follows another log
+            kept += lines[stored.n_lines :]
+            self.n_kept += len(lines[stored.n_lines :])
+        self.n_lines = len(kept)
+        self.content = b"".join(kept)
+        self._lines = kept
+
+    @property
+    def trials(self) -> Iterator[Trial]:
+        """Yield the trials that have a result."""
+        for line in self._lines:
+            trial = _trial(_object(line))
+            if trial is not None:
+                yield trial
+
+
+def _record(line: bytes, run_id: str) -> bytes | None:
+    """Return the line as today's benchlake writes it; None when it is no record of the run."""
+    try:
+        record = parse_line(line)
+    except LineError:
+        return None
+    return record.model_dump_json().encode() + b"\n" if record.run_id == run_id else None
+
+
+class _Traces:
+    """The artifact files of one run."""
+
+    def __init__(self, run_dir: Path, held: ExitStack) -> None:
+        self._files = {
+            f"{ARTIFACTS}/{path.name}": held.enter_context(
+                open_own_file(run_dir, f"{ARTIFACTS}/{path.name}")
+            )
+            for path in sorted((run_dir / ARTIFACTS).glob("*.jsonl.zst"))
+        }
+
+    def text(self, reference: str | None, wanted: str) -> str | None:
+        """Return the answer in a trace, as a log has it; None when it is another one, or gone."""
+        match = REFERENCE.fullmatch(reference or "")
+        file = None if match is None else self._files.get(match[1])
+        frame = None if match is None or file is None else whole_frame(file, int(match[2]))
+        for event in reversed(_trace(frame).get("trace", ())):
+            if event.get("event_type") == "final_output":
+                text, _ = cut(event["content"])
+                return text if output_hash(text) == wanted else None
+        return None
+
+    def trials(self) -> Iterator[Trial]:
+        """Yield the trials that have a trace, each once."""
+        seen: set[Trial] = set()
+        for file in self._files.values():
+            for _, frame in frames(file):
+                row = _trace(frame)
+                trial = _trial(row)
+                if trial is not None and trial not in seen:
+                    seen.add(trial)
+                    yield trial
+
+
+def _trace(frame: bytes | None) -> dict[str, Any]:
+    try:
+        return _object(zstandard.ZstdDecompressor().decompressobj().decompress(frame or b""))
+    except zstandard.ZstdError:
+        return {}
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    """Return a JSON object; an empty one where there is none."""
+    try:
+        row = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _trial(row: Mapping[str, Any]) -> Trial | None:
+    """Return the trial of a result or a trace; None where it is none."""
+    match row:
+        case {"model_id": str(model_id), "case_id": str(case_id), "repetition": int(repetition)}:
+            return model_id, case_id, repetition
+    return None
+
+
+def restored_json(restored: Restored) -> str:
+    """Return what was done as one JSON object."""
+    return orjson.dumps(asdict(restored)).decode()
+
+
+def restored_text(restored: Restored) -> str:
+    """Return what was done, in lines for people."""
+    run_dir = Path(restored.run_dir)
+    log = shown(run_dir / LOG)
+    is_whole = not restored.lines_from_lake
+    would = "would have" if restored.is_dry_run and not is_whole else "has"
+    lines = [
+        f"{log} {would} {counted(restored.lines, 'line')}: "
+        f"{restored.lines_kept:,} as found, {restored.lines_from_lake:,} from the lake"
+    ]
+    if is_whole and not restored.plan_lines:
+        lines = [f"nothing to restore: {log} holds all that the lake does"]
+    if restored.texts_from_traces:
+        lines.append(f"{counted(restored.texts_from_traces, 'text')} of them came from their trace")
+    if restored.plan_lines:
+        made = "would be" if restored.is_dry_run else "was"
+        lines.append(
+            f"{shown(run_dir / PLAN)} {made} written again: {counted(restored.plan_lines, 'trial')}"
+        )
+    if restored.plan_missing:
+        what = counted(restored.plan_missing, "planned trial is", "planned trials are")
+        lines.append(f"{what} neither in {shown(run_dir / PLAN)} nor in the lake")
+    for path in restored.kept_beside:
+        made = "would be" if restored.is_dry_run else "is"
+        lines.append(f"what was found {made} kept in {shown(Path(path))}")
+    lines += _trials("without its text, which is nowhere", restored.without_text)
+    lines += _trials("cannot be restored: a trace, and no result anywhere", restored.not_restored)
+    if not restored.is_dry_run:
+        lines.append(f"`{restored.next_command}` asks what is missing")
+    return "\n".join(printable(line) for line in lines)
+
+
+def _trials(what: str, trials: Sequence[Trial]) -> list[str]:
+    lines = [
+        f"{model_id} / {case_id} / {repetition}: {what}"
+        for model_id, case_id, repetition in trials[:NAMED]
+    ]
+    more = len(trials) - NAMED
+    return [*lines, f"and {counted(more, 'more trial')}: {what}"] if more > 0 else lines

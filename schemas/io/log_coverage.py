@@ -1,0 +1,84 @@
+"""Whether a run's log holds what the lake took from it.
+
+The log is on the disk before a sealed file covers it, so a lake that is ahead of its log means that
+somebody deleted, emptied, shortened or replaced the log. Then the lake's rows may be all that is
+left of answers that were paid for. Standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from schemas.errors import LogLost, counted
+from schemas.io.own_files import open_own_file
+from schemas.parts import Coverage, Part
+
+TAIL_BYTES = 4_096
+"""How much of the log before its end identifies a stretch: a whole line or more, with times."""
+
+
+def size_of(log: Path) -> int:
+    """Return the bytes of a log; 0 while there is none."""
+    try:
+        return log.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def tail_before(log: Path, end: int) -> str:
+    """Return a hash of the bytes before a place of the log, which tells it from another log."""
+    return _hash(_before(log, end))
+
+
+def is_shorter(log: Path, parts: Iterable[Part]) -> bool:
+    """Return whether a log ends before a stretch that is in the lake."""
+    return max((part.coverage.end for part in parts), default=0) > size_of(log)
+
+
+def holds(log: Path, coverage: Coverage) -> bool:
+    """Return whether the log holds the end of a stretch as it was when it was sealed."""
+    if coverage.end > size_of(log):
+        return False
+    if not coverage.end:
+        return True
+    last = _before(log, coverage.end)
+    return last.endswith(b"\n") and coverage.tail in {"", _hash(last)}
+
+
+def require_held(log: Path, parts: Iterable[Part], n_rows: int) -> None:
+    """Refuse a log that does not hold every stretch of it that is in the lake.
+
+    Args:
+        log: results.jsonl of a run.
+        parts: of the run, in any table.
+        n_rows: of its results in the lake, for the message.
+
+    Raises:
+        LogLost: it is shorter, or holds other lines.
+    """
+    coverages = {part.coverage for part in parts}
+    if all(holds(log, coverage) for coverage in coverages):
+        return
+    end = max(coverage.end for coverage in coverages)
+    held = f"{counted(n_rows, 'result')} ({counted(end, 'byte')})"
+    size = size_of(log)
+    if not log.exists():
+        found = "there is no such file"
+    elif size < end:
+        found = f"it has {counted(size, 'byte')}"
+    else:
+        found = f"it has {counted(size, 'byte')} with other lines in them"
+    raise LogLost(log, held, found)
+
+
+def _before(log: Path, end: int) -> bytes:
+    start = max(0, end - TAIL_BYTES)
+    with open_own_file(log.parent, log.name) as file:
+        file.seek(start)
+        return file.read(end - start)
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
