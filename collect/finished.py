@@ -92,9 +92,7 @@ class FinishedTrials:
 
     def replace(self, model_id: str, case_id: str, repetition: int) -> None:
         """Forget a trial: a newer record of it is written and counted elsewhere."""
-        part = model_id, repetition
-        self._latest.get(part, {}).pop(case_id, None)
-        self._costs.get(part, {}).pop(case_id, None)
+        self._latest.get((model_id, repetition), {}).pop(case_id, None)
 
     def count_into(self, report: RunReport, *, final: bool) -> int:
         """Count trials into a run's report.

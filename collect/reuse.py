@@ -17,8 +17,8 @@ import orjson
 from schemas.errors import NotOwnFile
 from schemas.folders import LOG
 from schemas.frames import REFERENCE, whole_frame
-from schemas.lines import LineError, parse_line
 from schemas.io.own_files import open_own_file, read_own
+from schemas.lines import LineError, parse_line
 from schemas.result import Result
 from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
 

@@ -104,6 +104,29 @@ def test_every_trial_of_the_run_is_counted_once_before_and_after(finished):
     assert outside == 0
 
 
+def test_what_was_paid_is_every_record_but_reused_ones_and_what_it_cost_is_the_latest(finished):
+    def paid(usd, **fields):
+        return result(cost_usd=usd, cost_source="computed", **fields)
+
+    trials = finished(
+        paid(1.0, case_id="asked"),
+        paid(2.0, case_id="reused", reused_from_run_id="older"),
+        failed("http_503", case_id="twice", cost_usd=4.0, cost_source="computed"),
+        paid(8.0, case_id="twice"),
+        paid(16.0, case_id="then_reused"),
+        paid(32.0, case_id="then_reused", reused_from_run_id="older"),
+        failed("http_503", case_id="open", cost_usd=64.0, cost_source="computed"),
+    )
+
+    assert trials.spent_usd == 1.0 + 4.0 + 8.0 + 16.0 + 64.0, "a limit counts what was paid"
+    report, _ = report_of(trials, final=True)
+    assert report.present == 4
+    assert report.cost_usd == 1.0 + 8.0, "of the run: the latest record, and none of another run"
+    trials.replace("m", "open", 1)
+    assert report_of(trials, final=False)[0].cost_usd is None
+    assert trials.spent_usd == 93.0
+
+
 def test_a_trial_that_was_tried_again_is_counted_elsewhere(finished):
     trials = finished(failed("http_503"))
     _, outside = report_of(trials, final=False)

@@ -22,6 +22,7 @@ from schemas.frames import frames, frames_end
 from schemas.run_config import load_run_config
 from schemas.trial import PlannedTrial
 from tests.run_rows import config, event, inventory, planned, result
+from tests.synced import Synced
 
 NOW = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 
@@ -78,6 +79,21 @@ def test_what_is_known_is_written_before_the_first_request_and_the_plan_last(tmp
     assert stored == [planned(number) for number in range(5)]
     assert load_run_config(run_dir / "config.json") == config()
     assert not list(run_dir.glob(".tmp-*"))
+
+
+def test_a_new_run_is_on_the_disk_by_its_name_before_it_asks(tmp_path, monkeypatch):
+    runs, run_dir = tmp_path / "runs", tmp_path / "runs" / "r"
+    synced = Synced(monkeypatch)
+
+    log = RunLog.create(run_dir)
+    begin(log)
+
+    for name in ("config.json", "inventory.json", "cases.jsonl.zst", "plan.jsonl"):
+        path = run_dir / name
+        assert min(synced.whole(path)) < synced.named(path) < max(synced.holding(run_dir, name))
+    assert synced.named(run_dir / "plan.jsonl") < max(synced.holding(runs, "r"))
+    assert synced.holding(run_dir, "results.jsonl")
+    log.close()
 
 
 def test_a_plan_that_breaks_off_leaves_a_run_that_never_began(tmp_path):

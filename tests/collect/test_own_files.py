@@ -1,5 +1,6 @@
 """Links, pipes, folders and second names in a run's folder or in the lake: refused by name."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -42,11 +43,8 @@ def put(path, kind, outside):
     elif kind == "pipe":
         os.mkfifo(path)
     elif kind == "socket":
-        with socket.socket(socket.AF_UNIX) as one:
-            here = os.getcwd()
-            os.chdir(path.parent)
+        with socket.socket(socket.AF_UNIX) as one, contextlib.chdir(path.parent):
             one.bind(path.name)
-            os.chdir(here)
     else:
         path.mkdir()
 
@@ -83,7 +81,7 @@ def test_a_file_that_is_written_to_has_no_second_name(lost, tmp_path, place):
     assert outside.read_bytes() == content
 
     shutil.copy2(path, f"{path}.own")
-    os.rename(f"{path}.own", path)
+    shutil.move(f"{path}.own", path)
     RunLog.reopen(lost.dir).close()
 
 

@@ -12,6 +12,7 @@ from collect.repair import repair
 from schemas.errors import counted
 from schemas.frames import whole_frame
 from tests.run_rows import event, line_of, result
+from tests.synced import Synced
 
 
 def frame_of(text):
@@ -90,6 +91,22 @@ def test_a_line_that_only_lacks_its_newline_is_kept(folder):
 
     assert repair(folder.root) == ["results.jsonl: its last line lacked the newline"]
     assert folder.log.read_bytes() == whole
+
+
+@pytest.mark.parametrize("what", ["torn", "newline", "traces"])
+def test_what_was_repaired_is_on_the_disk_before_the_run_goes_on(folder, monkeypatch, what):
+    folder.add(1)
+    changed = folder.traces if what == "traces" else folder.log
+    if what == "newline":
+        folder.log.write_bytes(folder.log.read_bytes()[:-1])
+    else:
+        with changed.open("ab") as file:
+            file.write(b'{"torn' if what == "torn" else frame_of("torn")[:-3])
+    synced = Synced(monkeypatch)
+
+    assert len(repair(folder.root)) == 1
+
+    assert synced.whole(changed), "synced as long as it is now"
 
 
 @pytest.mark.parametrize("n_zeros", [1, 7, 4_096, 65_535, 65_536, 65_537, 200_000])

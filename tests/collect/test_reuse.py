@@ -74,6 +74,21 @@ def test_within_a_run_the_later_record_is_taken(runs):
     assert runs.find(ONE)[ONE].result.raw_output == "second"
 
 
+@pytest.mark.parametrize("failure_type", ["http_503", "timeout", "http_400", "output_truncated"])
+def test_a_failed_trial_is_never_taken_and_hides_no_success_before_it(runs, failure_type):
+    """A failure may say of itself that it is a success; each of its words is looked at."""
+    bad = failed(failure_type, run_fingerprint=ONE, raw_output="failed")
+    half = bad.model_copy(update={"status": "success"})
+    other = bad.model_copy(update={"success": True, "failure_type": None})
+    runs.add("only-failed", bad, half, other, started=3)
+    assert runs.find(ONE) == {}
+
+    runs.add("older", answer(raw_output="good"), started=1)
+    assert runs.find(ONE)[ONE].result.raw_output == "good"
+    runs.add("newer", answer(raw_output="better"), bad, other, started=2)
+    assert runs.find(ONE)[ONE].result.raw_output == "better"
+
+
 def test_the_new_run_itself_is_not_looked_into(runs):
     runs.add("new", answer())
 
