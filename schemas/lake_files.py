@@ -92,13 +92,15 @@ def month_of(started_at_ms: int) -> str:
 def require_own_lake(lake: Path) -> None:
     """Refuse a lake in which a link leads elsewhere; the lake itself may be reached through one.
 
+    A link in the place of a file of a table is none: nobody reads it, and a sync sets it aside.
+
     Raises:
         NotOwnFile: names the link.
     """
     for folder in _entries(lake):
-        inner = _entries(Path(folder.path)) if folder.is_dir(follow_symlinks=False) else ()
-        for entry in (folder, *inner):
-            if entry.is_symlink():
+        is_open = folder.is_dir(follow_symlinks=False) and folder.name != QUARANTINE
+        for entry in (folder, *(_entries(Path(folder.path)) if is_open else ())):
+            if entry.is_symlink() and not _is_sealed(entry.name):
                 raise NotOwnFile(Path(entry.path), LINK)
 
 

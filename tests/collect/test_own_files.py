@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from analyze.sync import sync
 from collect.log import RunLog
 from collect.reuse import newest_first
 from schemas.errors import ConfigError, NotOwnFile
@@ -105,13 +106,22 @@ def test_a_folder_that_is_a_link_is_refused(lost, tmp_path, inside):
     assert sorted(outside.rglob("*")) == before
 
 
-def test_a_link_among_the_files_of_the_lake_is_refused_and_not_read(lost, tmp_path):
+def test_a_link_among_the_files_of_the_lake_is_never_read_and_is_set_aside(lost, tmp_path):
+    before = lost.rows()
     (path,) = live_files(lost.lake, "results")
-    shutil.move(path, tmp_path / "foreign.parquet")
-    path.symlink_to(tmp_path / "foreign.parquet")
+    outside = tmp_path / "foreign.parquet"
+    shutil.move(path, outside)
+    path.symlink_to(outside)
+    content = outside.read_bytes()
 
-    with pytest.raises(NotOwnFile, match=f"{path.name}: is a symbolic link"):
-        live_files(lost.lake, "results")
+    assert live_files(lost.lake, "results") == []
+    synced = sync(lost.runs_dir)
+
+    (said,) = synced.set_aside
+    assert said.startswith(f"{path}: is no regular file; it is kept as ")
+    assert outside.read_bytes() == content
+    assert lost.rows() == before
+    assert not any(one.is_symlink() for one in live_files(lost.lake, "results"))
 
 
 def test_links_that_the_user_made_to_the_runs_a_run_or_the_lake_are_fine(lost, tmp_path):
