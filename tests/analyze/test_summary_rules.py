@@ -129,7 +129,7 @@ def test_reused_answers_keep_their_verdict_and_lend_no_time_and_no_cost(run):
         run.plan("c2"),
         reused_from_run_id="older",
         started_at_ms=500,
-        ended_at_ms=2**40,
+        ended_at_ms=2**42,
         e2e_ms=9000,
         cost_usd=7.0,
     )
@@ -148,7 +148,7 @@ def test_the_runs_own_clock_is_how_long_it_took_where_every_trial_of_it_has_one(
     end = run.started_at_ms
     run.result(run.plan("c1"), elapsed_ms=700)
     run.result(run.plan("c2"), elapsed_ms=950, started_at_ms=end - 9_000, ended_at_ms=end - 8_000)
-    reused = {"reused_from_run_id": "older", "started_at_ms": 500, "ended_at_ms": 2**40}
+    reused = {"reused_from_run_id": "older", "started_at_ms": 500, "ended_at_ms": 2**42}
     run.result(run.plan("c3"), elapsed_ms=None, **reused)
     run.result(run.plan("c4"), elapsed_ms=10**9, **reused)
 

@@ -1,5 +1,6 @@
 """A collector that was itself stopped: no answer is lost to it, and no time-out is the model's."""
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ import pytest
 from collect.lateness import LoopClock
 from collect.providers.base import NOT_READ, Reply
 from collect.runners.llm_probe import without_our_own
+from collect.transport import Deadline, Exchange
+from collect.transport.deadline import MOST_PASSES
 from tests.kept import Kept, wait_for
 
 STOPPED_S = 2.5
@@ -82,6 +85,38 @@ def test_answers_of_a_stopped_collector_are_answers_and_its_time_outs_are_its_ow
     assert "the collector itself stood still for" in retry.detail["error_message"]
     notes = [event["detail"] for event in kept.events("provider_note")]
     assert sum("the collector stood still" in note for note in notes) == 1
+
+
+def after_a_stop(n_passes):
+    """Return how much of an answer is read that takes so many passes of a loop that comes late."""
+
+    async def go():
+        loop, exchange = asyncio.get_running_loop(), Exchange()
+        exchange.begin(200, {})
+        done = loop.create_future()
+
+        def read():
+            exchange.add(loop.time(), b"x")
+            if exchange.size < n_passes:
+                loop.call_soon(read)
+            elif not done.done():
+                done.set_result(None)
+
+        try:
+            async with Deadline(0.01, exchange):
+                loop.call_soon(time.sleep, 0.05)
+                loop.call_later(0.02, read)
+                await done
+        except TimeoutError:
+            return None
+        return exchange.size
+
+    return asyncio.run(go())
+
+
+def test_a_deadline_waits_for_what_has_arrived_and_for_nothing_else():
+    assert after_a_stop(40) == 40
+    assert after_a_stop(10 * MOST_PASSES) is None
 
 
 LATE = Reply(failure_type="timeout", error_message="no complete answer within 10 s")
