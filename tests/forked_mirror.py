@@ -13,7 +13,6 @@ import contextlib
 import gc
 import json
 import os
-import runpy
 import selectors
 import signal
 import socket
@@ -78,11 +77,14 @@ def forked_mirrors():
 def serve(listening):
     """Fork for each client, until whoever started this is gone.
 
+    A mirror sums its run up once while there is time, to have the engine loaded at the end. Here
+    it is, and that would cost a small run as much as its end.
+
     The first array that pyarrow makes loads pandas where there is one, as there is beside our
     tests: half of what is saved here.
     """
-    for name in ("analyze.regressions.after_run", "analyze.summarize", "schemas.mirror"):
-        import_module(name)
+    import_module("analyze.regressions.after_run")
+    import_module("collect.mirror").Follower._warm_up = lambda _: None
     import_module("pyarrow").array([1])
     build_records()
     gc.freeze()
@@ -120,7 +122,7 @@ def keep(client):
     mirror = os.fork()
     if mirror == 0:
         become(job, files, client)
-        runpy.run_module("collect.mirror", run_name="__main__", alter_sys=True)
+        os._exit(import_module("collect.mirror").main())
     for fd in files:
         os.close(fd)
     _, status = os.waitpid(mirror, 0)

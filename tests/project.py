@@ -24,7 +24,9 @@ class Project:
     def write(self, relative, data):
         path = self.root / relative
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(data if isinstance(data, str) else yaml.safe_dump(data, sort_keys=False))
+        if not isinstance(data, str):
+            data = yaml.dump(data, Dumper=yaml.CSafeDumper, sort_keys=False)
+        path.write_text(data)
         return path
 
     def case(self, case_id="one", group="group", **fields):

@@ -14,7 +14,7 @@ from analyze.catalog import VIEWS, name_of, sql_of
 CASES = [
     (path.stem, case)
     for path in sorted((Path(__file__).parent / "cases").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text(encoding="utf-8"))
+    for case in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
 ]
 VIEW_FILES = Path(str(files("analyze") / "views"))
 PATHS = {name_of(view): view for view in VIEWS}
