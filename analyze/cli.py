@@ -17,7 +17,7 @@ from typing import NoReturn
 import typer
 
 from analyze.lean_command import LeanCommand, LeanGroup
-from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError, file_error
 from schemas.io.standard_streams import (
     closing_code,
     is_trouble_of_output,
@@ -95,9 +95,12 @@ def _code() -> int:
         sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
         return exc.exit_code
     except OSError as exc:
-        if not is_trouble_of_output(exc):
+        if is_trouble_of_output(exc):
+            return EXIT_BAD_NEWS
+        if (error := file_error(exc)) is None:
             raise
-        return EXIT_BAD_NEWS
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED

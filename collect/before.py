@@ -56,4 +56,6 @@ class Around:
         await self._snapshot(model, "after")
 
     async def _snapshot(self, model: ResolvedModel, when: str) -> None:
-        self.write_text(f"resources_{self.tags[model.model_id]}_{when}.txt", redact(await snapshot()))
+        self.write_text(
+            f"resources_{self.tags[model.model_id]}_{when}.txt", redact(await snapshot())
+        )

@@ -28,7 +28,7 @@ from collect.options import (
     SuiteOption,
     TagOption,
 )
-from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError
+from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError, file_error
 from schemas.io.standard_streams import (
     closing_code,
     is_trouble_of_output,
@@ -282,8 +282,12 @@ def _code() -> int:
         sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
         return exc.exit_code
     except Exception as exc:  # noqa: BLE001 - a mistake of ours, and no other
-        if isinstance(exc, OSError) and is_trouble_of_output(exc):
-            return EXIT_BAD_NEWS
+        if isinstance(exc, OSError):
+            if is_trouble_of_output(exc):
+                return EXIT_BAD_NEWS
+            if (error := file_error(exc)) is not None:
+                sys.stderr.write(f"error: {error}\n")
+                return error.exit_code
         from traceback import print_exc
 
         print_exc()

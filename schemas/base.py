@@ -99,9 +99,7 @@ def set_apart(slugs: Mapping[Key, str], text_of: Callable[[Key], str]) -> dict[K
     """
     taken = Counter(slugs.values())
     return {
-        key: slug
-        if taken[slug] == 1 and len(slug) <= LONGEST_SLUG
-        else _hashed(slug, text_of(key))
+        key: slug if taken[slug] == 1 and len(slug) <= LONGEST_SLUG else _hashed(slug, text_of(key))
         for key, slug in slugs.items()
     }
 

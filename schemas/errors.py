@@ -2,6 +2,7 @@
 
 * BenchError                      base; exit code 1
   + ConfigError          (2)      YAML, ids and references that a user wrote
+  + UnusablePath         (2)      no path of this system: too long, in circles, through a file
   + SchemaError          (2)      a record or table does not fit its declaration
     - UnmappedType                a model annotation has no Arrow type: our own mistake
     - NotOwnFile                  a link, pipe or device in a run's folder or in the lake
@@ -32,6 +33,8 @@ Imports nothing, so that catching errors costs a command no start-up time.
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -105,6 +108,12 @@ class ConfigError(BenchError):
         if more := len(self.problems) - MOST_SHOWN:
             lines += [f"and {counted(more, 'more problem')}"] * (more > 0)
         super().__init__("\n".join(lines))
+
+
+class UnusablePath(BenchError):
+    """A path that a user wrote cannot be followed."""
+
+    exit_code = EXIT_USAGE
 
 
 class SchemaError(BenchError):
@@ -328,7 +337,21 @@ class NotOurFile(AnalyzeError):
 def shown(path: Path) -> str:
     """Return a path as people would type it: from the working directory, when it is below."""
     here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    text = str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return text.encode("utf-8", "backslashreplace").decode()  # a name may be no text
+
+
+PATH_TROUBLES = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT)
+"""What is wrong with a path that a user wrote; all else is the machine's."""
+
+
+def file_error(exc: OSError) -> BenchError | None:
+    """Return the sentence for a file that stands in the way, or None where no file is named."""
+    if exc.filename is None or exc.strerror is None:
+        return None
+    name = os.fsdecode(exc.filename) if isinstance(exc.filename, bytes) else str(exc.filename)
+    kind = UnusablePath if exc.errno in PATH_TROUBLES else BenchError
+    return kind(f"{shown(Path(name))}: {exc.strerror}")
 
 
 def restore_command(run_dir: Path) -> str:

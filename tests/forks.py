@@ -67,13 +67,16 @@ class Forks:
             cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
-    def run(self, cwd, arguments, env, stdin=""):
-        """Run the command with arguments to its end, as `subprocess.run` would."""
+    def run(self, cwd, arguments, env, stdin="", out=None):
+        """Run the command with arguments to its end, as `subprocess.run` would.
+
+        `out` is a device or pipe that its output goes to; then none is returned.
+        """
         with tempfile.TemporaryDirectory() as folder:
-            said, out, err = (Path(folder, name) for name in ("in", "out", "err"))
+            said, read, err = (Path(folder, name) for name in ("in", "out", "err"))
             said.write_text(stdin, "utf-8")
             job = {"cwd": str(cwd), "argv": arguments, "env": env}
-            job |= {"in": str(said), "out": str(out), "err": str(err)}
+            job |= {"in": str(said), "out": out or str(read), "err": str(err)}
             other = env.get("PYTHONPATH") != BEGUN_WITH
             job["mirrors"] = None if other else address()
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -85,7 +88,10 @@ class Forks:
                 raise subprocess.TimeoutExpired([self.command, *arguments], SECONDS)
             code = int(self._process.stdout.readline())
             return subprocess.CompletedProcess(
-                [self.command, *arguments], code, out.read_text("utf-8"), err.read_text("utf-8")
+                [self.command, *arguments],
+                code,
+                "" if out else read.read_text("utf-8"),
+                err.read_text("utf-8"),
             )
 
     def close(self):

@@ -81,7 +81,9 @@ def ignored(body: Mapping[str, JsonValue], reply: Reply) -> list[str]:
     asked, served = body.get("model"), reply.served_model
     if served != asked and isinstance(asked, str) and served and not body.get("models"):
         notes += (
-            [OTHER_MODEL.format(asked, redact(served)[:MOST_NAME])] if is_other_model(asked, served) else []
+            [OTHER_MODEL.format(asked, redact(served)[:MOST_NAME])]
+            if is_other_model(asked, served)
+            else []
         )
     if (level := _level(body)) is not None and (note := _thinking_note(level, reply)):
         notes.append(note)

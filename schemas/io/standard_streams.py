@@ -98,7 +98,7 @@ def open_standard_streams() -> None:
     _free_signals()
     codecs.register_error(AS_JSON, _as_json)
     if sys.stdin is None:
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None or sys.stdout is sys.__stdout__:
         sys.stdout = _stream(1, sys.stdout, is_data=True)
     if sys.stderr is None or sys.stderr is sys.__stderr__:

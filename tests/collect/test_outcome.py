@@ -195,7 +195,8 @@ def test_secrets_stay_out_of_the_line(monkeypatch):
     from schemas import redact
 
     monkeypatch.setenv("SOME_API_KEY", "hunter2hunter2")
-    redact._secret_values.cache_clear()
+    for known in (redact._secret_values, redact._secret_marks):
+        known.cache_clear()
     said = "Authorization: Bearer abcdefghijkl0123456 hunter2hunter2 sk-abcdefghijklmnopqrstuvwx"
 
     line = result(
@@ -211,7 +212,8 @@ def test_secrets_stay_out_of_the_line(monkeypatch):
     )
     judged = result(Reply(text=said), Verdict(False, f"want={said}", {"text": [said, 1]}))
 
-    redact._secret_values.cache_clear()
+    for known in (redact._secret_values, redact._secret_marks):
+        known.cache_clear()
     for one in (line, judged):
         text = one.model_dump_json()
         for secret in ("hunter2", "abcdefghijkl", "sk-abc"):
