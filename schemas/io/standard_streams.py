@@ -1,12 +1,12 @@
-"""What a program is started with, put right: descriptors 0 to 2, signals, standard output and error.
+"""What a program is started with, put right: descriptors 0 to 2, signals, output and errors.
 
 Whoever starts a program may have closed its descriptors, blocked its signals, filled its disk or
 gone away, and nothing of that may cost a run. A first file would get the descriptor of an error
 stream and be written into; a blocked SIGCHLD would leave every wait for a child without an end.
 
-Standard error never fails: text that cannot be written is dropped, and no secret is in any. Standard
-output is data: that it could not be written is said once and ends a command with code 1, unless
-nobody reads it any more (`| head`), which is no trouble, or the command has more to do than to print.
+Standard error never fails: text that cannot be written is dropped, and no secret is in any.
+Standard output is data: that it could not be written is said once and ends a command with code 1,
+unless nobody reads it any more (`| head`), or the command has more to do than to print.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 MOST_UNREAD = 1_000_000
-"""Bytes made for a reader who has gone; past this a command is stopped, since it may have no end."""
+"""Bytes made for a reader who has gone; past this a command is stopped: it may have no end."""
 
 STUCK_S = 1.0
 """How long a terminal that takes nothing more may hold up a program."""
