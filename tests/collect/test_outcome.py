@@ -219,3 +219,14 @@ def test_secrets_stay_out_of_the_line(monkeypatch):
         for secret in ("hunter2", "abcdefghijkl", "sk-abc"):
             assert secret not in text
     assert judged.parsed_output["text"][1] == 1
+
+
+def test_a_key_across_the_cut_of_a_short_text_leaves_no_beginning():
+    from collect.outcome import SHORT_TEXT
+
+    said = "x" * (SHORT_TEXT - 12) + " sk-abcdefghijklmnopqrstuvwx"
+
+    line = result(Reply(failure_type="http_401", error_message=said, served_model=said))
+
+    assert "sk-abc" not in line.model_dump_json()
+    assert line.error_message.endswith("x [redacted]")
