@@ -72,9 +72,10 @@ def resolve_judge(
     unnamed = name_problem(judge.api_key_env)
     if unnamed is not None:
         notes.wrong(unnamed, (*at, "api_key_env"))
-    if (what := url_problem(base_url)) or (unnamed is None and (
-        what := key_problem(transport, base_url, judge.api_key_env, allowed_hosts)
-    )):
+    if (what := url_problem(base_url)) or (
+        unnamed is None
+        and (what := key_problem(transport, base_url, judge.api_key_env, allowed_hosts))
+    ):
         notes.wrong(what, (*at, blame), found=shown_url(base_url))
     if len(notes.problems) > before:
         return None
