@@ -142,7 +142,7 @@ def restore(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a run's log again from what the lake holds of it, after it was lost or shortened.
+    """Write a lost or shortened log of a run again, from the lake.
 
     Every row of the lake comes back as a line, lines that are still there stay as they are,
     and what was found is kept beside. `--resume` then asks only what is really missing.
