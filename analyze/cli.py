@@ -23,6 +23,7 @@ from schemas.io.standard_streams import (
     is_trouble_of_output,
     open_standard_streams,
 )
+from schemas.shortage import shortage_of, too_few_addresses
 
 COMMANDS = {
     "runs": "runs",
@@ -87,14 +88,25 @@ def main() -> None:
 
 def _code() -> int:
     """Run the command and return its exit code."""
+    is_help = len(sys.argv) == 1 or "--help" in sys.argv
     try:
+        if not is_help and (lacking := too_few_addresses()) is not None:
+            sys.stderr.write(f"error: {lacking}\n")
+            return EXIT_BAD_NEWS
         app_for(sys.argv[1:])()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else EXIT_OK
     except BenchError as exc:
-        sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
-        return exc.exit_code
-    except OSError as exc:
+        text = shortage_of(exc)
+        lines = (text or str(exc)).splitlines()
+        sys.stderr.write("".join(f"error: {line}\n" for line in lines))
+        return exc.exit_code if text is None else EXIT_BAD_NEWS
+    except (OSError, MemoryError, ImportError, RuntimeError) as exc:
+        if (text := shortage_of(exc)) is not None:
+            sys.stderr.write(f"error: {text}\n")
+            return EXIT_BAD_NEWS
+        if not isinstance(exc, OSError):
+            raise
         if is_trouble_of_output(exc):
             return EXIT_BAD_NEWS
         if (error := file_error(exc)) is None:

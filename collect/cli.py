@@ -279,15 +279,24 @@ def _code() -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else EXIT_OK
     except BenchError as exc:
-        sys.stderr.write("".join(f"error: {line}\n" for line in str(exc).splitlines()))
+        from schemas.shortage import shortage_of
+
+        lines = str(exc).splitlines()
+        if (text := shortage_of(exc)) is not None and "ulimit" not in lines[-1]:
+            lines.append(text)
+        sys.stderr.write("".join(f"error: {line}\n" for line in lines))
         return exc.exit_code
     except Exception as exc:  # noqa: BLE001 - a mistake of ours, and no other
-        if isinstance(exc, OSError):
-            if is_trouble_of_output(exc):
-                return EXIT_BAD_NEWS
-            if (error := file_error(exc)) is not None:
-                sys.stderr.write(f"error: {error}\n")
-                return error.exit_code
+        if isinstance(exc, OSError) and is_trouble_of_output(exc):
+            return EXIT_BAD_NEWS
+        from schemas.shortage import shortage_of
+
+        if (text := shortage_of(exc)) is not None:
+            sys.stderr.write(f"error: {text}\n")
+            return EXIT_BAD_NEWS
+        if isinstance(exc, OSError) and (error := file_error(exc)) is not None:
+            sys.stderr.write(f"error: {error}\n")
+            return error.exit_code
         from traceback import print_exc
 
         print_exc()

@@ -13,6 +13,10 @@ from pathlib import Path
 
 from schemas.errors import CollectError
 from schemas.io.own_files import open_own
+from schemas.shortage import TOO_MANY_FILES, files_sentence
+
+MAKE_ROOM = "make room"
+"""In an advice: what to do about a full disk."""
 
 BUFFER_BYTES = 1 << 20
 """How much of a streamed file is held in memory."""
@@ -20,6 +24,9 @@ BUFFER_BYTES = 1 << 20
 
 def unwritable(path: Path, exc: OSError, advice: str) -> CollectError:
     """Return the error for a file that cannot be written, and what to do about it."""
+    if exc.errno in TOO_MANY_FILES:
+        advice = advice.replace(MAKE_ROOM, "raise the limit")
+        return CollectError(f"{path} cannot be written: {files_sentence()}; {advice}")
     return CollectError(f"{path} cannot be written: {exc.strerror}; {advice}")
 
 

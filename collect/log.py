@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from collect.config import LoadedCase
-from collect.durable import Tail, sync_folder, unwritable, write_whole
+from collect.durable import MAKE_ROOM, Tail, sync_folder, unwritable, write_whole
 from collect.guard import require_own_run, require_whole
 from collect.repair import repair
 from collect.run_lock import lock_run
@@ -53,7 +53,7 @@ class RunLog:
         """What had to be put right before the run could go on."""
         self._lock = lock
         self._advice = (
-            f"what was finished is kept; make room, then `{resume_command(run_dir)}` completes it"
+            f"what was finished is kept; {MAKE_ROOM}, then `{resume_command(run_dir)}` completes it"
         )
         self._results = Tail(run_dir, LOG, self._advice)
         self._artifacts: dict[str, Tail] = {}
@@ -154,7 +154,7 @@ class RunLog:
         Raises:
             CollectError: the disk is full; nothing was asked yet.
         """
-        advice = "nothing was asked yet; make room or choose another --runs"
+        advice = f"nothing was asked yet; {MAKE_ROOM} or choose another --runs"
         folder, planned = self.run_dir, count()
         write_whole(folder / "config.json", [_pretty(config)], advice)
         write_whole(folder / "inventory.json", [_pretty(inventory)], advice)

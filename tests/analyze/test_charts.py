@@ -371,6 +371,24 @@ def test_a_log_axis_has_a_few_round_ticks(low, high):
     assert all(float(f"{tick:.0e}") == tick for tick in ticks)
 
 
+def test_a_bin_at_the_edge_of_a_place_lies_in_the_place_that_begins_there():
+    starts = [(100, 150), (145, 150), (150, 200), (200, 250), (950, 1_000), (1_000, 1_500)]
+    bins = pl.DataFrame(
+        [
+            {"model_id": "m", "metric": "e2e_ms", "bin_from_ms": low, "bin_to_ms": high,
+             "n_trials": 1}
+            for low, high in starts
+        ]
+    )  # fmt: skip
+
+    rows = latency(bins).to_dict()["datasets"]
+
+    (drawn,) = (found for found in rows.values() if "high" in found[0])
+    assert [(row["from"], row["high"], row["n"]) for row in drawn] == [
+        (100, 150, 2), (150, 200, 1), (200, 250, 1), (950, 1_000, 1), (1_000, 1_500, 1),
+    ]  # fmt: skip
+
+
 def test_a_latency_keeps_every_trial_when_it_joins_narrow_bins(report_of):
     spec = latency(frame(report_of(["one"]), "latency")).to_dict()
     (rows,) = spec["datasets"].values()

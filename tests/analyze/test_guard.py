@@ -3,8 +3,11 @@
 import os
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from analyze.raw_tables import connect
+from analyze.sql.guard import lock
 from analyze.sql.query import ask
 from schemas.errors import QueryFailed, QueryRefused, QueryTooLong, ViewNotFound
 from schemas.mirror import mirror_run
@@ -190,6 +193,48 @@ def test_queries_that_read_are_let_through(lake, sql):
 )
 def test_looking_around_is_let_through(lake, sql):
     assert len(ask(lake.runs_dir, sql, first_rows, timeout_s=30)) >= 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "set threads = 1",
+        "set memory_limit = '1TB'",
+        "set allowed_paths = ['/etc/passwd']",
+        "set enable_external_access = true",
+        "set lock_configuration = false",
+        "reset temp_directory",
+        "pragma threads = 1",
+    ],
+)
+def test_a_locked_connection_takes_no_setting(sql, tmp_path):
+    with connect() as connection:
+        lock(connection, [], tmp_path)
+
+        with pytest.raises(duckdb.Error, match=r"locked|configuration|disabled"):
+            connection.execute(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "from read_text('{secret}')",
+        "copy (select 1) to '{out}'",
+        "attach '{out}' as other",
+        "install httpfs",
+        "load httpfs",
+    ],
+)
+def test_a_locked_connection_opens_nothing_whatever_the_parser_let_through(sql, tmp_path):
+    secret, out = tmp_path / "secret.csv", tmp_path / "out.file"
+    secret.write_text("top secret")
+    with connect() as connection:
+        lock(connection, [], tmp_path / "private")
+
+        with pytest.raises(duckdb.Error):
+            connection.execute(sql.format(secret=secret, out=out)).fetchall()
+
+    assert not out.exists()
 
 
 def test_files_of_the_lake_that_are_not_live_cannot_be_read(lake):

@@ -87,6 +87,23 @@ def test_the_previous_run_is_the_last_that_planned_the_cell(history):
     assert (pairs[0].is_same_case, pairs[0].passed_rate_difference) == (True, -1.0)
 
 
+def test_a_bin_holds_its_lower_end_and_not_its_upper_one(run):
+    times = (0, 4, 5, 99, 100, 149, 150, 999, 1_000, 9_999, 10_000)
+    for number, time_ms in enumerate(times):
+        run.result(run.plan(f"c{number}"), e2e_ms=time_ms, ttft_ms=None)
+    run.write()
+    sync(run.runs_dir)
+    with connect() as connection:
+        fill(connection, run.lake)
+        create_views(connection, described=False)
+        rows = read_view(connection, LatencyHistogramRow, "metric = 'e2e_ms'")
+
+    assert [(row.bin_from_ms, row.bin_to_ms, row.n_trials) for row in rows] == [
+        (0, 5, 2), (5, 10, 1), (95, 100, 1), (100, 150, 2), (150, 200, 1), (950, 1_000, 1),
+        (1_000, 1_500, 1), (9_500, 10_000, 1), (10_000, 15_000, 1),
+    ]  # fmt: skip
+
+
 def test_runs_with_the_same_start_stand_in_order_of_their_ids(history):
     views = history(
         ("z", 0, "c", [True], {}),

@@ -7,6 +7,7 @@ import pytest
 
 from analyze.session import open_session
 from analyze.shifts.alerts import find_regressions
+from analyze.shifts.points import read_points
 from analyze.shifts.since import runs_since_shift
 from schemas.comparison import ThresholdsUsed
 from schemas.errors import ConfigError
@@ -281,6 +282,35 @@ def test_the_shards_of_a_plan_are_one_run(nights):
     (shift,) = found.shifts
     assert (shift.first_run, shift.n_after) == ("shard-0-b", 5)
     assert found.n_runs == 17
+
+
+def test_the_shards_of_a_plan_are_dated_by_the_one_that_started_last(nights):
+    nights.add(7, rates={"m": 1.0})
+    for night in range(6):
+        nights.add(1, rates={"m": 0.5}, run_id=f"shard-{night}-a", run_group=f"g{night}")
+        nights.add(1, rates={"m": 0.5}, run_id=f"shard-{night}-b", run_group=f"g{night}")
+    with open_session(nights.runs_dir) as session:
+        starts = dict(session.rows("select run_id, started_at_ms from runs"))
+        point = next(one for one in read_points(session) if one.run_id == "shard-0-a")
+
+    assert starts["shard-0-a"] < starts["shard-0-b"]
+    assert point.run_ids == ("shard-0-a", "shard-0-b")
+    assert point.started_at_ms == starts["shard-0-b"]
+    (shift,) = found_in(nights).shifts
+    assert (shift.first_run, shift.first_started_at_ms) == ("shard-0-a", starts["shard-0-b"])
+
+
+def test_a_cell_that_rose_is_no_part_of_a_series_that_fell(nights):
+    nights.n_cases = 20
+    nights.add(9, rates={"m": 1.0}, cases={"case-03": 0.0})
+    nights.add(9, rates={"m": 0.5}, cases={"case-03": 1.0})
+
+    found = found_in(nights)
+
+    (shift,) = (one for one in found.shifts if one.series.metric == "passed_rate")
+    assert shift.direction == "down"
+    assert "case-03" not in shift.cells
+    assert [(one.case_id, one.direction) for one in found.cell_shifts] == [("case-03", "up")]
 
 
 def test_since_leaves_out_what_began_before_and_changes_no_number(nights):

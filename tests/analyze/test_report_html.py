@@ -144,6 +144,7 @@ def test_a_run_without_a_baseline_compares_nothing():
 def test_the_policy_lets_in_exactly_what_stands_in_the_page(html, page):
     allowed = page.all("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"]
     assert allowed.startswith("default-src 'none'; ")
+    assert "base-uri 'none'" in allowed.split("; ")
     assert "unsafe" not in allowed
     inline = re.findall(r"<(script|style)>(.*?)</\1>", html, re.DOTALL)
     assert [kind for kind, _ in inline] == ["style", *["script"] * (1 + len(SCRIPTS))]

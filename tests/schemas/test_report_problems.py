@@ -319,8 +319,9 @@ def test_a_mean_that_is_off_by_more_than_rounding_is_a_warning(name, near, off, 
 def test_a_percentage_for_a_fraction_is_named_and_checked_as_one():
     right = with_summary(report(*three()), resolve_rate=33.33)
     assert only(right) == ("warning", "percent_rate", "/summary/resolve_rate")
-    wrong = with_summary(report(*three()), resolve_rate=34)
-    assert [code for _, code, _ in told(wrong)] == ["percent_rate", "rate_differs"]
+    for off in (34, 33.4, 33.34):
+        wrong = with_summary(report(*three()), resolve_rate=off)
+        assert [code for _, code, _ in told(wrong)] == ["percent_rate", "rate_differs"]
 
 
 def test_a_rate_beyond_100_percent_is_an_error():
