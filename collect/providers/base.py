@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from collect.config.loaded import WireMessage
 from schemas.failures import FailureClass, classify
 
-
 NOT_READ = "not_read"
 """The code of an answer that was there in time, and that a command did not read to its end."""
 

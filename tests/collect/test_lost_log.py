@@ -68,7 +68,7 @@ def answer(**fields):
 
 
 def trace(run_id, case_id, text=None, **_):
-    content = text or f"Answer to {case_id}: é \" \\"
+    content = text or f'Answer to {case_id}: é " \\'
     made = {"event_type": "final_output", "sequence": 0, "at_ms": 1, "content": content}
     artifact = {
         "schema_version": SCHEMA_VERSION, "run_id": run_id, "model_id": "m", "case_id": case_id,

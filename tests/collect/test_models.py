@@ -352,7 +352,7 @@ def test_a_foreign_host_hides_no_other_mistake(project):
 
 def test_request_options_that_make_another_question_answer_or_bill_are_refused(project):
     project.case()
-    project.model(request_options={name: "x" for name in [*RESERVED, "min_p", "tools"]})
+    project.model(request_options=dict.fromkeys([*RESERVED, "min_p", "tools"], "x"))
 
     problems = said(project).splitlines()
 
