@@ -49,7 +49,7 @@ TARGETS = {
     target.name: target
     for target in (
         Target("events", "events"),
-        Target("http", "wire"),
+        Target("http", "wire", memory_mb=900),
         Target("log", "log"),
         Target("traces", "traces", memory_mb=900),
         Target("yaml", "yaml_files"),

@@ -6,6 +6,7 @@ from functools import cache
 
 import httpcore
 
+from collect.providers.chat_read import END
 from collect.transport import Exchange, Target, WireError
 from collect.transport.connection import Connection
 from collect.transport.stock import StockTransport
@@ -61,8 +62,9 @@ def _stock():
 
 def check(data):
     """However the bytes arrive, the answer is one; where the peer has one too, it is the same."""
-    ours = {_loop.run_until_complete(_received(pieces)) for pieces in cuts(data)}
-    assert len(ours) == 1, f"the answer depends on how it was cut: {ours}"
+    for end in (END, None):
+        ours = {_loop.run_until_complete(_received(pieces, end)) for pieces in cuts(data)}
+        assert len(ours) == 1, f"the answer depends on how it was cut: {ours}"
     (mine,) = ours
     theirs = _loop.run_until_complete(_with_httpx(data))
     if mine[0] == theirs[0] == "whole":
@@ -98,7 +100,7 @@ class _Transport(asyncio.Transport):
         self._closing = True
 
 
-async def _received(pieces):
+async def _received(pieces, end):
     """Return what an answer is for us, when it comes in these pieces and then ends."""
     outcome = []
 
@@ -108,7 +110,7 @@ async def _received(pieces):
 
     connection = Connection(lambda _: None, wake)
     connection.connection_made(_Transport())
-    exchange = Exchange()
+    exchange = Exchange(end)
     connection.send(b"POST", exchange)
     for piece in pieces:
         connection.data_received(piece)
