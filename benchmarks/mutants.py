@@ -43,6 +43,9 @@ KEPT = HERE / ".mutants"
 LIMIT_S = 900
 """Of one mutant; the tests near a room take a few minutes at most."""
 
+OWN_MOUNTS = ["unshare", "--mount"] if os.geteuid() == 0 and shutil.which("unshare") else []
+"""What a wrong program leaves mounted goes with it."""
+
 TEST_LIMIT_S = 120
 """Of one test; a mutant that never ends is one that is seen."""
 
@@ -285,7 +288,9 @@ def run(mutants: Sequence[Mutant], *, near: int | None, quiet: bool) -> Iterator
             if row["outcome"] != "survived" or row["near"] == near:
                 done[row["key"]] = row
     results = []
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, kept.open("a") as log:
+    memory = next((path for path in (Path("/dev/shm"),) if os.access(path, os.W_OK)), None)
+    work = tempfile.TemporaryDirectory(prefix="mutants-", dir=memory, ignore_cleanup_errors=True)
+    with work as folder, kept.open("a") as log:
         copy = Copy(Path(folder) / "checkout", names)
         for number, one in enumerate(mutants, 1):
             row = done.get(one.key)
@@ -370,17 +375,20 @@ class Copy:
             return "timeout", ""
         if code == 0:
             return "survived", ""
-        if code not in {1, 2}:  # a test failed, or a file of tests could not be imported
+        # a test failed, or what they share or a file of them could not be imported
+        if code not in {1, 2} and "ImportError while loading conftest" not in printed:
             message = f"pytest ended with {code}:\n{printed}"
             raise SystemExit(message)
         return "killed", next(iter(first_failures(printed)), "")
 
     def _pytest(self, tests: Sequence[str], *options: str) -> tuple[int, str]:
-        command = [HERE / ".venv/bin/python", "-m", "pytest", "-q", *options]
+        command = [*OWN_MOUNTS, HERE / ".venv/bin/python", "-m", "pytest", "-q", *options]
         command += ["-p", "no:randomly", "-p", "no:cacheprovider", "-p", "benchmarks.mutants"]
         command += ["-m", "not agents and not peers and not docs", f"--timeout={TEST_LIMIT_S}"]
         command += ["--tb=no", *tests]
+        folder = Path(tempfile.mkdtemp(prefix="tests-", dir=self.root.parent))
         environment = {**os.environ, "PYTHONPATH": str(self.root)}
+        environment["PYTEST_DEBUG_TEMPROOT"] = str(folder)
         with subprocess.Popen(
             command,
             cwd=self.root,
@@ -395,6 +403,8 @@ class Copy:
             except BaseException:
                 os.killpg(process.pid, 9)
                 raise
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
         return process.returncode, printed
 
     def _write(self, path: Path, text: str) -> None:
