@@ -386,7 +386,8 @@ class Copy:
         command += ["-p", "no:randomly", "-p", "no:cacheprovider", "-p", "benchmarks.mutants"]
         command += ["-m", "not agents and not peers and not docs", f"--timeout={TEST_LIMIT_S}"]
         command += ["--tb=no", *tests]
-        folder = Path(tempfile.mkdtemp(prefix="tests-", dir=self.root.parent))
+        folder = self.root.parent / "t"  # short: sockets lie below it
+        folder.mkdir()
         environment = {**os.environ, "PYTHONPATH": str(self.root)}
         environment["PYTEST_DEBUG_TEMPROOT"] = str(folder)
         with subprocess.Popen(

@@ -8,7 +8,7 @@ from analyze.gate.judge import judge
 from analyze.report.gate_markdown import gate_markdown
 from analyze.report.gate_text import gate_lines
 from analyze.report.gate_words import next_steps
-from schemas.gate import GateRules
+from schemas.gate import BaselineComparison, GateRules
 from schemas.thresholds import Thresholds
 from tests.gates import RULES, comparison, difference, facts, group, ratio
 
@@ -105,6 +105,21 @@ def test_what_is_not_comparable_cannot_be_judged_and_says_why():
     found = line(difference(-0.5, 0.1, q=0.001), verdict="not_comparable", reasons=(reason,))
 
     assert (found.outcome, found.why) == ("cannot_judge", reason)
+
+
+def test_lines_stand_by_model_whichever_runs_a_metric_is_held_against():
+    both = comparison(
+        group(difference(), "b", ratios=(ratio(),)), group(difference(), "a", ratios=(ratio(),))
+    )
+    others = [BaselineComparison(metrics=("e2e_ms",), comparison=both)]
+    result = judge(both, rules(metrics=("passed_rate", "e2e_ms")), others=others)
+
+    assert [(found.model_id, found.metric) for found in result.lines] == [
+        ("b", "passed_rate"),
+        ("b", "e2e_ms"),
+        ("a", "passed_rate"),
+        ("a", "e2e_ms"),
+    ]
 
 
 def test_nothing_to_compare_cannot_be_judged():

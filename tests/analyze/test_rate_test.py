@@ -116,6 +116,23 @@ def test_equal_repetitions_of_each_case_need_not_be_those_of_another():
     assert (found.test, found.p) == ("sign_flip_mid_p", 2.0**-18)
 
 
+def test_few_cases_of_awkward_repetitions_are_counted_pattern_by_pattern():
+    m = [29, 31, 37, 41]
+    before, after = [10, 12, 20, 7], [14, 13, 18, 30]
+    differences = [Fraction(b - a, n) for a, b, n in zip(before, after, m, strict=True)]
+    sums = [
+        abs(sum(sign * one for sign, one in zip(signs, differences, strict=True)))
+        for signs in itertools.product((1, -1), repeat=4)
+    ]
+    at = sum(one == abs(sum(differences)) for one in sums)
+    beyond = sum(one > abs(sum(differences)) for one in sums)
+
+    found = sign_flip(before, m, after, m)
+
+    assert (found.p, found.full_p) == ((beyond + at / 2) / 16, (beyond + at) / 16)
+    assert (found.n_cases, found.n_nonzero, found.test) == (4, 4, "sign_flip_mid_p")
+
+
 def test_wrong_5_eight_cases_at_four_of_five_after_one_trial_each_are_no_drop():
     found = rate_test(*ONE_THEN_FIVE)
 
