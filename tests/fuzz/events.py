@@ -78,21 +78,22 @@ def _check_events(data):
         begun = list(events(pieces[0] if pieces else b""))
         if begun and begun[-1] == (END_MARKER, len(pieces[0])):
             begun.pop()  # may go on
+        if begun and begun[-1][1] == len(pieces[0]) and pieces[0].endswith(b"\r"):
+            begun.pop()  # half of CR LF: the event is whole, and ends one byte later
         assert found[: len(begun)] == begun, "an event was told before it was whole"
 
 
 def _by_the_book(data):
-    """Return the data of every event, line by line; lines end in LF or CRLF."""
+    """Return the data of every event, line by line; lines end in LF, CRLF or CR."""
     found, lines = [], []
-    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:-1]:
-        bare = line.removesuffix(b"\r")
+    *whole, rest = re.split(rb"\r\n|\n|\r", data.removeprefix(b"\xef\xbb\xbf"))
+    for bare in whole:
         name, _, value = bare.partition(b":")
-        if name == b"data" and b":" in bare:
+        if name == b"data":
             lines.append(value.removeprefix(b" "))
         elif not bare and lines:
             found += [event for event in [b"\n".join(lines)] if event]
             lines = []
-    rest = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")[-1].removesuffix(b"\r")
     if rest.startswith(b"data:"):  # some servers end so
         lines.append(rest[5:].removeprefix(b" "))
     if lines and b"\n".join(lines) == END_MARKER:
