@@ -27,6 +27,8 @@ LONGEST = (
     "schemas/test_compact",
     "collect/test_run",
     "collect/test_mirror_child",
+    "collect/test_collect_cli",
+    "collect/test_report_after_run",
     "end_to_end/test_crash",
     "end_to_end/test_keys",
     "end_to_end/test_gate_in_a_pipeline",
@@ -41,6 +43,7 @@ LONGEST = (
     "browser/test_report_hostile",
     "browser/test_report_script",
     "browser/test_report_access",
+    "analyze/test_one_value",
     "analyze/test_report_command",
     "analyze/test_report_doubts",
     "analyze/test_charts",
@@ -49,6 +52,9 @@ LONGEST = (
     "analyze/test_injected",
     "analyze/test_gate_memory",
     "analyze/test_sync",
+    "analyze/test_imported_values",
+    "analyze/test_aliases",
+    "analyze/test_shown_numbers",
     "analyze/test_report_marts",
     "analyze/test_regressions",
     "analyze/test_summary_bytes",
@@ -58,7 +64,11 @@ LONGEST = (
     "analyze/test_simulated",
     "analyze/test_pairing",
     "collect/test_interrupts",
+    "collect/test_run_trouble",
     "analyze/test_nights_apart",
+    "analyze/test_exactness",
+    "analyze/test_interval_commands",
+    "analyze/test_one_number",
 )
 """Files that take 10 s of a core or more: begun last, the other workers would wait for one."""
 

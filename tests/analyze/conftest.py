@@ -268,3 +268,11 @@ def schemas_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Schema]
             name: connection.sql(f"from {name} limit 0").to_arrow_table().schema.remove_metadata()
             for (name,) in names
         }
+
+
+@pytest.fixture(scope="module")
+def no_library() -> Iterator[None]:
+    """Fetch a word in place of the charts' library, seconds each; a process of its own has it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analyze.report.html.bundle.FETCH", "print('/* the library */')")
+        yield

@@ -84,6 +84,7 @@ def test_where_cases_weigh_unequally_both_rates_stand_there(uneven, tmp_path, co
     assert "case mean 62.5" in text
 
 
+@pytest.mark.usefixtures("no_library")
 @pytest.mark.parametrize(("form", "least"), [("md", 1), ("html", 2)])
 def test_a_report_says_of_what_its_intervals_are(uneven, tmp_path, form, least):
     """On the page the first screen and the leaderboard say it."""

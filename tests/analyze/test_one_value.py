@@ -15,6 +15,8 @@ from analyze.report.numbers import percent, whole
 from tests.analyze_cli import call
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("no_library")
+
 SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 OTHER = r"(?:,? ?case mean [\d.]+:?)? ?"
 LIMITS = OTHER + r"\\?\[([\d.]+), ([\d.]+)\\?\]"

@@ -23,17 +23,11 @@ from tests.analyze_cli import ROOT, call, process
 from tests.histories import HOSTILE, imported, lake_only
 from tests.two_nights import night
 
+pytestmark = pytest.mark.usefixtures("no_library")
+
 SAMPLES = ROOT / "data" / "samples" / "runs"
 STEADY = [3, 3, 2, 3, 0, 3, 1, 3, 3, 3] * 4
 DROPPED = [1, 3, 0, 2, 0, 1, 1, 1, 3, 0] * 4
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_library():
-    """Fetch a word in place of the charts' library, seconds each; a process of its own has it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analyze.report.html.bundle.FETCH", "print('/* the library */')")
-        yield
 
 
 @pytest.fixture(scope="module")
