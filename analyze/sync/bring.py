@@ -98,7 +98,7 @@ def _bring_once(
     if only is not None:
         robbed = {name for name in names if name in manifest.runs}
         robbed = {name for name in robbed if not manifest.runs[name].is_complete}
-        names = sorted((only | robbed) & sizes.keys())
+        names = sorted({*only, *robbed} & sizes.keys())
     for name in manifest.runs.keys() - sizes.keys():
         del manifest.runs[name]
     n_runs = n_rows = n_done = 0
