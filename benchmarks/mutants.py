@@ -112,7 +112,7 @@ ROOMS = (
     ),
     Room(
         "reconcile",
-        ("schemas/reconcile.py",),
+        ("schemas/reconcile.py", "schemas/io/log_coverage.py"),
         tests_of(SCHEMAS, "prune lake_files mirror compact")
         + tests_of(ANALYZE, "sync import_command"),
     ),

@@ -75,30 +75,28 @@ def _check_events(data):
     assert places == sorted(set(places))
     assert all(0 < place <= len(data) for place in places)
     for pieces in cuts(data, ways=2)[-2:]:
-        begun = list(events(pieces[0] if pieces else b""))
-        if begun and begun[-1] == (END_MARKER, len(pieces[0])):
+        begun = [event for event, _ in events(pieces[0] if pieces else b"")]
+        if begun and begun[-1] == END_MARKER:
             begun.pop()  # may go on
-        if begun and begun[-1][1] == len(pieces[0]) and pieces[0].endswith(b"\r"):
-            begun.pop()  # half of CR LF: the event is whole, and ends one byte later
-        assert found[: len(begun)] == begun, "an event was told before it was whole"
+        whole = [event for event, _ in found[: len(begun)]]
+        assert whole == begun, "an event was told before it was whole"
 
 
 def _by_the_book(data):
     """Return the data of every event, line by line; lines end in LF, CRLF or CR."""
-    found, lines = [], []
-    *whole, rest = re.split(rb"\r\n|\n|\r", data.removeprefix(b"\xef\xbb\xbf"))
-    for bare in whole:
-        name, _, value = bare.partition(b":")
+    found, kept = [], []
+    *lines, rest = re.split(rb"\r\n|\r|\n", data.removeprefix(b"\xef\xbb\xbf"))
+    for line in lines:
+        name, _, value = line.partition(b":")
         if name == b"data":
-            lines.append(value.removeprefix(b" "))
-        elif not bare and lines:
-            found += [event for event in [b"\n".join(lines)] if event]
-            lines = []
-    if rest.startswith(b"data:"):  # some servers end so
-        lines.append(rest[5:].removeprefix(b" "))
-    if lines and b"\n".join(lines) == END_MARKER:
-        found.append(END_MARKER)
-    return found
+            kept.append(value.removeprefix(b" "))
+        elif not line and kept:
+            found += [event for event in [b"\n".join(kept)] if event]
+            kept = []
+    name, _, value = rest.partition(b":")
+    if name == b"data":  # some servers end so
+        kept.append(value.removeprefix(b" "))
+    return found + [END_MARKER] * (bool(kept) and b"\n".join(kept) == END_MARKER)
 
 
 def _arrived(pieces):
