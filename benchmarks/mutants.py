@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +130,8 @@ ROOMS = (
         tests_of(
             ANALYZE,
             "statistics_again summary_rules nights_apart planned_sizes power two_runs "
-            "compared_independently power_command regressions simulated",
+            "one_number rate_test compared_independently power_command level_shifts regressions "
+            "simulated",
         ),
         weight=2,
     ),
@@ -197,13 +198,16 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def found(room: Room, files: Sequence[str]) -> list[Mutant]:
-    names = sorted(
+def files_of(room: Room) -> list[str]:
+    return sorted(
         str(path.relative_to(HERE)) for pattern in room.files for path in HERE.glob(pattern)
     )
+
+
+def found(room: Room, files: Sequence[str]) -> list[Mutant]:
     return [
         one
-        for name in names
+        for name in files_of(room)
         if not files or name in files
         for one in mutants_of(name, (HERE / name).read_text())
     ]
@@ -223,18 +227,21 @@ def chosen_of(ordered: dict[str, list[Mutant]], number: int) -> list[Mutant]:
 
 
 def listed(path: Path, ordered: dict[str, list[Mutant]], *, quiet: bool) -> list[Mutant]:
-    """Return the mutants of a written list; one whose line is gone gives way to the room's next."""
+    """Return the mutants of a written list, also where a line moved to another file of its room.
+
+    One whose line is gone gives way to the room's next.
+    """
     wanted = [Mutant(**row) for row in json.loads(path.read_text())]
     taken = {(one.file, one.line_text, one.occurrence) for one in wanted}
     chosen = []
     for one in wanted:
-        file = HERE / one.file
-        text = file.read_text() if file.exists() else ""
-        if (start := one.place(text)) is not None:
-            chosen.append(Mutant(**{**asdict(one), "line": text.count("\n", 0, start) + 1}))
+        room = next((room for room in ROOMS if is_in(room, one.file)), None)
+        files = dict.fromkeys([one.file, *(files_of(room) if room else ())])
+        moved = [here for name in files if (here := still_there(one, name)) is not None]
+        if moved:
+            chosen.append(moved[0])
             continue
-        room = next((room.name for room in ROOMS if is_in(room, one.file)), "")
-        for other in ordered.get(room, ()):
+        for other in ordered.get(room.name if room else "", ()):
             if (place := (other.file, other.line_text, other.occurrence)) not in taken:
                 taken.add(place)
                 chosen.append(other)
@@ -244,6 +251,14 @@ def listed(path: Path, ordered: dict[str, list[Mutant]], *, quiet: bool) -> list
                 f"gone: {one.file}: {one.line_text.strip()} [{one.original} -> {one.replacement}]"
             )
     return chosen
+
+
+def still_there(one: Mutant, name: str) -> Mutant | None:
+    """Return a mutant as it stands in a file; None where its line is not there."""
+    text = (HERE / name).read_text() if (HERE / name).exists() else ""
+    if (start := one.place(text)) is None:
+        return None
+    return replace(one, file=name, line=text.count("\n", 0, start) + 1)
 
 
 def is_in(room: Room, file: str) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from analyze.compare.verdict import limits_of
 from analyze.gate.judge import judge
 from analyze.report.gate_markdown import gate_markdown
 from analyze.report.gate_text import gate_lines
@@ -105,6 +106,21 @@ def test_what_is_not_comparable_cannot_be_judged_and_says_why():
     found = line(difference(-0.5, 0.1, q=0.001), verdict="not_comparable", reasons=(reason,))
 
     assert (found.outcome, found.why) == ("cannot_judge", reason)
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "said"),
+    [
+        (None, "no number of cases is enough; there are 30"),
+        (6, "no number of clusters is enough; there are 6 (30 cases)"),
+    ],
+)
+def test_what_no_size_shows_is_said_in_the_units_that_were_drawn(n_clusters, said):
+    found = difference(is_beyond_reach=True, n_clusters=n_clusters)
+
+    *_, last = limits_of(found, "inconclusive", Thresholds())
+
+    assert last.endswith(f"out of reach: {said}")
 
 
 def test_lines_stand_by_model_whichever_runs_a_metric_is_held_against():
