@@ -38,7 +38,7 @@ def tools(monkeypatch):
     import mutation
 
     yield mutants, mutation
-    for name in ("mutants", "mutation"):
+    for name in ("mutants", "mutant_rooms", "mutation"):
         sys.modules.pop(name)
 
 
