@@ -32,6 +32,12 @@ from schemas.trial import FINGERPRINT_VERSION, PART_DIGITS, PlannedTrial
 from schemas.validators import Validator
 
 CASES_FILE = "cases.jsonl.zst"
+MOST_CASE_BYTES = 1 << 30
+"""Of all cases of a run, unfolded; a few bytes of a file that somebody made may say far more."""
+
+CHUNK_BYTES = 1 << 12
+"""That are unfolded at once: up to 130 MB."""
+
 NAMED = 3
 """Cases named in a refusal; of more, only how many there are."""
 
@@ -95,11 +101,18 @@ def _compressed(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def _decompressed(content: bytes) -> bytes:
     stream = zstandard.ZstdDecompressor().decompressobj()
-    text = stream.decompress(content)
+    text = bytearray()
+    for begin in range(0, len(content), CHUNK_BYTES):
+        if stream.eof:
+            break
+        text += stream.decompress(content[begin : begin + CHUNK_BYTES])
+        if len(text) > MOST_CASE_BYTES:
+            message = "unfolds to more than any run has"
+            raise ValueError(message)
     if not stream.eof:
         message = "cut off"
         raise ValueError(message)
-    return text
+    return bytes(text)
 
 
 def _line(case: LoadedCase, run_dir: Path) -> bytes:

@@ -1,5 +1,6 @@
 """Stored cases and models are what was planned, exactly, or the run is not gone on with."""
 
+import tracemalloc
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -203,6 +204,24 @@ def test_cases_that_cannot_be_read_are_refused(run_dir, content, why):
         (run_dir / CASES_FILE).write_bytes(content)
     with pytest.raises(NotResumable, match=why):
         read_cases(run_dir / CASES_FILE)
+
+
+def test_a_file_that_unfolds_to_far_more_is_given_up_at_the_limit(run_dir, monkeypatch):
+    limit = 1 << 20
+    monkeypatch.setattr("collect.stored.MOST_CASE_BYTES", limit)
+    folded = zstandard.ZstdCompressor().compressobj()
+    bomb = b"".join(folded.compress(b" " * limit) for _ in range(1 << 10)) + folded.flush()
+    (run_dir / CASES_FILE).write_bytes(bomb)
+    tracemalloc.start()
+    try:
+        with pytest.raises(NotResumable, match="is damaged"):
+            read_cases(run_dir / CASES_FILE)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert len(bomb) > 20_000
+    assert most < 400 << 20, "a part of it, never the whole gibibyte"
 
 
 def test_a_file_cut_at_any_byte_is_refused(project, run_dir):
