@@ -123,6 +123,7 @@ class Endpoint:
             daemon_threads = True
             allow_reuse_address = True
             block_on_close = False
+            request_queue_size = 512  # a full one makes the kernel reset connections
 
             def handle_error(self, request, client_address):
                 pass

@@ -189,7 +189,6 @@ WITH_TOOLS = {
 
 WITH_ROUTER = {
     "who serves": (put("model", request_options={"provider": {"only": ["a"]}}), ENDPOINT),
-    "who serves instead": (put("model", request_options={"models": ["v/n"]}), ENDPOINT),
     "another option": (put("model", request_options={"min_p": 0.1}), SETTINGS_ONLY),
     "a vendor": (put("model", provider="v"), NOTHING),
 }
