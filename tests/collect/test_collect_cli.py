@@ -399,13 +399,13 @@ def test_a_run_says_what_to_distrust_by_the_thresholds_in_force(
     for number in range(4):
         project.case(f"c{number}", validator={"type": "max_words", "value": 9})
     project.model(base_url=endpoint.base_url)
-    project.profile(runner_defaults={"retries": 0, "timeout_seconds": 1})
+    project.profile(runner_defaults={"retries": 0, "timeout_seconds": 3})
 
     def script(wire, request):
         if "c0" in request.body["messages"][0]["content"]:
             wire.answer({"error": "down"}, status=503)
         elif "c1" in request.body["messages"][0]["content"]:
-            wire.sleep(3)
+            wire.sleep(6)
         else:
             wire.stream(answers.stream_of("ok"))
 

@@ -156,7 +156,7 @@ def test_an_endpoint_that_swallows_everything_is_given_up(project, tmp_path):
     """Nobody accepts the connection: a time-out before the request was taken."""
     for number in range(8):
         project.case(f"c{number}")
-    project.profile(runner_defaults={"retries": 0, "timeout_seconds": 1})
+    project.profile(runner_defaults={"retries": 0, "timeout_seconds": 2})
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(0)

@@ -48,6 +48,10 @@ def head(*lines, version="1.1", status=200, kind="text/event-stream"):
     return "\r\n".join([*first, "", ""]).encode()
 
 
+HANG_S = 3
+"""How long a connection is held that says nothing more."""
+
+
 def sends(*pieces, then="close"):
     """Return a script that sends pieces, a little apart, and ends the connection."""
 
@@ -56,7 +60,7 @@ def sends(*pieces, then="close"):
             wire.send(piece)
             wire.sleep(0.05)
         if then == "hang":
-            wire.sleep(3)
+            wire.sleep(HANG_S)
         wire.reset() if then == "reset" else wire.close()
 
     return script

@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from tests.collect import test_wire_faults
 from tests.collect.test_wire_faults import FAULTS, TEXT, drip
 from tests.endpoint import Wire, chunk, sse, stream_of
 from tests.kept import assert_fits_together, collect, connections_to, wait_for
@@ -52,8 +53,9 @@ class LastWire(Wire):
 
 
 @pytest.fixture
-def faulty(project, endpoint):
+def faulty(project, endpoint, monkeypatch):
     """A project with a prompt for each fault; `endpoint.permanent` says whether asking helps."""
+    monkeypatch.setattr(test_wire_faults, "HANG_S", 8)
     prompts = [
         {
             "id": f"f{number:02d}",
@@ -69,7 +71,7 @@ def faulty(project, endpoint):
     project.suite(models=[model], prompt_lists=["faults.json"])
     project.profile(
         execution_policy={"max_concurrency": 12, "stop_on_runner_error": False},
-        runner_defaults={"timeout_seconds": 2, "retries": 1},
+        runner_defaults={"timeout_seconds": 4, "retries": 1},  # a busy machine stalls a loop
     )
     asked, lock = collections.Counter(), threading.Lock()
     endpoint.asked, endpoint.permanent, endpoint.mended = asked, True, False
