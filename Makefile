@@ -82,7 +82,7 @@ test: $(STAMP) weights ## run the tests
 test-agents: $(STAMP) weights claude ## run the tests against real agents and containers
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) axe spark swebench ## run the tests beside other tools, engines, servers and browsers, and of the wheel
+test-peers: $(STAMP) axe spark swebench ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Of each target; `make fuzz SECONDS=600 TARGETS="yaml sql"` looks longer at two of them.

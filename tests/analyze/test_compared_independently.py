@@ -31,6 +31,8 @@ from tests.compared_plainly import (
     rows_of,
 )
 
+pytestmark = pytest.mark.peers
+
 SEEDS = range(int(os.environ.get("FIRST_SEED", "0")), int(os.environ.get("LAST_SEED", "3")))
 QUESTIONS = 2
 EXITS = {"passed": 0, "failed": 1, "cannot_judge": 3}

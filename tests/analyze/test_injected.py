@@ -10,6 +10,8 @@ from analyze.shifts.alerts import find_regressions
 from benchmarks.made_nights import Happened, Suite, outages_from, write_suite
 from benchmarks.verdicts_on_nights import LIMITS, gate, outcomes, score, warned
 
+pytestmark = pytest.mark.peers
+
 NIGHTS = 34
 AT = 16
 

@@ -24,6 +24,8 @@ from schemas.comparison import Comparison
 from tests.analyze_cli import call
 from tests.nights import Nights
 
+pytestmark = pytest.mark.peers
+
 NIGHTS = 34
 
 

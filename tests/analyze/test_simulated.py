@@ -37,6 +37,8 @@ from benchmarks.scenarios import (
     two_runs,
 )
 
+pytestmark = pytest.mark.peers
+
 SEED = 20261122
 RATE_DRAWS = 1_500
 
