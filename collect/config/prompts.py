@@ -8,8 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
-import orjson
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from collect.config.loaded import LoadedCase, WireMessage
 from collect.config.pieces import json_lines, json_objects
@@ -122,7 +122,8 @@ def _explain(
     if first["type"] == "json_invalid":
         what = f"is not valid JSON: {first['ctx']['error']}"
         return [Problem(path, what, f"[{number}]", line)]
-    found = problems_of(exc, Prompt, Source(path, orjson.loads(piece), ""))
+    content = from_json(piece)  # the parser that took it: others refuse numbers beyond a double
+    found = problems_of(exc, Prompt, Source(path, content, ""))
     return [
         replace(problem, key=f"[{number}]" + f".{problem.key}" * bool(problem.key), line=line)
         for problem in found
