@@ -43,7 +43,7 @@ class Connection(asyncio.Protocol):
         self._waiting: asyncio.Future[None] | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._headers: dict[bytes, bytes] = {}
-        self._head_size = 0
+        self._head_size = self._trailer_size = 0
         self._pieces: list[bytes] = []
         self._now = 0.0
         self._framed = self._in_body = self._message_ended = self._marked = False
@@ -116,11 +116,10 @@ class Connection(asyncio.Protocol):
         exchange.heard = True
         if not exchange.accepted:
             self._note_accepted()
-        self._head_size += len(data)
         wrong: WireError | None = None
         try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            self._feed(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade, WireError) as exc:
             self._keep = False
             if not self._message_ended:
                 wrong = self._wrong or ProtocolError(f"not HTTP/1.1: {exc}")
@@ -138,6 +137,19 @@ class Connection(asyncio.Protocol):
         elif self._marked and self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(AFTER_THE_END_S, self._end, None)
+
+    def _feed(self, data: bytes) -> None:
+        """Parse what arrived; a head ends within its limit, however it was cut on its way."""
+        room = MAX_HEAD - self._head_size
+        if not self._in_body and len(data) > room:
+            self._head_size = MAX_HEAD
+            self._parser.feed_data(data[:room])
+            if not self._in_body:
+                self._stop(_too_long())
+            data = data[room:]
+            self._head_size = 0
+        self._head_size += len(data)
+        self._parser.feed_data(data)
 
     def _take_in(self, exchange: Exchange) -> None:
         """Hand on what one read brought of the body, in one go however small its chunks are."""
@@ -205,7 +217,8 @@ class Connection(asyncio.Protocol):
             self._timer.cancel()
             self._timer = None
         self._exchange = self._waiting = None
-        self._headers, self._head_size, self._pieces = {}, 0, []
+        self._headers, self._pieces = {}, []
+        self._head_size = self._trailer_size = 0
         self._framed = self._in_body = self._message_ended = self._marked = self._keep = False
 
     # ---- what the parser reports
@@ -217,14 +230,17 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header, or one trailer, which nobody reads."""
-        self._headers[name.lower()] = value
+        if self._in_body:
+            self._trailer_size += len(name) + len(value)
+            if self._trailer_size > MAX_HEAD:
+                self._stop(_too_long())
+        else:
+            self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
         """Take the head of an answer."""
         exchange, headers = self._exchange, self._headers
         assert exchange is not None
-        if sum(map(len, headers)) + sum(map(len, headers.values())) > MAX_HEAD:
-            self._stop(_too_long())
         status = self._parser.get_status_code()
         if self._parser.get_http_version() not in {"1.1", "1.0"}:
             self._stop(ProtocolError("an unknown version of HTTP"))
