@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def sync_text(synced: Synced, *, as_json: bool = False) -> str:
-    """Return what a sync did: counts first, then each problem in a line."""
+    """Return what a sync did: counts first, then each known problem, new ones first."""
     if as_json:
         return json.dumps(asdict(synced), indent=2, ensure_ascii=False) + "\n"
     runs = counted(synced.n_runs, "run")
@@ -31,8 +31,9 @@ def sync_text(synced: Synced, *, as_json: bool = False) -> str:
     lines += [f"damaged: {printable(one)}" for one in synced.set_aside]
     if synced.n_with_problems:
         lines.append(f"{counted(synced.n_with_problems, 'run')} with problems")
-    lines += [f"  {printable(problem)}" for problem in synced.problems[:MOST_SHOWN]]
-    if more := len(synced.problems[MOST_SHOWN:]):
+    problems = tuple(dict.fromkeys((*synced.problems, *synced.known_problems)))
+    lines += [f"  {printable(problem)}" for problem in problems[:MOST_SHOWN]]
+    if more := len(problems[MOST_SHOWN:]):
         lines.append(f"  and {more:,} more")
     return "\n".join(lines) + "\n"
 

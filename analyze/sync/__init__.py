@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from analyze.lake.alias_file import is_in_lake
-from analyze.sync.news import Progress, Synced, changed, n_with_problems, news
+from analyze.sync.news import Progress, Synced, changed, news, with_known_problems
 from schemas.disk import READ_ONLY
 from schemas.errors import DamagedFile
 from schemas.folders import run_folders
@@ -88,7 +88,7 @@ def sync(
             folders = dict(run_folders(runs_dir))
             is_quiet = only is None and not damaged and not changed(folders.items(), manifest)
             if is_quiet and _is_tidy(manifest):
-                return Synced(n_with_problems=n_with_problems(manifest))
+                return with_known_problems(Synced(), manifest)
             from analyze.sync.bring import bring_in  # noqa: PLC0415 - loads pyarrow and the models
 
             return bring_in(runs_dir, manifest, folders, only, progress, damaged=damaged)

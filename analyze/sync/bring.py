@@ -12,7 +12,7 @@ from analyze.lake.aliases import sync_aliases
 from analyze.lake.quarantine import SetAside, sentences, set_aside
 from analyze.sync.bring_group import Brought, bring_group
 from analyze.sync.helpers import in_processes
-from analyze.sync.news import Progress, Synced, changed, n_with_problems
+from analyze.sync.news import Progress, Synced, changed, with_known_problems
 from schemas.bulk import is_imported
 from schemas.compact import compact
 from schemas.cut_off import drop_cut_off
@@ -67,8 +67,7 @@ def bring_in(
             total.n_runs + done.n_runs,
             total.n_rows + done.n_rows,
             (*total.problems, *refreshed.problems, *done.problems, *compacted.problems),
-            n_with_problems(manifest),
-            total.n_compacted + compacted.n_files,
+            n_compacted=total.n_compacted + compacted.n_files,
         )
         damaged = [*found, *compacted.damaged]
         if not damaged or (bad and not moved):
@@ -76,7 +75,7 @@ def bring_in(
         names = set()
     lost = _lost(manifest, expected)
     return replace(
-        total,
+        with_known_problems(total, manifest),
         problems=tuple(dict.fromkeys(total.problems)),
         set_aside=tuple(sentences(lake, aside, folders, lost)),
         n_lost_rows=sum(n for (_, run_id), n in lost.items() if run_id not in folders),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schemas.folders import LogSeen, look_of, run_folders
@@ -25,6 +25,8 @@ class Synced:
     """What was found wrong now."""
     n_with_problems: int = 0
     """Runs of which problems are known, of earlier syncs as well."""
+    known_problems: tuple[str, ...] = ()
+    """Of these runs, what was found now included."""
     n_compacted: int = 0
     """Files of the lake that were put into larger ones."""
     set_aside: tuple[str, ...] = ()
@@ -55,6 +57,8 @@ def changed(folders: Iterable[tuple[str, LogSeen]], manifest: Manifest) -> list[
     return sorted(names)
 
 
-def n_with_problems(manifest: Manifest) -> int:
-    """Return how many runs have known problems."""
-    return sum(1 for seen in manifest.runs.values() if seen.problems)
+def with_known_problems(synced: Synced, manifest: Manifest) -> Synced:
+    """Return what a sync did with the problems of all runs that the lake knows of."""
+    bad = [seen.problems for _, seen in sorted(manifest.runs.items()) if seen.problems]
+    known = tuple(problem for problems in bad for problem in problems)
+    return replace(synced, n_with_problems=len(bad), known_problems=known)

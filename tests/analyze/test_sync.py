@@ -30,6 +30,7 @@ from schemas.lake_files import lake_of, live_files
 from schemas.manifest import Manifest
 from schemas.mirror import mirror_run
 from schemas.run_lock import lock_run
+from tests.analyze_cli import call
 from tests.disk import mounted_disk
 from tests.schemas.test_imported import RECORD
 from tests.schemas.test_mirror import event_line, plan_line, result_line
@@ -181,10 +182,29 @@ def test_a_log_that_became_shorter_keeps_the_rows_of_the_lake(runs_dir):
     log = folder / "results.jsonl"
     log.write_bytes(log.read_bytes()[:-10])
 
-    sync(runs_dir)
+    lines = []
+    bring_news(runs_dir, lines.append)
 
+    said = "10 bytes shorter than what the lake holds"
     assert len(rows(runs_dir)) == 3
-    assert "10 bytes shorter than what the lake holds" in problems_of(runs_dir, folder)[0]
+    assert said in problems_of(runs_dir, folder)[0]
+    assert [said in line for line in lines] == [True]
+    assert sync(runs_dir).known_problems == tuple(problems_of(runs_dir, folder))
+
+
+def test_the_command_lists_what_is_known_to_be_wrong_however_often_it_is_asked(runs_dir):
+    make(runs_dir, "a", [result_line(0), "{bad"])
+    make(runs_dir, "b", ["{worse", result_line(1)])
+
+    first, second = (call("sync", "--runs", runs_dir).out.splitlines() for _ in range(2))
+
+    assert second[0] == "nothing new"
+    assert first[1:] == second[1:]
+    assert first[1] == "2 runs with problems"
+    assert [line.partition(": ")[0].removeprefix(f"  {runs_dir}/") for line in second[2:]] == [
+        "a/results.jsonl:2",
+        "b/results.jsonl:1",
+    ]
 
 
 @pytest.mark.parametrize(
