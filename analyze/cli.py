@@ -17,6 +17,7 @@ from typing import NoReturn
 import typer
 
 from analyze.lean_command import LeanCommand, LeanGroup
+from schemas.command_group import VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError, file_error
 from schemas.io.standard_streams import (
     closing_code,
@@ -25,31 +26,39 @@ from schemas.io.standard_streams import (
 )
 from schemas.shortage import shortage_of, too_few_addresses
 
-COMMANDS = {
-    "runs": "runs",
-    "compare": "compare",
-    "gate": "gate",
-    "regressions": "regressions",
-    "flaky": "flaky",
-    "summarize": "summarize",
-    "report": "report",
-    "show": "show",
-    "sql": "sql",
-    "views": "views",
-    "power": "power",
-    "tiers": "tiers",
-    "route": "route",
-    "label": "label",
-    "alias": "alias",
-    "open": "open_database",
-    "sync": "sync",
-    "chart": "chart",
-    "migrate": "migrate",
-    "import": "import_runs",
-    "export": "export",
-    "validate": "validate",
+SECTIONS = {
+    "Look": {
+        "runs": "runs",
+        "show": "show",
+        "report": "report",
+        "chart": "chart",
+        "sql": "sql",
+        "views": "views",
+        "open": "open_database",
+    },
+    "Judge": {
+        "compare": "compare",
+        "gate": "gate",
+        "regressions": "regressions",
+        "flaky": "flaky",
+        "power": "power",
+        "tiers": "tiers",
+        "route": "route",
+    },
+    "Exchange": {
+        "import": "import_runs",
+        "export": "export",
+        "migrate": "migrate",
+        "validate": "validate",
+    },
+    "Keep": {
+        "sync": "sync",
+        "summarize": "summarize",
+        "label": "label",
+        "alias": "alias",
+    },
 }
-"""Name of each command, which is its file's, to its function; in the order of the help page."""
+"""Of the help page, in its order: name of each command, which is its file's, to its function."""
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
@@ -57,15 +66,16 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         cls=LeanGroup,
         rich_markup_mode=None,
-        add_completion=False,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
     )
     app.callback()(analyze)
-    asked = [name for name in arguments[:1] if name in COMMANDS]
-    for name in asked or COMMANDS:
-        function = getattr(import_module(f"analyze.commands.{name}"), COMMANDS[name])
-        app.command(name, cls=LeanCommand)(function)
+    alone = {name for name in arguments[:1] if any(name in names for names in SECTIONS.values())}
+    for section, functions in SECTIONS.items():
+        for name, function_name in functions.items():
+            if name in alone or not alone:
+                function = getattr(import_module(f"analyze.commands.{name}"), function_name)
+                app.command(name, cls=LeanCommand, rich_help_panel=section)(function)
     return app
 
 
@@ -76,8 +86,11 @@ def __getattr__(name: str) -> typer.Typer:
     return app_for([])
 
 
-def analyze() -> None:
-    """Analyze the runs that `collect` made; never talks to a model."""
+def analyze(version: VersionOption = False) -> None:
+    """Analyze the runs that `collect` made; never talks to a model.
+
+    Example: analyze report latest
+    """
 
 
 def main() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
+
+from schemas.command_group import SectionedGroup
 
 
 class LeanCommand(TyperCommand):
@@ -21,7 +23,7 @@ class LeanCommand(TyperCommand):
         return _lean(super().get_params(ctx))
 
 
-class LeanGroup(TyperGroup):
+class LeanGroup(SectionedGroup):
     """A group of commands that reads its own plain values itself: `Typer(cls=LeanGroup)`."""
 
     def get_params(self, ctx: Any) -> list[Any]:

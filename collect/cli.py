@@ -28,6 +28,7 @@ from collect.options import (
     SuiteOption,
     TagOption,
 )
+from schemas.command_group import SectionedGroup, VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError, file_error
 from schemas.io.standard_streams import (
     closing_code,
@@ -37,15 +38,25 @@ from schemas.io.standard_streams import (
 )
 
 app = typer.Typer(
-    help="Run LLM benchmarks: models x cases x repetitions, recorded as they happen.",
+    cls=SectionedGroup,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
+RUN, SET_UP, KEEP = "Run", "Set up", "Keep"
+"""Sections of the help page."""
 
-@app.command()
+
+@app.callback()
+def collect(version: VersionOption = False) -> None:
+    """Run LLM benchmarks: models x cases x repetitions, recorded as they happen.
+
+    Example: collect run --suite starter --run-profile standard
+    """
+
+
+@app.command(rich_help_panel=RUN)
 def run(
     suite: Annotated[
         str | None, typer.Option("--suite", metavar="ID|PATH", help="Suite: an id or a YAML file.")
@@ -80,6 +91,8 @@ def run(
 
     Exit codes: 0 done; 1 some trials failed for reasons outside the model, or the run stopped
     early; 2 usage or configuration; 130 interrupted.
+
+    Example: collect run --suite starter --run-profile standard
     """
     spare_output()
     from collect.run import Options
@@ -133,7 +146,131 @@ def run(
     raise typer.Exit(start(inputs, wish))
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
+def plan(
+    suite: SuiteOption,
+    run_profile: ProfileOption,
+    case: CaseOption = None,
+    tag: TagOption = None,
+    model: ModelOption = None,
+    max_trials: MaxTrialsOption = None,
+    shard: ShardOption = None,
+    skip_unevaluable: SkipUnevaluableOption = False,
+    allow_host: AllowHostOption = None,
+    runs: RunsOption = Path("runs"),
+    json: JsonOption = False,
+) -> None:
+    """Show every trial a run would make, and with which settings. Sends nothing to a model.
+
+    Example: collect plan --suite starter --run-profile standard
+    """
+    from collect.preview import plan_json, plan_text, preview
+    from collect.start import narrowed_inputs
+
+    inputs = narrowed_inputs(
+        suite,
+        run_profile,
+        allow_host=allow_host,
+        case=case,
+        tag=tag,
+        model=model,
+        max_trials=max_trials,
+        shard=shard,
+        skip_unevaluable=skip_unevaluable,
+    )
+    shown = preview(inputs, runs)
+    typer.echo(plan_json(shown) if json else plan_text(shown))
+
+
+@app.command(rich_help_panel=RUN)
+def demo(
+    runs: RunsOption = Path("runs"),
+    model_file: Annotated[
+        Path | None, typer.Option("--model-file", metavar="GGUF", help="Another model to run.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a suite on a small model of this machine. Needs no server and no key.
+
+    Example: collect demo
+    """
+    spare_output()
+    from collect.demo import demo as run_demo
+
+    again = shlex.join(["collect", *sys.argv[1:]])
+    raise typer.Exit(run_demo(runs, model_file, as_json=json, again=again))
+
+
+@app.command(rich_help_panel=SET_UP)
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
+) -> None:
+    """Write a starter project. Cases, a suite and profiles, commented to copy from.
+
+    Example: collect init mybench
+    """
+    from collect.starter import write_starter
+
+    for line in write_starter(directory):
+        typer.echo(line)
+
+
+@app.command(rich_help_panel=SET_UP)
+def validate(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH", help="Projects or single files; default: this folder."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check cases, suites, profiles and agents. Reports every problem at once.
+
+    Example: collect validate
+    """
+    from collect.validate import text, to_json, validate_paths
+
+    validation = validate_paths(paths or [Path()], Path.cwd())
+    typer.echo(to_json(validation) if json else text(validation))
+    raise typer.Exit(validation.exit_code)
+
+
+@app.command(rich_help_panel=SET_UP)
+def doctor(
+    suite: Annotated[
+        str | None, typer.Option("--suite", metavar="ID|PATH", help="Default: every suite here.")
+    ] = None,
+    runs: RunsOption = Path("runs"),
+    allow_host: AllowHostOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Find what would keep a run from working. Keys, endpoints, models, the machine.
+
+    Exit codes: 0 nothing failed; 1 something did; 2 usage or configuration.
+
+    Example: collect doctor --suite starter
+    """
+    from collect.doctor import run_doctor
+
+    again = shlex.join(["collect", *sys.argv[1:]])
+    raise typer.Exit(run_doctor(suite, runs, allow_host or (), as_json=json, again=again))
+
+
+@app.command(rich_help_panel=SET_UP)
+def schema(
+    kind: Annotated[
+        str | None, typer.Argument(metavar="KIND", help="Such as case; without it: all names.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a kind of file, for editors.
+
+    Example: collect schema case > case.schema.json
+    """
+    from collect.starter import published, published_names
+
+    typer.echo("\n".join(published_names()) if kind is None else published(kind), nl=kind is None)
+
+
+@app.command(rich_help_panel=KEEP)
 def restore(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
     runs: RunsOption = Path("runs"),
@@ -156,113 +293,6 @@ def restore(
     restored = restore(runs, run, dry_run=dry_run)
     typer.echo(restored_json(restored) if json else restored_text(restored))
     raise typer.Exit(restored.exit_code)
-
-
-@app.command()
-def plan(
-    suite: SuiteOption,
-    run_profile: ProfileOption,
-    case: CaseOption = None,
-    tag: TagOption = None,
-    model: ModelOption = None,
-    max_trials: MaxTrialsOption = None,
-    shard: ShardOption = None,
-    skip_unevaluable: SkipUnevaluableOption = False,
-    allow_host: AllowHostOption = None,
-    runs: RunsOption = Path("runs"),
-    json: JsonOption = False,
-) -> None:
-    """Show every trial a run would make, and with which settings. Sends nothing to a model."""
-    from collect.preview import plan_json, plan_text, preview
-    from collect.start import narrowed_inputs
-
-    inputs = narrowed_inputs(
-        suite,
-        run_profile,
-        allow_host=allow_host,
-        case=case,
-        tag=tag,
-        model=model,
-        max_trials=max_trials,
-        shard=shard,
-        skip_unevaluable=skip_unevaluable,
-    )
-    shown = preview(inputs, runs)
-    typer.echo(plan_json(shown) if json else plan_text(shown))
-
-
-@app.command()
-def demo(
-    runs: RunsOption = Path("runs"),
-    model_file: Annotated[
-        Path | None, typer.Option("--model-file", metavar="GGUF", help="Another model to run.")
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """Run a suite on a small model of this machine. Needs no server and no key."""
-    spare_output()
-    from collect.demo import demo as run_demo
-
-    again = shlex.join(["collect", *sys.argv[1:]])
-    raise typer.Exit(run_demo(runs, model_file, as_json=json, again=again))
-
-
-@app.command()
-def init(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
-) -> None:
-    """Write a starter project. Cases, a suite and profiles, commented to copy from."""
-    from collect.starter import write_starter
-
-    for line in write_starter(directory):
-        typer.echo(line)
-
-
-@app.command()
-def validate(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PATH...", help="Projects or single files; default: this folder."),
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """Check cases, suites, profiles and agents. Reports every problem at once."""
-    from collect.validate import text, to_json, validate_paths
-
-    validation = validate_paths(paths or [Path()], Path.cwd())
-    typer.echo(to_json(validation) if json else text(validation))
-    raise typer.Exit(validation.exit_code)
-
-
-@app.command()
-def doctor(
-    suite: Annotated[
-        str | None, typer.Option("--suite", metavar="ID|PATH", help="Default: every suite here.")
-    ] = None,
-    runs: RunsOption = Path("runs"),
-    allow_host: AllowHostOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Find what would keep a run from working. Keys, endpoints, models, the machine.
-
-    Exit codes: 0 nothing failed; 1 something did; 2 usage or configuration.
-    """
-    from collect.doctor import run_doctor
-
-    again = shlex.join(["collect", *sys.argv[1:]])
-    raise typer.Exit(run_doctor(suite, runs, allow_host or (), as_json=json, again=again))
-
-
-@app.command()
-def schema(
-    kind: Annotated[
-        str | None, typer.Argument(metavar="KIND", help="Such as case; without it: all names.")
-    ] = None,
-) -> None:
-    """Print the JSON Schema of a kind of file, for editors."""
-    from collect.starter import published, published_names
-
-    typer.echo("\n".join(published_names()) if kind is None else published(kind), nl=kind is None)
 
 
 def main() -> None:

@@ -12,9 +12,9 @@ from analyze.options import RUNS, JsonOption, NoSyncOption, RunsOption
 def alias(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="Suite of the case.")],
     old: Annotated[
-        str | None, typer.Argument(metavar="[OLD]", help="Id that older runs wrote.")
+        str | None, typer.Argument(metavar="OLD", help="Id that older runs wrote.")
     ] = None,
-    new: Annotated[str | None, typer.Argument(metavar="[NEW]", help="Id of the case now.")] = None,
+    new: Annotated[str | None, typer.Argument(metavar="NEW", help="Id of the case now.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take an alias back.")] = False,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
@@ -24,6 +24,8 @@ def alias(
 
     Without ids what is joined is listed, and what could be. Every comparison and every history
     then has one case, under the newest id. What runs wrote stays as it is.
+
+    Example: analyze alias nightly sums/old_name sums/new_name
     """
     from analyze.aliases.join import join_cases, list_aliases, take_cases_apart
     from analyze.report.alias_text import alias_lines

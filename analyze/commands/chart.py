@@ -49,6 +49,8 @@ def chart(
     """Draw one chart of a run.
 
     Exit code 1: the run has nothing to draw as this chart.
+
+    Example: analyze chart leaderboard latest --output board.svg
     """
     kind = _kind_of(output, force=force)
 

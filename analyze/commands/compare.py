@@ -34,7 +34,7 @@ MODELS = (
 def compare(
     base: Annotated[str, typer.Argument(metavar="BASE", help=SIDE_HELP)],
     candidate: Annotated[
-        str | None, typer.Argument(metavar="[CANDIDATE]", help="The same. Default: `latest`.")
+        str | None, typer.Argument(metavar="CANDIDATE", help="The same. Default: `latest`.")
     ] = None,
     model: ModelOption = None,
     against: Annotated[
@@ -55,6 +55,8 @@ def compare(
 
     Case by case: what only one of them asked, or asked otherwise, is left out and listed.
     Exit code 1: a model regressed. Exit code 3: no model could be compared.
+
+    Example: analyze compare previous latest
     """
     from pathlib import Path
 

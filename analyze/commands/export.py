@@ -53,6 +53,8 @@ def export(
 
     Each model is a report of its own; repetitions of a case are folded by majority. Without
     --output, reports v2 go to reports/ in the run's folder, all else to the working directory.
+
+    Example: analyze export report-v2 latest
     """
     from analyze.exports.places import placed
     from analyze.report.v2_files import write_texts

@@ -34,7 +34,10 @@ def flaky(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List cases whose trials disagree, and those that got worse."""
+    """List cases whose trials disagree, and those that got worse.
+
+    Example: analyze flaky --suite nightly
+    """
     from analyze.gate.known_files import read_known
     from analyze.limits import limits_in_force
     from analyze.report.plain import screen_width

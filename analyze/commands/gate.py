@@ -26,7 +26,7 @@ METRIC_HELP = (
 
 
 def gate(
-    candidate: Annotated[str, typer.Argument(metavar="[CANDIDATE]", help=RUN_HELP)] = "latest",
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help=RUN_HELP)] = "latest",
     baseline: Annotated[
         str,
         typer.Option(
@@ -80,6 +80,8 @@ def gate(
     Exit code 0: nothing worse is shown. Exit code 1: a drop is shown, or an older one is neither
     mended nor acknowledged. Exit code 3: the runs cannot tell, as after an outage, with fewer than
     5 cases, or with --prove when there is no proof.
+
+    Example: analyze gate latest --baseline last:7 --max-drop 0.05
     """
     from datetime import UTC, datetime
 

@@ -68,6 +68,8 @@ def import_runs(
     A copy of each file that was read is kept in the run's source/, and of openclaw-bench the whole
     run. The same import again changes nothing. Nothing that the other tool did not write is
     guessed: cases without a hash are compared only where the axis `case` is allowed.
+
+    Example: analyze import swebench report.json
     """
     from analyze.report.import_text import import_text
     from schemas.errors import ConfigError, Problem

@@ -11,12 +11,15 @@ from analyze.options import RUNS, NoSyncOption, RunArgument, RunsOption
 
 def label(
     run: RunArgument,
-    name: Annotated[list[str], typer.Argument(metavar="NAME...", help="Labels, such as `base`.")],
+    name: Annotated[list[str], typer.Argument(metavar="NAME", help="Labels, such as `base`.")],
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     remove: Annotated[bool, typer.Option("--remove", help="Take these labels away.")] = False,
 ) -> None:
-    """Give a run labels. `label:NAME` then means the newest run with that label."""
+    """Give a run labels. `label:NAME` then means the newest run with that label.
+
+    Example: analyze label latest base
+    """
     from analyze.label_names import changed_labels
     from analyze.report.plain import line_of
     from analyze.session import open_session

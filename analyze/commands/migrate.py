@@ -41,6 +41,8 @@ def migrate(
 
     What has no place in v2 is kept in environment.migrated_from; the source is never changed.
     Exit code 1: it is none of the known shapes, or has mistakes; all are told, nothing is written.
+
+    Example: analyze migrate old/report.json --output report.json
     """
     from analyze.migration_source import find_report
     from analyze.report.migration_text import migration_json, migration_lines

@@ -24,6 +24,8 @@ def open_database(
     """Write a DuckDB file with every view, for other clients.
 
     It holds no data and sees no later runs: write it again to refresh it.
+
+    Example: analyze open --db bench.duckdb
     """
     from analyze.database_file import write_database
     from analyze.session import look_for_news

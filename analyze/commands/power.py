@@ -39,6 +39,8 @@ def power(
 
     Learns from the last runs of a suite, the newest one's by default; what they do not tell
     is assumed, and said.
+
+    Example: analyze power --difference 0.05
     """
     from analyze.limits import limits_in_force
     from analyze.power_plan import PowerQuestion, plan_power

@@ -53,6 +53,8 @@ def regressions(
     """Find the runs with which a level shifted for good. One bad night is no shift.
 
     Exit code 1: a level shifted for the worse, and nobody has acknowledged it.
+
+    Example: analyze regressions --suite nightly
     """
     from analyze.gate.known_files import read_known
     from analyze.limits import limits_in_force

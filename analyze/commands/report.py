@@ -72,6 +72,8 @@ def report(
     """Report one run: its models, what changed, what to distrust.
 
     Exit code 0 also when a model regressed: `analyze gate` is there to fail.
+
+    Example: analyze report latest --baseline previous
     """
     from analyze.meanwhile import imported_meanwhile
     from analyze.report.page_file import form_of, page_of, require_free, write_page

@@ -35,6 +35,8 @@ def route(
     From all runs there are. Models that fit stand first, in the order of their quality on the
     cases that both of two were asked; where nothing tells two apart, by cost, then by latency.
     Exit code 1: no model is recommended, since nothing fits or since those that do share no case.
+
+    Example: analyze route --suite nightly
     """
     from analyze.limits import limits_in_force
     from analyze.report.record_json import record_json

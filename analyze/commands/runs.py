@@ -39,6 +39,8 @@ def runs(
     """List runs, newest first: what they asked, and how it went.
 
     Below them: levels that fell, or times and costs that rose, and have not recovered since.
+
+    Example: analyze runs --limit 20
     """
     from analyze.gate.known_files import read_known
     from analyze.report.open_shift_words import open_lines, unused_lines

@@ -12,20 +12,23 @@ from analyze.options import RUNS, JsonOption, NoSyncOption, RunArgument, RunsOpt
 def show(
     run: RunArgument,
     case: Annotated[
-        str | None, typer.Argument(metavar="[CASE]", help="A case of it: every trial in a list.")
+        str | None, typer.Argument(metavar="CASE", help="A case of it: every trial in a list.")
     ] = None,
     model: Annotated[
         str | None,
-        typer.Argument(metavar="[MODEL]", help="A model_id or model string: what was said."),
+        typer.Argument(metavar="MODEL", help="A model_id or model string: what was said."),
     ] = None,
     repetition: Annotated[
-        int | None, typer.Argument(metavar="[REP]", min=1, help="One repetition; else all.")
+        int | None, typer.Argument(metavar="REP", min=1, help="One repetition; else all.")
     ] = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show a run, a case of it, or a transcript as text."""
+    """Show a run, a case of it, or a transcript as text.
+
+    Example: analyze show latest
+    """
     from json import dumps
 
     from analyze.report.plain import screen_width

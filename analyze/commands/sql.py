@@ -16,7 +16,7 @@ def sql(
     query: Annotated[
         str | None,
         typer.Argument(
-            metavar="[QUERY]",
+            metavar="QUERY",
             help="One SELECT; `-` reads it from standard input. Without it: a prompt.",
         ),
     ] = None,
@@ -46,6 +46,8 @@ def sql(
 
     `analyze views` lists what can be asked, as in
     analyze sql "select model_id, passed_rate from model_summary".
+
+    Example: analyze sql "select model_id, passed_rate from model_summary"
     """
     from analyze.session import look_for_news
     from analyze.sql.output import BY_SUFFIX, Wish, print_answer, write_answer

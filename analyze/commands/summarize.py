@@ -12,7 +12,7 @@ from analyze.options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
 def summarize(
     run: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help=f"{RUN_HELP} Or `all`. Default: `latest`."),
+        typer.Argument(metavar="RUN", help=f"{RUN_HELP} Or `all`. Default: `latest`."),
     ] = None,
     runs: RunsOption = RUNS,
     json: JsonOption = False,
@@ -22,6 +22,8 @@ def summarize(
 
     A run whose folder is not here, or not by this tool, is printed only. With --json paths go to
     standard error; several runs are one list.
+
+    Example: analyze summarize latest
     """
     from analyze.report.summary_table import summary_markdown
     from analyze.session import open_session

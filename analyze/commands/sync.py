@@ -13,7 +13,7 @@ from schemas.errors import EXIT_BAD_NEWS
 def sync(
     run: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="Bring in these, pruned ones too. Default: all."),
+        typer.Argument(metavar="RUN", help="Bring in these, pruned ones too. Default: all."),
     ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove the rows of the RUNs named instead.")
@@ -26,6 +26,8 @@ def sync(
     Every command that reads the lake does so first. --prune never touches a folder; a
     run that was pruned stays out until `analyze sync RUN` names it. Exit code 1: rows of
     a damaged file are lost to the lake.
+
+    Example: analyze sync
     """
     from analyze.report.sync_text import prune_text, sync_text
     from analyze.sync.told import prune_runs, sync_runs

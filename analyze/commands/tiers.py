@@ -12,7 +12,7 @@ from analyze.options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
 def tiers(
     run: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help=f"{RUN_HELP} Or `all`, the default."),
+        typer.Argument(metavar="RUN", help=f"{RUN_HELP} Or `all`, the default."),
     ] = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
@@ -21,6 +21,8 @@ def tiers(
     """Show the routing tier of every model, by how it used tools.
 
     The tier follows from the rate; it is confident when the whole interval lies inside it.
+
+    Example: analyze tiers latest
     """
     from analyze.report.plain import screen_width
     from analyze.report.tier_table import tier_lines, tiers_json

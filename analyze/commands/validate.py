@@ -17,13 +17,15 @@ LARGE = 50 * 10**6
 
 
 def validate(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="What to look at.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="What to look at.")],
     json: JsonOption = False,
 ) -> None:
     """Check reports, predictions, results.jsonl and summary.json.
 
     Reports are evaluation reports and those of the SWE-bench harness. Each file is recognised by
     its content. Exit code 0: all are valid. Exit code 1: any is not.
+
+    Example: analyze validate runs/20261122_013000/results.jsonl
     """
     from analyze.report.validation_text import validation_json, validation_lines
     from schemas.errors import EXIT_BAD_NEWS

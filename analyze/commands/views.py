@@ -11,12 +11,15 @@ from analyze.options import JsonOption
 
 def views(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One view; without it: all of them.")
+        str | None, typer.Argument(metavar="NAME", help="One view; without it: all of them.")
     ] = None,
     show_sql: Annotated[bool, typer.Option("--sql", help="Print the view's SQL as well.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """List what SQL can ask. Of one view or table: its grain, columns and SQL."""
+    """List what SQL can ask. Of one view or table: its grain, columns and SQL.
+
+    Example: analyze views model_summary
+    """
     from analyze.report.view_text import page_json, page_text, views_json, views_text
 
     if name is None:

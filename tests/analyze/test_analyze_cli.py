@@ -11,7 +11,6 @@ import pytest
 
 import analyze.cli
 from schemas.errors import AnalyzeError
-from tests.analyze_cli import call
 
 ROOT = Path(analyze.cli.__file__).parents[1]
 
@@ -266,17 +265,3 @@ def test_folder_that_cannot_be_written_still_shows_the_table(finished, monkeypat
     assert ended.value.code == 1
     assert out.startswith("# Benchmark summary\n")
     assert err == "error: no writing here\n"
-
-
-def test_no_sentence_of_the_list_of_commands_is_cut_at_80_columns():
-    listed = call("--help", columns=80).out.partition("Commands:")[2]
-
-    assert len(listed.splitlines()) > 20
-    assert "..." not in listed
-
-
-def test_every_command_has_help(within):
-    for name in ("runs", "summarize", "show", "sql", "views", "tiers", "route", "label", "open"):
-        done = within(name, "--help")
-        assert (done.returncode, done.stderr) == (0, "")
-        assert "--help" in done.stdout
