@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -72,6 +72,31 @@ swebench: $(SWEBENCH)
 
 demo: $(STAMP) ## run a real benchmark on a small model on this machine
 	@$(BIN)/collect demo
+	@echo 'next: source $(BIN)/activate, then: collect init mybench' >&2
+
+# Both commands, linked to where people's own programs are.
+PREFIX ?= $(HOME)/.local
+COMMANDS := collect analyze
+
+install: $(STAMP) ## install into .venv and link both commands into ~/.local/bin (PREFIX=)
+	@mkdir -p "$(PREFIX)/bin"
+	@for name in $(COMMANDS); do \
+		link="$(PREFIX)/bin/$$name"; \
+		if [ -e "$$link" ] || [ -L "$$link" ]; then \
+			[ "$$(readlink "$$link")" = "$(CURDIR)/$(BIN)/$$name" ] && continue; \
+			echo "error: $$link is there and is not of this folder: take it away, or name another PREFIX" >&2; exit 2; \
+		fi; \
+		ln -s "$(CURDIR)/$(BIN)/$$name" "$$link"; \
+	done
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) \
+		echo "$(PREFIX)/bin is not on PATH: add it, or use: source $(BIN)/activate";; esac
+	@"$(PREFIX)/bin/collect" --version
+
+uninstall: ## take the links of `make install` away
+	@for name in $(COMMANDS); do \
+		link="$(PREFIX)/bin/$$name"; \
+		[ "$$(readlink "$$link")" = "$(CURDIR)/$(BIN)/$$name" ] && rm "$$link"; \
+	done; true
 
 # Hundreds of commands are started: each would compile what it imports.
 PYTEST = $(BIN)/python -m compileall -q analyze collect schemas && $(BIN)/python -m pytest
@@ -111,6 +136,9 @@ check: $(STAMP) weights ## format, lint, types, import contracts, generated file
 fmt: $(STAMP) ## format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(STAMP) ## make what docs and notebooks show of the samples (needs chromium)
+	$(BIN)/python docs/make.py
 
 schemas: $(STAMP) ## write schemas/json from the models
 	$(BIN)/python -m schemas.publish

@@ -1,4 +1,4 @@
-"""The night that docs/gating.md shows, as a shell runs it: real runs, a real gate, exit codes."""
+"""The nights of docs/recipes, as a shell runs it: real runs, a real gate, exit codes."""
 
 import os
 import re
@@ -7,20 +7,23 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from junitparser import JUnitXml
 
+import analyze.cli
+import collect.cli
 from analyze.gate.known_files import read_known
 
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "gating.md").read_text(encoding="utf-8")
-
-
-def block(language):
-    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    return found
+GROUPS = {
+    "collect": typer.main.get_command(collect.cli.app),
+    "analyze": typer.main.get_command(analyze.cli.app_for([])),
+}
+RECIPES = ROOT / "docs" / "recipes"
+SCRIPT = (RECIPES / "nightly.sh").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def night(project):
     names = {"collect", "analyze"}
     functions = "".join(f'{name}() {{ "{sys.executable}" -P -m {name} "$@"; }}\n' for name in names)
     done = subprocess.run(
-        ["sh", "-c", functions + block("sh")],
+        ["sh", "-c", functions + SCRIPT],
         cwd=project.root, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True,
         text=True, check=False, timeout=120,
     )  # fmt: skip
@@ -77,14 +80,26 @@ def test_the_night_of_the_page_runs_as_it_stands(nights, endpoint, answers):
 
 def test_the_quarantine_of_the_page_is_read(tmp_path):
     path = tmp_path / "known.toml"
-    path.write_text(block("toml"))
+    page = (ROOT / "docs" / "gating.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    path.write_text(block)
     (entry,) = read_known(path).quarantined
 
     assert (entry.case_id, entry.author) == ("iso_date", "ana")
 
 
-def test_the_workflow_of_the_page_is_yaml_with_our_commands():
-    steps = yaml.safe_load(block("yaml"))["jobs"]["gate"]["steps"]
-    commands = [step["run"].split()[:2] for step in steps if "run" in step]
+RAN = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^|\n]*)?)")
 
-    assert commands[1:] == [["collect", "run"], ["analyze", "gate"]]
+
+@pytest.mark.parametrize("recipe", sorted(path.name for path in RECIPES.iterdir()))
+def test_a_recipe_runs_commands_and_options_that_there_are(recipe):
+    text = (RECIPES / recipe).read_text(encoding="utf-8")
+    if recipe.endswith(".yml"):
+        (job,) = yaml.safe_load(text)["jobs"].values()
+        text = "\n".join(step.get("run", "") for step in job["steps"])
+
+    ran = RAN.findall("\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    assert {program for program, _, _ in ran} == {"collect", "analyze"}
+    for program, name, rest in ran:
+        options = {text for p in GROUPS[program].commands[name].params for text in p.opts}
+        assert set(re.findall(r"--[a-z-]+", rest)) <= options, f"{recipe}: {program} {name}"
