@@ -23,6 +23,9 @@ from schemas.errors import AnalyzeError
 
 N_PROCESSES = 2
 
+LAST_GROUP_S = 120
+"""How long a process may take over the group it has when no more is wanted of it."""
+
 
 def in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list[str], Brought]]:
     """Yield each group with what was brought in of it, as the processes finish them.
@@ -53,7 +56,11 @@ def in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list
             if process.stdin is not None:
                 process.stdin.close()
         for process in processes:
-            process.wait()
+            try:
+                process.wait(LAST_GROUP_S)
+            except subprocess.TimeoutExpired:  # what it was bringing in is brought in by the next
+                process.kill()
+                process.wait()
             if process.stdout is not None:
                 process.stdout.close()
 

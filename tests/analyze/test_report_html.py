@@ -370,6 +370,13 @@ def test_a_library_that_cannot_be_had_is_told(monkeypatch):
         fetched_bundle()
 
 
+def test_a_library_that_never_comes_is_given_up(monkeypatch):
+    monkeypatch.setattr("analyze.report.html.bundle.FETCH", "import time; time.sleep(600)")
+    monkeypatch.setattr("analyze.report.html.bundle.FETCH_S", 0.1)
+    with pytest.raises(AnalyzeError, match="did not come within"):
+        fetched_bundle()
+
+
 @pytest.mark.parametrize("text", ["var a = '</SCRIPT>'", "<!-- old"])
 def test_a_library_that_would_end_its_element_is_refused(text):
     with pytest.raises(AnalyzeError, match="would end its script"):

@@ -25,6 +25,9 @@ FETCH = (
     "sys.stdout.buffer.write(vl_convert.javascript_bundle().encode('utf-8'))"
 )
 
+FETCH_S = 120
+"""Of a second or two; a process that is stopped must not hold the page for ever."""
+
 
 @contextmanager
 def bundle_meanwhile() -> Iterator[Callable[[], str]]:
@@ -54,7 +57,11 @@ def fetched_bundle() -> str:
 
 
 def _script_of(process: subprocess.Popen[bytes]) -> str:
-    out, err = process.communicate()
+    try:
+        out, err = process.communicate(timeout=FETCH_S)
+    except subprocess.TimeoutExpired:
+        message = f"the library of the charts did not come within {FETCH_S} s"
+        raise AnalyzeError(message) from None
     if process.returncode:
         words = err.decode(errors="replace").strip().rpartition("\n")[2]
         message = f"the library of the charts cannot be had ({words or process.returncode})"
