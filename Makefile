@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench pipx clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -70,6 +70,17 @@ $(SWEBENCH): tests/golden/swebench/constraints.txt
 
 swebench: $(SWEBENCH)
 
+# The commands as pipx installs them: with what we declare, and nothing of the tests. Made anew each
+# time, since it is a copy of the sources.
+PIPX := .tools/pipx
+
+pipx:
+	@rm -rf $(PIPX) && $(PYTHON) -m venv $(PIPX)/own \
+		&& $(PIPX)/own/bin/python -m pip install --quiet --disable-pip-version-check pipx \
+		&& PIPX_HOME=$(CURDIR)/$(PIPX)/home PIPX_BIN_DIR=$(CURDIR)/$(PIPX)/bin $(PIPX)/own/bin/pipx install --quiet \
+			--pip-args='--quiet --constraint $(CURDIR)/constraints.txt' '.[local]' \
+		|| echo "pipx could not install benchlake: the walks of the documentation are skipped (CI: fail)"
+
 demo: $(STAMP) ## run a real benchmark on a small model on this machine
 	@$(BIN)/collect demo
 	@echo 'next: source $(BIN)/activate, then: collect init mybench' >&2
@@ -107,7 +118,7 @@ test: $(STAMP) weights ## run the tests
 test-agents: $(STAMP) weights claude ## run the tests against real agents and containers
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) axe spark swebench ## run the tests beside other tools, engines, browsers, simulations; of the wheel
+test-peers: $(STAMP) axe spark swebench pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Of each target; `make fuzz SECONDS=600 TARGETS="yaml sql"` looks longer at two of them.

@@ -2,6 +2,7 @@
 
     python docs/make.py                 everything
     python docs/make.py notebooks page  these
+    python docs/make.py walks           what the commands of docs/walks print (after `make pipx`)
 
 The tests compare the notebooks' outputs and the page with what is made anew; a picture names the
 page that it shows by its SHA-256 (`pictures/page.sha256`), since no two browsers draw alike.
@@ -10,6 +11,7 @@ page that it shows by its SHA-256 (`pictures/page.sha256`), since no two browser
 from __future__ import annotations
 
 import hashlib
+import runpy
 import shutil
 import subprocess
 import sys
@@ -102,9 +104,17 @@ def make_pictures(page: Path, folder: Path) -> None:
     (folder / "page.sha256").write_text(hashlib.sha256(page.read_bytes()).hexdigest() + "\n")
 
 
+def make_walks() -> None:
+    """Type the commands of each walk, and write what they print into its page."""
+    walks = runpy.run_path(str(DOCS / "walks.py"))
+    for page in sorted(walks["FOLDER"].glob("*.md")):
+        _, results = walks["walk"](page, ROOT / ".tools" / "pipx" / "bin", BENCHLAKE=str(ROOT))
+        page.write_text(walks["rewritten"](page.read_text(encoding="utf-8"), results))
+
+
 def main() -> None:
     """Make what the command line names, or everything."""
-    asked = sys.argv[1:] or ["notebooks", "page", "pictures"]
+    asked = sys.argv[1:] or ["notebooks", "page", "pictures", "walks"]
     if "notebooks" in asked:
         for path in sorted(NOTEBOOKS.glob("*.ipynb")):
             executed(path, ROOT, path).check_returncode()
@@ -112,6 +122,8 @@ def main() -> None:
         make_page(PAGE)
     if "pictures" in asked:
         make_pictures(PAGE, PICTURES)
+    if "walks" in asked:
+        make_walks()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Runs the console blocks of a page as a newcomer would type them, and holds the page to them.
 
-A block is fenced as `console`. A line that starts with `$ ` is a command; the lines up to the next
-one are what it prints, and `…` stands for lines that are left out. All commands of a page are typed
-into one shell. Numbers, times and widths of columns differ from run to run; words do not.
+A block is fenced as `console`. A line that starts with `$ ` is a command, and lines that start with
+`> ` go on with it; what follows is what it prints, and `…` stands for lines that are left out. All
+commands of a page are typed into one shell. Numbers, times and widths of columns differ from run to
+run; words do not.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Step:
     """A command of a page.
 
     Attributes:
-        command: as it is typed.
+        command: as it is typed, of several lines where it says more (`<<END`).
         shown: the lines that the page shows of what it prints.
     """
 
@@ -51,8 +52,10 @@ def steps_of(page: str) -> list[Step]:
     found: list[Step] = []
     for block in BLOCK.findall(page):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, *shown = part.rstrip("\n").split("\n")
-            found.append(Step(command, tuple(shown)))
+            first, *lines = part.rstrip("\n").split("\n")
+            n_more = next((n for n, line in enumerate(lines) if line[:1] != ">"), len(lines))
+            more = [line.removeprefix(">").removeprefix(" ") for line in lines[:n_more]]
+            found.append(Step("\n".join([first, *more]), tuple(lines[n_more:])))
     return found
 
 
@@ -114,7 +117,9 @@ def rewritten(page: str, results: list[Typed]) -> str:
 
 
 def _shown(command: str, done: Typed) -> Iterator[str]:
-    yield f"$ {command}"
+    first, *more = command.split("\n")
+    yield f"$ {first}"
+    yield from (f"> {line}".rstrip() for line in more)
     lines = [line.rstrip() for line in done.lines]
     if len(lines) <= MOST_LINES:
         yield from lines
