@@ -30,6 +30,7 @@ from collect.child import ENVIRONMENT
 
 CLIENT = Path(__file__).with_name("mirror_client.py")
 REAL = asyncio.create_subprocess_exec
+MIRROR = ("-P", "-m", "collect.mirror")
 
 
 @cache
@@ -59,7 +60,7 @@ def spawner(where):
     """Return what starts processes as asyncio does, but mirrors as forks."""
 
     def spawn(*command, **options):
-        if command[1:4] == ("-P", "-m", "collect.mirror"):
+        if command[1:4] == MIRROR:
             client = (sys.executable, "-I", "-S", str(CLIENT), where, "collect.mirror")
             command = (*client, *command[4:])
         return REAL(*command, **options)
@@ -71,6 +72,20 @@ def spawner(where):
 def forked_mirrors():
     """Let runs that are made in this process have their mirrors forked."""
     with mock.patch.object(asyncio, "create_subprocess_exec", spawner(address())):
+        yield
+
+
+@contextlib.contextmanager
+def no_mirrors():
+    """Let runs that are made in this process be without a mirror: who reads their log alone.
+
+    What stands for it waits as a mirror does, until the collector is done, and is always well.
+    """
+
+    def spawn(*command, **options):
+        return REAL(*(("cat",) if command[1:4] == MIRROR else command), **options)
+
+    with mock.patch.object(asyncio, "create_subprocess_exec", spawn):
         yield
 
 
@@ -87,6 +102,9 @@ def serve(listening):
     import_module("collect.mirror").Follower._warm_up = lambda _: None
     import_module("pyarrow").array([1])
     build_records()
+    read_lines = import_module("schemas.read_lines")
+    read_lines.read_records([])
+    read_lines.read_plan([])
     gc.freeze()
     signal.signal(signal.SIGCHLD, reap)
     with selectors.DefaultSelector() as selector:

@@ -177,6 +177,7 @@ def test_a_disk_that_refused_once_ends_the_run_although_it_took_the_rest(
     """What a sync in between could not write may be lost, whatever the last one says."""
     from schemas.errors import CollectError
     from tests.collect.test_run import Quiet, run_in
+    from tests.forked_mirror import no_mirrors
 
     real, refused = os.fsync, []
 
@@ -198,7 +199,7 @@ def test_a_disk_that_refused_once_ends_the_run_although_it_took_the_rest(
     project.model(base_url=endpoint.base_url)
 
     with pytest.raises(CollectError, match=r"results\.jsonl cannot be written: Input/output error"):
-        run_in(tmp_path / "runs" / "r", project.load(), Quiet())
+        run_in(tmp_path / "runs" / "r", project.load(), Quiet(), mirrors=no_mirrors)
 
     assert refused
     assert 0 < len(Kept(tmp_path / "runs" / "r").results()) < 12

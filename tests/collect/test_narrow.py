@@ -8,6 +8,7 @@ from collect.run import Options
 from collect.start import Wish, start
 from schemas.errors import ConfigError
 from schemas.run_config import Narrowed, RunConfig
+from tests.forked_mirror import no_mirrors
 
 
 @pytest.fixture
@@ -83,7 +84,8 @@ def test_a_trial_keeps_its_number_and_fingerprint_in_a_shard(inputs):
 
 def config_of(project, endpoint, tmp_path, run_id, labels=(), **flags):
     wish = Wish(tmp_path / "runs", run_id, as_json=True, options=Options(labels=labels))
-    start(narrow(project.load(), Narrowed(**flags)), wish)
+    with no_mirrors():
+        start(narrow(project.load(), Narrowed(**flags)), wish)
     path = tmp_path / "runs" / run_id / "config.json"
     return RunConfig.model_validate_json(path.read_bytes())
 

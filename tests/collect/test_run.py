@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from functools import partial
 
 import pyarrow.dataset as ds
 import pytest
@@ -22,12 +23,12 @@ from schemas.errors import ConfigError, RunExists
 from schemas.lake import live_files
 from schemas.result import Result
 from schemas.summary import RunSummary
-from tests.forked_mirror import forked_mirrors
+from tests.forked_mirror import forked_mirrors, no_mirrors
 from tests.run_rows import planned
 
 
-def run_in(run_dir, inputs, screen, options=NO_OPTIONS):
-    with forked_mirrors():
+def run_in(run_dir, inputs, screen, options=NO_OPTIONS, mirrors=forked_mirrors):
+    with mirrors():
         return run(inputs, lambda: RunLog.create(run_dir), screen, options)
 
 
@@ -73,19 +74,25 @@ class Made:
 @pytest.fixture
 def make(project, endpoint, tmp_path):
     """Make one run of the project with its model at the endpoint."""
+    return partial(make_run, project, endpoint, tmp_path, forked_mirrors)
 
-    def make_run(run_id="r", base_url=None, models=None, **model):
-        fields = {"base_url": base_url or endpoint.base_url} | model
-        if models is None:
-            project.model(**fields)
-        else:
-            project.suite(models=models)
-        screen = Quiet()
-        run_dir = tmp_path / "runs" / run_id
-        report = run_in(run_dir, project.load(), screen)
-        return Made(run_dir, report, screen.notes)
 
-    return make_run
+@pytest.fixture
+def make_log(project, endpoint, tmp_path):
+    """The same without a mirror, where neither lake, summary nor a good end are looked at."""
+    return partial(make_run, project, endpoint, tmp_path, no_mirrors)
+
+
+def make_run(project, endpoint, tmp_path, mirrors, run_id="r", base_url=None, models=None, **model):
+    fields = {"base_url": base_url or endpoint.base_url} | model
+    if models is None:
+        project.model(**fields)
+    else:
+        project.suite(models=models)
+    screen = Quiet()
+    run_dir = tmp_path / "runs" / run_id
+    report = run_in(run_dir, project.load(), screen, mirrors=mirrors)
+    return Made(run_dir, report, screen.notes)
 
 
 def test_a_run_leaves_every_file_of_the_house(project, make):
@@ -107,10 +114,10 @@ def test_a_run_leaves_every_file_of_the_house(project, make):
     assert (group.n_planned, group.n_total, group.passed_rate) == (2, 2, 1.0)
 
 
-def test_a_result_has_the_documents_fields_first_and_in_its_order(project, make):
+def test_a_result_has_the_documents_fields_first_and_in_its_order(project, make_log):
     project.case()
 
-    (line,) = make().results()
+    (line,) = make_log().results()
 
     assert list(line)[:23] == [
         "record_type", "run_id", "provider", "model", "thinking_level", "prompt_id", "prompt_name",
@@ -125,26 +132,26 @@ def test_a_result_has_the_documents_fields_first_and_in_its_order(project, make)
     assert line["attempt_count"] == 1
 
 
-def test_a_seed_per_repetition_is_really_sent(project, make, endpoint):
+def test_a_seed_per_repetition_is_really_sent(project, make_log, endpoint):
     project.case()
     project.profile(
         runner_defaults={"seed": 7, "seed_per_repetition": True},
         execution_policy={"run_repetitions": 3},
     )
-    make()
+    make_log()
     assert [request.body["seed"] for request in endpoint.requests] == [7, 8, 9]
 
     endpoint.requests.clear()
     project.profile(runner_defaults={"seed": 7}, execution_policy={"run_repetitions": 3})
-    make("again")
+    make_log("again")
     assert [request.body["seed"] for request in endpoint.requests] == [7, 7, 7]
 
 
-def test_the_artifact_holds_the_whole_trace_at_its_offset(project, make):
+def test_the_artifact_holds_the_whole_trace_at_its_offset(project, make_log):
     project.case("one")
     project.case("two")
 
-    made = make()
+    made = make_log()
 
     for line in made.results():
         name, _, offset = line["artifact_path"].partition("#")
@@ -178,11 +185,11 @@ def test_the_lake_holds_what_the_log_holds(project, make, tmp_path):
     assert len(ds.dataset(live_files(lake, "plans")).to_table()) == 3
 
 
-def test_config_json_knows_where_each_setting_came_from(project, make):
+def test_config_json_knows_where_each_setting_came_from(project, make_log):
     project.case(runner={"type": "llm_probe", "max_tokens": 5})
     project.profile(runner_defaults={"temperature": 0.5})
 
-    config = json.loads((make().dir / "config.json").read_text())
+    config = json.loads((make_log().dir / "config.json").read_text())
 
     (model,) = config["models"]
     assert model["settings"]["temperature"] == {"value": 0.5, "origin": "runner_defaults"}
@@ -191,12 +198,12 @@ def test_config_json_knows_where_each_setting_came_from(project, make):
     assert {len(digest) for digest in config["config_files"].values()} == {64}
 
 
-def test_the_cases_own_setting_is_really_sent(project, make, endpoint):
+def test_the_cases_own_setting_is_really_sent(project, make_log, endpoint):
     project.case("hot", runner={"type": "llm_probe", "temperature": 1.5})
     project.case("plain")
     project.profile(runner_defaults={"temperature": 0.5})
 
-    make()
+    make_log()
 
     assert [request.body["temperature"] for request in endpoint.requests] == [1.5, 0.5]
 
@@ -221,32 +228,32 @@ def test_a_transient_failure_is_repeated_and_noted(project, make, endpoint, answ
     assert made.report.exit_code == 0
 
 
-def test_no_retries_means_one_request(project, make, endpoint):
+def test_no_retries_means_one_request(project, make_log, endpoint):
     project.case()
     project.profile(runner_defaults={"retries": 0})
     endpoint.script = lambda wire, request: wire.answer({"error": "busy"}, status=503)
 
-    made = make()
+    made = make_log()
 
     assert len(endpoint.requests) == 1
     assert made.results()[0]["failure_type"] == "http_503"
     assert made.report.exit_code == 1, "a failure outside the model is bad news"
 
 
-def test_a_time_limit_is_the_wall_clock_of_one_request(project, make, endpoint, monkeypatch):
+def test_a_time_limit_is_the_wall_clock_of_one_request(project, make_log, endpoint, monkeypatch):
     monkeypatch.setattr("collect.runners.llm_probe.LATE_SHARE", 1.0)  # of a busy machine
     project.case(validator={"type": "max_words", "value": 9})
     project.profile(runner_defaults={"timeout_seconds": 3, "retries": 0})
     endpoint.script = lambda wire, request: wire.sleep(12)
 
     began = time.monotonic()
-    (line,) = make().results()
+    (line,) = make_log().results()
 
     assert (line["failure_type"], line["status"], line["passed"]) == ("timeout", "timed_out", False)
     assert 3 < time.monotonic() - began < 10
 
 
-def test_fail_fast_stops_after_the_first_trial_that_fails(project, make, endpoint):
+def test_fail_fast_stops_after_the_first_trial_that_fails(project, make, make_log, endpoint):
     for name in "abcd":
         project.case(name, validator={"type": "exact", "value": "no"})
     project.profile(execution_policy={"fail_fast": True})
@@ -260,11 +267,13 @@ def test_fail_fast_stops_after_the_first_trial_that_fails(project, make, endpoin
     assert (group.n_planned, group.n_total, group.coverage) == (4, 1, 0.25)
 
     project.profile(execution_policy={"fail_fast": False})
-    assert make("again").report.present == 4
+    assert make_log("again").report.present == 4
 
 
 @pytest.mark.parametrize("status", [401, 404])
-def test_an_error_no_retry_mends_stops_that_model_only(project, make, endpoint, answers, status):
+def test_an_error_no_retry_mends_stops_that_model_only(
+    project, make_log, endpoint, answers, status
+):
     for name in "abc":
         project.case(name)
 
@@ -280,7 +289,7 @@ def test_an_error_no_retry_mends_stops_that_model_only(project, make, endpoint, 
          "requested_model": name, "warmup": 0} for name in ("bad", "good")
     ]  # fmt: skip
 
-    made = make(models=models)
+    made = make_log(models=models)
 
     asked = [request.body["model"] for request in endpoint.requests]
     assert asked == ["bad", "good", "good", "good"]
@@ -289,7 +298,7 @@ def test_an_error_no_retry_mends_stops_that_model_only(project, make, endpoint, 
 
     endpoint.requests.clear()
     project.profile(execution_policy={"stop_on_runner_error": False})
-    make("again", models=models)
+    make_log("again", models=models)
     assert len(endpoint.requests) == 6
 
 
@@ -370,12 +379,12 @@ def test_more_requests_than_files_are_refused_before_the_first(project, endpoint
     assert not (project.root / "runs").exists()
 
 
-def test_an_endpoint_that_cannot_be_reached_is_given_up(project, make, free_port):
+def test_an_endpoint_that_cannot_be_reached_is_given_up(project, make_log, free_port):
     for name in "abcdef":
         project.case(name)
     project.profile(runner_defaults={"retries": 0})
 
-    made = make(base_url=f"http://127.0.0.1:{free_port}/v1")
+    made = make_log(base_url=f"http://127.0.0.1:{free_port}/v1")
 
     results = made.results()
     assert len(results) == 6, "the rest is recorded, not forgotten"
@@ -386,11 +395,11 @@ def test_an_endpoint_that_cannot_be_reached_is_given_up(project, make, free_port
     assert made.report.exit_code == 1
 
 
-def test_a_missing_key_is_a_row_and_no_request(project, make, endpoint, monkeypatch):
+def test_a_missing_key_is_a_row_and_no_request(project, make_log, endpoint, monkeypatch):
     project.case()
     monkeypatch.delenv("NO_SUCH_API_KEY", raising=False)
 
-    made = make(provider="openai_chat", api_key_env="NO_SUCH_API_KEY")
+    made = make_log(provider="openai_chat", api_key_env="NO_SUCH_API_KEY")
 
     (line,) = made.results()
     assert endpoint.requests == []
@@ -398,7 +407,7 @@ def test_a_missing_key_is_a_row_and_no_request(project, make, endpoint, monkeypa
     assert "NO_SUCH_API_KEY is not set" in line["error_message"]
 
 
-def test_concurrency_is_bounded_by_profile_and_model(project, make, endpoint, answers):
+def test_concurrency_is_bounded_by_profile_and_model(project, make_log, endpoint, answers):
     for number in range(12):
         project.case(f"c{number}")
     lock, now, peak = threading.Lock(), [0], [0]
@@ -414,15 +423,15 @@ def test_concurrency_is_bounded_by_profile_and_model(project, make, endpoint, an
 
     endpoint.script = script
     project.profile(execution_policy={"max_concurrency": 4})
-    make("wide")
+    make_log("wide")
     assert peak[0] == 4
 
     peak[0] = 0
-    make("narrow", max_concurrency=2)
+    make_log("narrow", max_concurrency=2)
     assert peak[0] == 2
 
 
-def test_models_on_this_machine_run_one_after_another(project, make, endpoint):
+def test_models_on_this_machine_run_one_after_another(project, make_log, endpoint):
     project.case("a")
     project.case("b")
     project.profile(execution_policy={"max_concurrency": 4})
@@ -436,12 +445,12 @@ def test_models_on_this_machine_run_one_after_another(project, make, endpoint):
         for name in ("m1", "m2")
     ]
 
-    make(models=models)
+    make_log(models=models)
 
     assert [request.body["model"] for request in endpoint.requests] == ["m1", "m1", "m2", "m2"]
 
 
-def test_a_server_without_streaming_is_noted_once(project, make, endpoint, answers):
+def test_a_server_without_streaming_is_noted_once(project, make_log, endpoint, answers):
     project.case("a")
     project.case("b")
 
@@ -453,27 +462,27 @@ def test_a_server_without_streaming_is_noted_once(project, make, endpoint, answe
 
     endpoint.script = script
 
-    made = make()
+    made = make_log()
 
     assert [event["event"] for event in made.events()] == ["provider_note"]
     assert [line["ttft_ms"] for line in made.results()] == [None, None]
 
 
-def test_stream_false_is_really_sent(project, make, endpoint, answers):
+def test_stream_false_is_really_sent(project, make_log, endpoint, answers):
     project.case()
     project.profile(runner_defaults={"stream": False})
     endpoint.script = lambda wire, request: wire.answer(answers.whole("ok"))
 
-    assert make().results()[0]["raw_output"] == "ok"
+    assert make_log().results()[0]["raw_output"] == "ok"
     assert endpoint.requests[0].body["stream"] is False
 
 
-def test_a_run_is_never_written_twice(project, make):
+def test_a_run_is_never_written_twice(project, make_log):
     project.case()
-    make()
+    make_log()
 
     with pytest.raises(RunExists, match="exists already"):
-        make()
+        make_log()
 
 
 def test_a_bug_of_ours_is_raised_and_what_was_finished_is_kept(
@@ -495,7 +504,7 @@ def test_a_bug_of_ours_is_raised_and_what_was_finished_is_kept(
     assert (tmp_path / "runs" / "r" / "summary.json").exists()
 
 
-def test_a_bug_in_a_runner_costs_one_trial_and_is_said(project, make, endpoint, monkeypatch):
+def test_a_bug_in_a_runner_costs_one_trial_and_is_said(project, make_log, endpoint, monkeypatch):
     project.case("a")
     project.case("b")
     project.profile(execution_policy={"stop_on_runner_error": False})
@@ -510,19 +519,19 @@ def test_a_bug_in_a_runner_costs_one_trial_and_is_said(project, make, endpoint, 
 
     monkeypatch.setattr(ChatCompletions, "ask", broken)
 
-    first, second = make().results()
+    first, second = make_log().results()
 
     assert (first["failure_type"], first["passed"]) == ("exception", None)
     assert first["error_message"] == "ZeroDivisionError: our bug"
     assert second["success"]
 
 
-def test_a_key_that_is_none_is_refused_before_the_first_request(project, make, monkeypatch):
+def test_a_key_that_is_none_is_refused_before_the_first_request(project, make_log, monkeypatch):
     project.case()
     for value in ("two words 123", "schlüssel1", "a\nb"):
         monkeypatch.setenv("ODD_API_KEY", value)
         with pytest.raises(ConfigError, match="holds characters that no key has"):
-            make(f"r{len(value)}", provider="openai_chat", api_key_env="ODD_API_KEY")
+            make_log(f"r{len(value)}", provider="openai_chat", api_key_env="ODD_API_KEY")
 
 
 def test_a_mirror_that_fails_is_bad_news(project, make, tmp_path):
@@ -577,20 +586,20 @@ def test_every_row_says_whether_a_router_could_choose(project, make, options, ro
     assert any("OpenRouter chooses" in note for note in made.notes) == (routing == "unpinned")
 
 
-def test_there_is_no_routing_without_a_router(project, make):
+def test_there_is_no_routing_without_a_router(project, make_log):
     project.case()
 
-    (row,) = [line for line in make().lines() if line["record_type"] == "result"]
+    (row,) = [line for line in make_log().lines() if line["record_type"] == "result"]
 
     assert row["routing"] is None
 
 
-def test_what_a_model_cannot_be_sent_is_in_config_json_and_said_once(project, make, endpoint):
+def test_what_a_model_cannot_be_sent_is_in_config_json_and_said_once(project, make_log, endpoint):
     project.case("one")
     project.case("two")
     project.profile(runner_defaults={"seed": 1, "temperature": 0, "retries": 0})
 
-    made = make(provider="openai_responses")
+    made = make_log(provider="openai_responses")
 
     (config,) = json.loads((made.dir / "config.json").read_text())["models"]
     assert config["not_applied"] == ["seed"]

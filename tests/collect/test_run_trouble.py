@@ -14,6 +14,7 @@ from collect.providers.base import Reply
 from collect.start import latest
 from schemas.redact import _secret_marks, _secret_values, redact, redact_json
 from tests.collect.test_run import Made, Quiet, run_in
+from tests.forked_mirror import forked_mirrors, no_mirrors
 from tests.kept import collect
 
 RUN = ("run", "--suite", "s", "--run-profile", "p")
@@ -30,9 +31,9 @@ def secret(monkeypatch):
         cached.cache_clear()
 
 
-def made_run(project, tmp_path):
+def made_run(project, tmp_path, mirrors=forked_mirrors):
     run_dir = tmp_path / "runs" / "r"
-    return Made(run_dir, run_in(run_dir, project.load(), Quiet()), [])
+    return Made(run_dir, run_in(run_dir, project.load(), Quiet(), mirrors=mirrors), [])
 
 
 def test_a_key_is_taken_out_as_it_is_sent(secret):
@@ -59,7 +60,7 @@ def test_what_the_server_says_an_answer_did_cost_is_its_cost(project, endpoint, 
     said = answers.usage() | {"cost": 0.5}
     endpoint.script = lambda wire, request: wire.stream(answers.stream_of("ok", usage=said))
 
-    made = made_run(project, tmp_path)
+    made = made_run(project, tmp_path, no_mirrors)
 
     costs = [(one["cost_usd"], one["cost_source"]) for one in made.results()]
     assert costs == [(0.5, "provider"), (0.5, "provider")]
@@ -107,7 +108,7 @@ def test_a_key_that_is_none_is_refused_before_anything_is_written(project, endpo
 def test_latest_is_the_newest_run_that_began(project, endpoint, tmp_path):
     project.case()
     project.model(base_url=endpoint.base_url)
-    good = made_run(project, tmp_path).dir
+    good = made_run(project, tmp_path, no_mirrors).dir
     torn = tmp_path / "runs" / "torn"
     shutil.copytree(good, torn)
     config = json.loads((torn / "config.json").read_text())
@@ -118,19 +119,21 @@ def test_latest_is_the_newest_run_that_began(project, endpoint, tmp_path):
     assert latest(tmp_path / "runs") == "r"
 
 
-@pytest.mark.parametrize("damage", ["config.json", "plan.jsonl"])
-def test_a_damaged_folder_is_refused_with_what_to_do(project, endpoint, damage):
+def test_a_damaged_folder_is_refused_with_what_to_do(project, endpoint):
     project.case()
     project.model(base_url=endpoint.base_url)
-    collect(project.root, *RUN, "--run-id", "r")
-    path = project.root / "runs" / "r" / damage
-    path.write_bytes(path.read_bytes()[:40])
+    made_run(project, project.root, no_mirrors)
+    for damage in ("config.json", "plan.jsonl"):
+        path = project.root / "runs" / "r" / damage
+        whole = path.read_bytes()
+        path.write_bytes(whole[:40])
 
-    done = collect(project.root, "run", "--resume", "r")
+        done = collect(project.root, "run", "--resume", "r")
 
-    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-    assert "missing or damaged" in done.stderr
-    assert "--reuse" in done.stderr
+        assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+        assert "missing or damaged" in done.stderr
+        assert "--reuse" in done.stderr
+        path.write_bytes(whole)
 
 
 def test_a_run_that_was_moved_away_from_its_cases_is_refused(project, endpoint):
@@ -142,8 +145,7 @@ def test_a_run_that_was_moved_away_from_its_cases_is_refused(project, endpoint):
     project.model(base_url=endpoint.base_url)
     endpoint.script = lambda wire, request: wire.answer({}, status=503)
     project.profile(runner_defaults={"retries": 0})
-    made = collect(project.root, *RUN, "--run-id", "r")
-    assert made.returncode == 1, made.stderr
+    assert made_run(project, project.root, no_mirrors).report.exit_code == 1
     shutil.copytree(project.root / "runs" / "r", project.root / "deep" / "er" / "runs" / "r")
 
     done = collect(project.root, "run", "--resume", "r", "--runs", "deep/er/runs")
@@ -165,7 +167,7 @@ def test_an_endpoint_that_swallows_everything_is_given_up(project, tmp_path):
             one.setblocking(False)
             one.connect_ex(silent.getsockname())
         project.model(base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
-        made = made_run(project, tmp_path)
+        made = made_run(project, tmp_path, no_mirrors)
         for one in full:
             one.close()
 
@@ -187,7 +189,7 @@ def test_requests_of_a_suites_model_begin_evenly_spaced(project, endpoint, answe
 
     endpoint.script = script
 
-    assert made_run(project, tmp_path).report.success == 5
+    assert made_run(project, tmp_path, no_mirrors).report.success == 5
     assert max(asked) - min(asked) >= 4 * 0.2 - 0.1, "at once without the limit"
 
 

@@ -10,6 +10,7 @@ from collect.providers import ollama
 from collect.providers.ollama import Unloaded, unload_others
 from collect.run import resume
 from tests.collect.test_run import Made, Quiet, run_in
+from tests.forked_mirror import forked_mirrors, no_mirrors
 
 
 class Ollama:
@@ -45,13 +46,13 @@ class Ollama:
 def make(project, endpoint, tmp_path):
     """Make a run of one case with a model at the endpoint."""
 
-    def make_run(provider="ollama_openai", **model):
+    def make_run(provider="ollama_openai", mirrors=forked_mirrors, **model):
         project.case()
         base = {"model_id": "m", "provider": provider, "requested_model": "r",
                 "base_url": endpoint.base_url}  # fmt: skip
         project.suite(models=[base | model])
         screen, run_dir = Quiet(), tmp_path / "runs" / "r"
-        report = run_in(run_dir, project.load(), screen)
+        report = run_in(run_dir, project.load(), screen, mirrors=mirrors)
         return Made(run_dir, report, screen.notes)
 
     return make_run
@@ -81,7 +82,7 @@ def test_ollama_is_warmed_up_once_unless_told_otherwise(make, endpoint, answers)
 def test_as_often_as_the_suite_says(make, endpoint, answers, warmup, n_asked):
     server = Ollama(endpoint, answers)
 
-    made = make(warmup=warmup)
+    made = make(mirrors=no_mirrors, warmup=warmup)
 
     assert len(server.seen) == n_asked
     assert [detail["number"] for detail in named(made, "warmup")] == list(range(1, warmup + 1))
@@ -90,7 +91,7 @@ def test_as_often_as_the_suite_says(make, endpoint, answers, warmup, n_asked):
 def test_other_servers_are_warmed_up_only_when_told(make, endpoint, answers):
     server = Ollama(endpoint, answers)
 
-    made = make("openai_chat", api_key_env="NONE_API_KEY")
+    made = make("openai_chat", no_mirrors, api_key_env="NONE_API_KEY")
 
     assert (named(made, "warmup"), named(made, "exclusive")) == ([], [])
     assert len(server.seen) <= 1
@@ -116,12 +117,13 @@ def test_a_warm_up_that_fails_is_written_down_and_the_trials_are_made(make, endp
 
 def test_nothing_is_warmed_up_for_a_model_without_trials(make, endpoint, answers, tmp_path):
     server = Ollama(endpoint, answers)
-    make()
+    make(mirrors=no_mirrors)
     server.seen.clear()
 
     run_dir = tmp_path / "runs" / "r"
     log = RunLog.reopen(run_dir)
-    report = resume(stored_job(run_dir, None), log, Quiet())
+    with forked_mirrors():
+        report = resume(stored_job(run_dir, None), log, Quiet())
 
     assert (server.seen, report.exit_code) == ([], 0)
 
@@ -131,7 +133,7 @@ def test_an_exclusive_model_has_the_server_to_itself_before_it_is_warmed_up(
 ):
     server = Ollama(endpoint, answers, "llama:8b", "r:latest", "qwen:4b")
 
-    made = make(exclusive=True)
+    made = make(mirrors=no_mirrors, exclusive=True)
 
     assert server.loaded == ["r:latest"]
     assert server.lines() == [
