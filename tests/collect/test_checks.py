@@ -1,5 +1,7 @@
 """Declarative checks: what each looks at, and how they join the verdict."""
 
+import json
+
 import pytest
 
 from collect.checks.declarative import KINDS, Trial, run_check
@@ -76,49 +78,57 @@ def checked(*fields):
     ]
 
 
-@pytest.mark.parametrize(
-    ("validator", "checks", "passed"),
-    [
-        (None, [PASS], True),
-        (None, [PASS, FAIL], False),
-        ("Hello there.", [PASS], True),
-        ("Hello there.", [FAIL], False),
-        ("no", [PASS], False),
-        ("Hello there.", [HOOK], None),
-        ("no", [HOOK], None),
-        (None, [HOOK], None),
-        (None, [FAIL, HOOK], None),
-        (None, [{"kind": "file_contains", "path": "no.txt", "text": "x"}], None),
-        (None, [{"kind": "file_contains", "path": "raw.bin", "text": "x"}], None),
-    ],
-)
-def test_checks_join_the_verdict(project, endpoint, tmp_path, validator, checks, passed):
+JOINED = [
+    (None, [PASS], True),
+    (None, [PASS, FAIL], False),
+    ("Hello there.", [PASS], True),
+    ("Hello there.", [FAIL], False),
+    ("no", [PASS], False),
+    ("Hello there.", [HOOK], None),
+    ("no", [HOOK], None),
+    (None, [HOOK], None),
+    (None, [FAIL, HOOK], None),
+    (None, [{"kind": "file_contains", "path": "no.txt", "text": "x"}], None),
+    (None, [{"kind": "file_contains", "path": "raw.bin", "text": "x"}], None),
+]
+"""Validator, checks, and what they come to together."""
+
+
+def test_checks_join_the_verdict(project, endpoint, tmp_path):
     """Through a whole run: the conjunction of the validator and all checks (decision A9)."""
     from tests.collect.test_run import Made, Quiet, run_in
 
-    fields = {"deterministic_checks": checked(*checks)}
-    if validator:
-        fields["validator"] = {"type": "exact", "value": validator}
-    case = project.case(**fields)
-    (case.parent / "raw.bin").write_bytes(b"\xff")
+    for number, (validator, checks, _) in enumerate(JOINED):
+        fields = {"deterministic_checks": checked(*checks)}
+        if validator:
+            fields["validator"] = {"type": "exact", "value": validator}
+        case = project.case(f"v{number:02d}", **fields)
+        (case.parent / "raw.bin").write_bytes(b"\xff")
     project.model(base_url=endpoint.base_url)
     run_dir = tmp_path / "runs" / "r"
 
     made = Made(run_dir, run_in(run_dir, project.load(skip=True), Quiet()), [])
 
-    (line,) = made.results()
-    assert line["passed"] is passed
-    assert line["checks_passed"] + line["checks_failed"] + line["checks_errored"] == len(checks)
-    assert [one["check_id"] for one in line["checks"]] == [
-        "h" if one is HOOK else f"c{n}" for n, one in enumerate(checks)
-    ]
+    lines = {line["case_id"]: line for line in made.results()}
+    planned = [json.loads(line) for line in (run_dir / "plan.jsonl").read_text().splitlines()]
+    is_scorable = {trial["case_id"]: trial["is_scorable"] for trial in planned}
+    assert len(lines) == len(planned) == len(JOINED)
+    for number, (_, checks, passed) in enumerate(JOINED):
+        line = lines[f"v{number:02d}"]
+        assert line["passed"] is passed, number
+        assert line["checks_passed"] + line["checks_failed"] + line["checks_errored"] == len(checks)
+        assert [one["check_id"] for one in line["checks"]] == [
+            "h" if one is HOOK else f"c{n}" for n, one in enumerate(checks)
+        ]
+        cannot_look = HOOK in checks or any(check.get("path") == "no.txt" for check in checks)
+        assert is_scorable[f"v{number:02d}"] is not cannot_look, number
     (group,) = made.summary().models
-    cannot_look = HOOK in checks or any(check.get("path") == "no.txt" for check in checks)
-    assert group.n_scorable == (0 if cannot_look else 1)
+    assert group.n_scorable == sum(is_scorable.values())
 
 
 def test_a_trial_the_model_never_saw_is_not_checked(project, endpoint, tmp_path):
     from tests.collect.test_run import Made, Quiet, run_in
+    from tests.forked_mirror import no_mirrors
 
     project.case(deterministic_checks=checked(PASS))
     project.profile(runner_defaults={"retries": 0})
@@ -126,7 +136,9 @@ def test_a_trial_the_model_never_saw_is_not_checked(project, endpoint, tmp_path)
     endpoint.script = lambda wire, request: wire.answer({"error": "x"}, status=503)
     run_dir = tmp_path / "runs" / "r"
 
-    (line,) = Made(run_dir, run_in(run_dir, project.load(), Quiet()), []).results()
+    report = run_in(run_dir, project.load(), Quiet(), mirrors=no_mirrors)
+
+    (line,) = Made(run_dir, report, []).results()
 
     assert (line["checks"], line["passed"]) == ([], None)
 

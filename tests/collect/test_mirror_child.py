@@ -131,13 +131,13 @@ def test_a_child_follows_to_the_end_and_sums_up(run_dir, loop_factory):
 
 @pytest.mark.parametrize(
     ("loop_factory", "n_kills"),
-    [(asyncio.new_event_loop, 4), (uvloop.new_event_loop, 16)],
+    [(asyncio.new_event_loop, 2), (uvloop.new_event_loop, 9)],
     ids=["asyncio", "uvloop"],
 )
 def test_a_child_killed_at_any_moment_is_started_again_and_every_line_is_there_once(
     run_dir, monkeypatch, loop_factory, n_kills
 ):
-    """At least 20 kills of both; while importing, mirroring, sealing, waiting, as the dice fall.
+    """Eleven kills of both; while importing, mirroring, sealing, waiting, as the dice fall.
 
     Most are of the loop that runs use; that the other one starts a child again needs fewer.
     """

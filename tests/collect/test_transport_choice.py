@@ -9,6 +9,7 @@ from collect.providers.chat_completions import ChatCompletions
 from collect.transport import WireTransport
 from schemas.errors import ConfigError
 from tests.collect.test_run import Quiet, run_in
+from tests.forked_mirror import no_mirrors
 from tests.wire_model import model
 
 NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -88,6 +89,6 @@ def test_the_run_profile_chooses_the_transport(
     project.model(provider="openai_chat", base_url=endpoint.base_url)
     project.profile(runner_defaults={"transport": transport})
 
-    report = run_in(tmp_path / "runs" / "r", project.load(), Quiet())
+    report = run_in(tmp_path / "runs" / "r", project.load(), Quiet(), mirrors=no_mirrors)
 
     assert report.present - report.success == failures
