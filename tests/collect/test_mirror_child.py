@@ -25,7 +25,7 @@ from schemas.mirror import RunMirror, mirror_run
 from tests.disk import mounted_disk
 from tests.schemas.test_mirror import plan_line, result_line
 
-N_PLANNED = 400
+N_PLANNED = 200
 COMMAND = [sys.executable, "-P", "-m", "collect.mirror"]
 LOOPS = pytest.mark.parametrize(
     "loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
@@ -157,7 +157,7 @@ def test_a_child_killed_at_any_moment_is_started_again_and_every_line_is_there_o
         async def write():
             for number in numbers:
                 append(run_dir, number)
-                await asyncio.sleep(0.04)
+                await asyncio.sleep(0.06)
 
         writing = asyncio.create_task(write())
         killed = 0
