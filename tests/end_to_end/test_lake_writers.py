@@ -13,7 +13,7 @@ from schemas.lake_files import lake_of, live_files
 from tests.schemas.test_mirror import event_line, plan_line, result_line
 
 N_RUNS = 4
-N_LINES = 300
+N_LINES = 200
 SEAL_OFTEN = """
 import sys
 if sys.orig_argv[1:4] == ["-P", "-m", "collect.mirror"]:
@@ -79,7 +79,7 @@ class Readers:
                     self.problems.append(str(exc))
                 else:
                     self._judge(seen, rows)
-                time.sleep(0.005)
+                time.sleep(0.02)
 
     def count(self, connection):
         return connection.execute(
