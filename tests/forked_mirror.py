@@ -82,11 +82,13 @@ def no_mirrors():
     What stands for it waits as a mirror does, until the collector is done, and is always well.
     """
 
-    def spawn(*command, **options):
-        return REAL(*(("cat",) if command[1:4] == MIRROR else command), **options)
-
-    with mock.patch.object(asyncio, "create_subprocess_exec", spawn):
+    with mock.patch.object(asyncio, "create_subprocess_exec", spawn_no_mirror):
         yield
+
+
+def spawn_no_mirror(*command, **options):
+    """Start a process as asyncio does, but one that only waits where a mirror would be."""
+    return REAL(*(("cat",) if command[1:4] == MIRROR else command), **options)
 
 
 def serve(listening):

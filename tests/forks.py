@@ -22,7 +22,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from tests.forked_mirror import address, build_records, spawner
+from tests.forked_mirror import address, build_records, spawn_no_mirror, spawner
 
 SECONDS = 120
 """Longer takes no call that ends."""
@@ -67,10 +67,11 @@ class Forks:
             cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
-    def run(self, cwd, arguments, env, stdin="", out=None):
+    def run(self, cwd, arguments, env, stdin="", out=None, has_mirror=True):
         """Run the command with arguments to its end, as `subprocess.run` would.
 
-        `out` is a device or pipe that its output goes to; then none is returned.
+        `out` is a device or pipe that its output goes to; then none is returned. Without a
+        mirror, what stands for one waits as it does and is always well.
         """
         with tempfile.TemporaryDirectory() as folder:
             said, read, err = (Path(folder, name) for name in ("in", "out", "err"))
@@ -78,7 +79,7 @@ class Forks:
             job = {"cwd": str(cwd), "argv": arguments, "env": env}
             job |= {"in": str(said), "out": out or str(read), "err": str(err)}
             other = env.get("PYTHONPATH") != BEGUN_WITH
-            job["mirrors"] = None if other else address()
+            job["mirrors"] = None if other else address() if has_mirror else ""
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
             ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
@@ -160,7 +161,8 @@ def become(command, job):
         os.close(opened)
     sys.argv = [command, *job["argv"]]
     if job["mirrors"] is not None:
-        asyncio.create_subprocess_exec = spawner(job["mirrors"])
+        mirrors = job["mirrors"]
+        asyncio.create_subprocess_exec = spawner(mirrors) if mirrors else spawn_no_mirror
 
 
 if __name__ == "__main__":

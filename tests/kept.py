@@ -133,6 +133,11 @@ def collect(cwd, *arguments, **environment):
     return forks("collect").run(cwd, [*map(str, arguments)], os.environ | environment)
 
 
+def collect_log(cwd, *arguments):
+    """The same without a mirror, where neither lake, summary nor a good end are looked at."""
+    return forks("collect").run(cwd, [*map(str, arguments)], dict(os.environ), has_mirror=False)
+
+
 def begin(cwd, *arguments, **environment):
     """Start `collect ...` in a session of its own."""
     return subprocess.Popen(

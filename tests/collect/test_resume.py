@@ -7,7 +7,15 @@ import shutil
 import pytest
 
 from collect.log import RunLog
-from tests.kept import Kept, assert_fits_together, begin, collect, processes_of, wait_for
+from tests.kept import (
+    Kept,
+    assert_fits_together,
+    begin,
+    collect,
+    collect_log,
+    processes_of,
+    wait_for,
+)
 
 NEW = ("run", "--suite", "s", "--run-profile", "p", "--json")
 
@@ -46,8 +54,15 @@ def run(project, *arguments):
     return done
 
 
-def resume(project, *arguments):
-    done = collect(project.root, "run", "--resume", *arguments)
+def run_log(project, *arguments):
+    """Make a run whose log alone is looked at, or gone on with."""
+    done = collect_log(project.root, *NEW, *arguments)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def resume(project, *arguments, by=collect):
+    done = by(project.root, "run", "--resume", *arguments)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
@@ -78,7 +93,7 @@ def test_want_of_credit_is_asked_again_and_the_time_of_both_parts_counts(work, e
         quick(wire, request)
 
     endpoint.script = slow
-    run(work, "--run-id", "r")
+    run_log(work, "--run-id", "r")
     endpoint.script = quick
     first = [row["elapsed_ms"] for row in kept(work).results()]
     asked(endpoint)
@@ -135,7 +150,7 @@ def test_failures_that_may_pass_are_tried_again_and_others_stay(work, endpoint):
 
 def test_the_stored_plan_counts_not_the_edited_files(work, endpoint):
     endpoint.broken = {"c1": 503}
-    run(work, "--run-id", "r")
+    run_log(work, "--run-id", "r")
     asked(endpoint)
     endpoint.broken = {}
     message = {"role": "user", "content": "Something else."}
@@ -156,9 +171,9 @@ def test_the_stored_plan_counts_not_the_edited_files(work, endpoint):
 
 
 def test_latest_is_the_run_that_started_last_and_needs_no_file_of_the_project(work, endpoint):
-    run(work, "--run-id", "z-first")
+    run_log(work, "--run-id", "z-first")
     endpoint.broken = {"c1": 503}
-    run(work, "--run-id", "a-second")
+    run_log(work, "--run-id", "a-second")
     endpoint.broken = {}
     shutil.rmtree(work.root / "configs")
 
@@ -209,7 +224,7 @@ def test_flags_that_would_change_the_plan_are_refused_all_at_once(project):
 
 
 def test_a_run_that_is_not_there_is_refused_with_the_nearest_name(work):
-    run(work, "--run-id", "monday-7b")
+    run_log(work, "--run-id", "monday-7b")
 
     near = refusal(resume(work, "monday-7c"))
     far = refusal(resume(work, "x"))
@@ -227,7 +242,7 @@ def test_a_run_that_is_not_there_is_refused_with_the_nearest_name(work):
 
 
 def test_a_run_of_an_older_benchlake_is_refused_and_left_alone(work, endpoint):
-    run(work, "--run-id", "r")
+    run_log(work, "--run-id", "r")
     folder = work.root / "runs/r"
     (folder / "cases.jsonl.zst").unlink()
     before = (folder / "results.jsonl").read_bytes()
@@ -269,11 +284,13 @@ def test_a_limit_on_cost_counts_what_the_run_has_spent_already(work, endpoint, a
     endpoint.script = script
     endpoint.broken = {"c3", "c4", "c5"}
     price = ("--assume-price", "0/1000")
-    assert json.loads(run(work, "--run-id", "r", *price).stdout)["cost_usd"] == pytest.approx(0.3)
+    assert json.loads(run_log(work, "--run-id", "r", *price).stdout)["cost_usd"] == pytest.approx(
+        0.3
+    )
     asked(endpoint)
     endpoint.broken = {}
 
-    done = resume(work, "r", "--max-cost", "0.45", "--json")
+    done = resume(work, "r", "--max-cost", "0.45", "--json", by=collect_log)
 
     assert done.returncode == 1
     report = json.loads(done.stdout)
@@ -289,7 +306,7 @@ def test_a_limit_on_cost_counts_what_the_run_has_spent_already(work, endpoint, a
 
 def test_a_limit_on_cost_of_a_resumed_run_needs_a_price(work, endpoint):
     endpoint.broken = {"c1": 503}
-    run(work, "--run-id", "r")
+    run_log(work, "--run-id", "r")
     asked(endpoint)
 
     assert "model `m` has no price" in refusal(resume(work, "r", "--max-cost", "1"))
@@ -300,16 +317,14 @@ def test_a_limit_on_cost_of_a_resumed_run_needs_a_price(work, endpoint):
 
 def test_an_older_run_is_completed_in_the_lake_as_well(work, endpoint):
     """Killed right after its trials, before the mirror sealed a row."""
-    run(work, "--run-id", "r")
-    shutil.rmtree(work.root / "runs" / "lake")
-    (work.root / "runs/r/summary.json").unlink()
+    run_log(work, "--run-id", "r")
 
     assert resume(work, "r").returncode == 0
     assert_fits_together(work.root / "runs" / "r")
 
 
 def test_reuse_asks_only_what_is_new(work, endpoint):
-    run(work, "--run-id", "one")
+    run_log(work, "--run-id", "one")
     asked(endpoint)
     set_profile(work, repetitions=3)
 
@@ -359,7 +374,7 @@ def test_a_cluster_is_kept_with_the_run_and_makes_no_case_another(work, endpoint
 
 def test_what_has_changed_or_failed_is_asked_again(work, endpoint):
     endpoint.broken = {"c2": 503, "c3": 400}
-    run(work, "--run-id", "one")
+    run_log(work, "--run-id", "one")
     asked(endpoint)
     endpoint.broken = {}
     work.case("c1", input={"messages": [{"role": "user", "content": "Say c1, please."}]})
@@ -368,7 +383,7 @@ def test_what_has_changed_or_failed_is_asked_again(work, endpoint):
     assert asked(endpoint) == {"Say c1, please.": 1, "Say c2.": 1, "Say c3.": 1}
 
     set_profile(work, temperature=0.5)
-    run(work, "--run-id", "three", "--reuse")
+    run_log(work, "--run-id", "three", "--reuse")
     assert asked(endpoint).total() == 6
 
 
@@ -394,8 +409,9 @@ def test_reused_answers_have_verdicts_but_no_cost_tokens_or_latency(work, endpoi
 
 
 def test_reused_answers_are_reused_from_where_they_were_made(work, endpoint):
-    for name in ("one", "two", "three"):
-        run(work, "--run-id", name, "--reuse")
+    for name in ("one", "two"):
+        run_log(work, "--run-id", name, "--reuse")
+    run(work, "--run-id", "three", "--reuse")
 
     assert asked(endpoint).total() == 6
     rows = kept(work, "three").results()
@@ -410,11 +426,11 @@ def test_a_resumed_run_keeps_its_limit_on_cost_until_told_otherwise(work, endpoi
     endpoint.script = lambda wire, request: wire.stream(
         answers.sse(answers.chunk("ok", "stop") | said)
     )
-    limited = run(work, "--run-id", "r", "--max-cost", "0.25", "--assume-price", "0/1000")
+    limited = run_log(work, "--run-id", "r", "--max-cost", "0.25", "--assume-price", "0/1000")
     assert "--max-cost USD` raises it" in limited.stderr
     assert sum(asked(endpoint).values()) == 2
 
-    again = resume(work, "r", "--json")
+    again = resume(work, "r", "--json", by=collect_log)
 
     assert (again.returncode, sum(asked(endpoint).values())) == (1, 0)
 
