@@ -79,7 +79,8 @@ class Forks:
             job = {"cwd": str(cwd), "argv": arguments, "env": env}
             job |= {"in": str(said), "out": out or str(read), "err": str(err)}
             other = env.get("PYTHONPATH") != BEGUN_WITH
-            job["mirrors"] = None if other else address() if has_mirror else ""
+            own = None if other else address()
+            job["mirrors"] = own if has_mirror else ""
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
             ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)

@@ -133,9 +133,10 @@ def collect(cwd, *arguments, **environment):
     return forks("collect").run(cwd, [*map(str, arguments)], os.environ | environment)
 
 
-def collect_log(cwd, *arguments):
+def collect_log(cwd, *arguments, **environment):
     """The same without a mirror, where neither lake, summary nor a good end are looked at."""
-    return forks("collect").run(cwd, [*map(str, arguments)], dict(os.environ), has_mirror=False)
+    words, env = [*map(str, arguments)], os.environ | environment
+    return forks("collect").run(cwd, words, env, has_mirror=False)
 
 
 def begin(cwd, *arguments, **environment):

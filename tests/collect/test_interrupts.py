@@ -16,8 +16,8 @@ RUN = [sys.executable, "-P", "-m", "collect", "run", "--suite", "s", "--run-prof
 
 
 @pytest.fixture
-def slow_run(project, endpoint, answers, tmp_path):
-    """Start `collect run` of 40 trials of 0.15 s each, and wait until three are written."""
+def slow(project, endpoint, answers):
+    """A project of 40 trials of 0.15 s each, or as the endpoint's `delay` says."""
     for number in range(40):
         project.case(f"c{number:02d}")
     project.model(base_url=endpoint.base_url)
@@ -28,10 +28,16 @@ def slow_run(project, endpoint, answers, tmp_path):
 
     endpoint.delay = 0.15
     endpoint.script = script
+    return project
+
+
+@pytest.fixture
+def slow_run(slow, tmp_path):
+    """Start `collect run` of them, and wait until three are written."""
     runs = tmp_path / "runs"
     process = subprocess.Popen(
         [*RUN, "--runs", str(runs), "--run-id", "r"],
-        cwd=project.root,
+        cwd=slow.root,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -154,13 +160,12 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_no_torn_line(project, endp
     assert group["n_total"] == len(Kept(run_dir).results())
 
 
-def test_plain_lines_say_how_far_the_run_is(slow_run, endpoint):
-    process, _ = slow_run
+def test_plain_lines_say_how_far_the_run_is(slow, endpoint):
     endpoint.delay = 0.01
 
-    out, err = process.communicate(timeout=60)
+    done = collect(slow.root, *RUN[4:])
 
-    assert process.returncode == 0
-    assert "40/40 · 0 passed" in err
-    assert "\x1b" not in err + out, "no escape codes where nobody can see them"
-    assert out.rstrip().endswith("summary.md")
+    assert done.returncode == 0
+    assert "40/40 · 0 passed" in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout, "no escape codes where nobody can see them"
+    assert done.stdout.rstrip().endswith("summary.md")

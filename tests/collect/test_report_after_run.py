@@ -61,21 +61,21 @@ def test_the_path_of_the_report_comes_last(ready):
 
 
 def test_without_the_flag_there_is_none(ready):
-    done = kept.collect(ready.root, *RUN, "--json")
+    done = kept.collect_log(ready.root, *RUN, "--json")
 
     assert json.loads(done.stdout)["report_path"] is None
     assert not (ready.root / "runs" / "r" / "report.html").exists()
 
 
 def test_json_names_the_report_in_its_one_object(ready, instead):
-    done = kept.collect(ready.root, *RUN, "--report", "--json", **instead(MADE))
+    done = kept.collect_log(ready.root, *RUN, "--report", "--json", **instead(MADE))
 
     assert json.loads(done.stdout)["report_path"] == "runs/r/report.html"
     assert (ready.root / "runs" / "r" / "report.html").exists()
 
 
 def test_a_resumed_run_is_reported_as_well(ready, instead):
-    kept.collect(ready.root, *RUN)
+    kept.collect_log(ready.root, *RUN)
     done = kept.collect(ready.root, "run", "--resume", "latest", "--report", **instead(MADE))
 
     assert done.returncode == 0, done.stderr
@@ -98,7 +98,7 @@ def test_what_makes_the_report_gets_no_keys(ready, instead, tmp_path):
     told = tmp_path / "told"
     what = f"open({str(told)!r}, 'w').write(repr(sorted(os.environ))); os._exit(0)"
     environment = instead(what) | {"OTHER_API_KEY": "sk-1234567890123456"}
-    kept.collect(ready.root, *RUN, "--report", **environment)
+    kept.collect_log(ready.root, *RUN, "--report", **environment)
 
     assert "PATH" in told.read_text()
     assert "OTHER_API_KEY" not in told.read_text()
