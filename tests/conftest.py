@@ -97,11 +97,12 @@ def has_room():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Look for no garbage while thousands of tests come that all stay; every worker collects."""
+    """Look for no garbage while thousands of tests come, nor among them later: they all stay."""
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
 
 
