@@ -1,8 +1,9 @@
-"""The faults of the wire over the other providers: all at once, over one server."""
+"""The faults of the wire over the other providers: all at once, over one server.
+
+Each over both transports, at the same time: what takes longest is waited for once.
+"""
 
 import asyncio
-
-import pytest
 
 from collect.providers.base import Reply, Request
 from collect.providers.carrier import carrier_of
@@ -14,7 +15,7 @@ from tests.collect.test_wire_faults import ENDED_BY_THE_CLOCK, FAULTS
 from tests.end_to_end.test_faults import LastWire
 from tests.wire_model import HTTPX, model
 
-STOCK = pytest.mark.parametrize("stock", [False, True], ids=["ours", "httpx"])
+TRANSPORTS = {"ours": {}, "httpx": HTTPX}
 
 OF_CHAT = {
     "duplicate chunks", "wrong content type", "Connection: close", "chunked with trailers",
@@ -52,36 +53,51 @@ async def asked(provider, names):
         await provider.aclose()
 
 
-@STOCK
-def test_openrouter_meets_the_faults_as_the_chat_api_does(endpoint, stock):
+def over_both(ask):
+    """Return what `ask(settings)` comes to over each transport: (transport, fault) to reply."""
+
+    async def go():
+        return await asyncio.gather(*map(ask, TRANSPORTS.values()))
+
+    found = zip(TRANSPORTS, asyncio.run(go()), strict=True)
+    return {(way, name): reply for way, replies in found for name, reply in replies.items()}
+
+
+def test_openrouter_meets_the_faults_as_the_chat_api_does(endpoint):
     faulty(endpoint, lambda request: request.body["messages"][0]["content"])
-    facts = {"settings": HTTPX if stock else {}, "max_concurrency": 64}
 
-    replies = asyncio.run(asked(OpenRouter(model(endpoint.base_url, **facts), None), FAULTS))
+    def ask(settings):
+        facts = model(endpoint.base_url, settings=settings, max_concurrency=64)
+        return asked(OpenRouter(facts, None), FAULTS)
 
-    for name, (_, failure_type, text) in FAULTS.items():
+    replies = over_both(ask)
+
+    assert len(replies) == 2 * len(FAULTS)
+    for (way, name), reply in replies.items():
+        _, failure_type, text = FAULTS[name]
         possible = {text, ""} if name == "reset in the answer" else {text}  # the kernel drops it
-        assert replies[name].failure_type == failure_type, name
-        assert replies[name].text in possible, name
+        assert reply.failure_type == failure_type, (way, name)
+        assert reply.text in possible, (way, name)
 
 
-@STOCK
-def test_the_responses_api_meets_the_faults_that_no_api_owns(endpoint, stock):
+def test_the_responses_api_meets_the_faults_that_no_api_owns(endpoint):
     faulty(endpoint, lambda request: request.body["input"][0]["content"])
-    facts = {"settings": HTTPX if stock else {}, "max_concurrency": 64}
     names = [name for name in FAULTS if name not in OF_CHAT]
 
-    replies = asyncio.run(asked(OpenAIResponses(model(endpoint.base_url, **facts), None), names))
+    def ask(settings):
+        facts = model(endpoint.base_url, settings=settings, max_concurrency=64)
+        return asked(OpenAIResponses(facts, None), names)
 
-    for name in names:
-        assert replies[name].failure_type == FAULTS[name][1], name
+    replies = over_both(ask)
+
+    assert len(replies) == 2 * len(names)
+    for (way, name), reply in replies.items():
+        assert reply.failure_type == FAULTS[name][1], (way, name)
 
 
-@STOCK
-def test_the_door_of_a_command_tells_the_faults_of_the_wire(endpoint, stock):
+def test_the_door_of_a_command_tells_the_faults_of_the_wire(endpoint):
     """What a command would make of them is not asked: only what passed counts."""
     faulty(endpoint, lambda request: request.body["name"])
-    facts = {"settings": HTTPX if stock else {}, "max_concurrency": 64}
     names = [name for name in FAULTS if name not in OF_CHAT]
 
     async def one(door, name):
@@ -97,16 +113,18 @@ def test_the_door_of_a_command_tells_the_faults_of_the_wire(endpoint, stock):
             writer.close()
             return with_the_wire(Reply(text="as the command says"), call)
 
-    async def go():
+    async def ask(settings):
         root = endpoint.base_url.removesuffix("/v1")
-        door = Door(root, "/v1/messages", {}, carrier_of(model(root, **facts), None))
+        facts = model(root, settings=settings, max_concurrency=64)
+        door = Door(root, "/v1/messages", {}, carrier_of(facts, None))
         try:
             replies = await asyncio.gather(*(one(door, name) for name in names))
             return dict(zip(names, replies, strict=True))
         finally:
             await door.aclose()
 
-    replies = asyncio.run(go())
+    replies = over_both(ask)
 
-    for name in names:
-        assert replies[name].failure_type == FAULTS[name][1], name
+    assert len(replies) == 2 * len(names)
+    for (way, name), reply in replies.items():
+        assert reply.failure_type == FAULTS[name][1], (way, name)

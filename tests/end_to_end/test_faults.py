@@ -174,7 +174,7 @@ def test_faults_that_pass_cost_a_retry_where_one_helps(faulty, endpoint, tmp_pat
     assert len(endpoint.requests) == len(NAMES) + N_RETRIED
 
 
-N_USUAL = 1_000
+N_USUAL = 500
 
 
 def usual_fault(prompt):

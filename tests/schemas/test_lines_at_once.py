@@ -89,7 +89,7 @@ def one_by_one(lines):
     return results, events, bad
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(ANY_LINE, max_size=8))
 def test_lines_read_at_once_are_lines_read_one_by_one(lines):
     lines = [part + b"\n" for line in lines for part in line[:-1].split(b"\n")]
