@@ -1,5 +1,6 @@
 """What tests of every part share: a project on disk and a scripted endpoint."""
 
+import atexit
 import gc
 import importlib.util
 import os
@@ -103,6 +104,7 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
+        atexit.register(gc.unfreeze)  # or extensions say that they were leaked
         gc.enable()
 
 

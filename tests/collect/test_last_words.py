@@ -14,6 +14,7 @@ from collect.child import MirrorChild
 from collect.progress import RunReport
 from schemas.thresholds import Thresholds
 from tests.analyze_cli import call
+from tests.forked_mirror import forked_mirrors
 from tests.nights import Nights
 
 
@@ -76,9 +77,10 @@ def test_runs_that_the_lake_lacks_are_told_with_the_command_that_brings_them(run
 
 
 async def _mirrored(run_dir):
-    child = await MirrorChild.start(run_dir)
-    assert await child.finish() is None
-    return await child.last_words()
+    with forked_mirrors():
+        child = await MirrorChild.start(run_dir)
+        assert await child.finish() is None
+        return await child.last_words()
 
 
 def test_the_first_runs_of_a_suite_say_nothing(tmp_path):
