@@ -14,18 +14,22 @@ import pytest
 
 from analyze.api import open_history
 from analyze.commands.report import KB
+from analyze.parts import build as build_module
 from analyze.parts.build import TRANSCRIPT_BYTES
+from analyze.report.html.render import render_html
 from analyze.report.page_file import MARKER, MARKER_WITHIN
 from analyze.report.report_markdown import MOST_BYTES, report_markdown
 from schemas.report_parts import RunReport
 from schemas.report_trials import Flip
 from tests.analyze_cli import ROOT, call, process
 from tests.histories import HOSTILE, imported, lake_only
+from tests.nights import Nights
 from tests.two_nights import night
 
 pytestmark = pytest.mark.usefixtures("no_library")
 
 SAMPLES = ROOT / "data" / "samples" / "runs"
+SHORT = [3, 2, 3, 0, 3]
 STEADY = [3, 3, 2, 3, 0, 3, 1, 3, 3, 3] * 4
 DROPPED = [1, 3, 0, 2, 0, 1, 1, 1, 3, 0] * 4
 
@@ -41,14 +45,42 @@ def samples(tmp_path_factory):
 @pytest.fixture(scope="module")
 def small(shared_run):
     """Return a folder of one short run, for tests of where a report goes."""
-    return night(shared_run, 0, [3, 2, 3, 0, 3]).runs_dir
+    return night(shared_run, 0, SHORT).runs_dir
+
+
+BUILT = {}
+"""Reports of the short run, by what was asked."""
+
+
+@pytest.fixture
+def built_once(small, monkeypatch):
+    """Build the report of the short run once for all tests of where it goes."""
+    build = build_module.build_report
+
+    def kept(session, run_id, **asked):
+        assert session.runs_dir.samefile(small)
+        said = json.dumps({"run_id": run_id} | asked, default=lambda value: type(value).__name__)
+        if said not in BUILT:
+            BUILT[said] = build(session, run_id, **asked)
+        return BUILT[said]
+
+    monkeypatch.setattr(build_module, "build_report", kept)
 
 
 @pytest.fixture(scope="module")
-def second(samples):
-    """Return the report of the second night of the samples."""
-    with open_history(samples) as history:
-        return history.report("night_02")
+def nights(tmp_path_factory):
+    """Return a folder of four short nights, the last of a part of the suite; only pages come."""
+    made = Nights(tmp_path_factory.mktemp("nights") / "runs", n_cases=6, repetitions=2)
+    made.add(3, rates={"careful": 0.9, "playful": 0.6})
+    made.add(1, rates={"careful": 0.9, "playful": 0.6}, only=4)
+    return made.runs_dir
+
+
+@pytest.fixture(scope="module")
+def third(samples):
+    """Return the report of the third night of the samples, as Python gets it."""
+    with open_history(samples.parent) as history:
+        return history.report("night_03_prompt")
 
 
 @pytest.fixture
@@ -74,35 +106,41 @@ def parts(*args):
     return RunReport.model_validate_json(done.out)
 
 
-def test_without_options_the_page_of_the_newest_run_lies_beside_it(samples):
-    done = call("report", samples)
+def test_without_options_the_page_of_the_newest_run_lies_beside_it(nights):
+    done = call("report", nights)
 
     assert (done.code, done.err) == (0, "")
-    newest = call("runs", "--runs", samples, "--limit", "1", "--json")
-    path = samples / json.loads(newest.out)[0]["run_id"] / "report.html"
+    path = nights / "night-004" / "report.html"
     assert done.out == f"{path}\n"
     assert MARKER in path.read_bytes()[:MARKER_WITHIN]
     again = path.read_bytes()
-    assert call("report", samples).out == done.out
+    assert call("report", nights).out == done.out
     assert path.read_bytes() == again
 
 
-def test_a_run_that_is_named_gets_its_page_in_its_own_folder(samples):
-    done = call("report", samples, "--run", "night_03_prompt")
+def test_a_run_that_is_named_gets_its_page_in_its_own_folder(nights):
+    """And the history of a part of the suite says that it is one."""
+    told = []
+    for run in ("night-003", "night-004"):
+        done = call("report", nights, "--run", run)
+        page = Path(done.out.strip()).read_text(encoding="utf-8")
 
-    assert done.out == f"{samples / 'night_03_prompt' / 'report.html'}\n"
-    assert "night_03_prompt" in Path(done.out.strip()).read_text(encoding="utf-8")
+        assert done.out == f"{nights / run / 'report.html'}\n"
+        assert run in page
+        told.append("This run asked a part of the suite" in page)
+    assert told == [False, True]
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_run_is_named_by_its_own_folder(samples, monkeypatch, inside):
-    folder = samples / "night_02"
-    monkeypatch.chdir(folder if inside else samples)
-    done = call("report", "." if inside else "night_02")
+def test_a_run_is_named_by_its_own_folder(nights, monkeypatch, inside):
+    folder = nights / "night-001"
+    (folder / "report.html").unlink(missing_ok=True)
+    monkeypatch.chdir(folder if inside else nights)
+    done = call("report", "." if inside else "night-001")
 
     assert done.code == 0, done.err
-    assert done.out == ("report.html\n" if inside else "night_02/report.html\n")
-    assert b"night_02" in (folder / "report.html").read_bytes()
+    assert done.out == ("report.html\n" if inside else "night-001/report.html\n")
+    assert b"night-001" in (folder / "report.html").read_bytes()
 
 
 def test_a_run_cannot_be_named_twice(samples):
@@ -122,39 +160,29 @@ def test_a_run_that_stands_where_the_folder_does_is_told_how_it_is_named(samples
     assert "--runs" not in told.err
 
 
-def test_an_answer_that_came_slower_is_told_beside_the_passed_rate(new_run, tmp_path):
+def test_an_answer_that_came_slower_is_told_beside_the_passed_rate(new_run):
     times = {"careful": 9000, "playful": 560}
     night(new_run, 1, [3, 3, 2, 3, 0, 3], models=times)
     night(
         new_run, 2, [3, 3, 2, 3, 0, 3], models=times,
         result=lambda case, _, model: {"e2e_ms": times[model] + case},
     )  # fmt: skip
-    runs_dir = new_run("night_01").runs_dir
-    out = call("report", runs_dir, "--format", "md").out
-    page = tmp_path / "page.html"
-    call("report", runs_dir, "-o", page)
+    with open_history(new_run("night_01").runs_dir) as history:
+        report = history.report("night_02")
+    out = report_markdown(report)
+    page = render_html(report, {}, lambda: "")
     careful, playful = (line for line in out.splitlines() if line.startswith(("| ca", "| pl")))
 
     assert "inconclusive: 0.0 points" in careful
     assert "; slower: answer time x 22" in careful
     assert "slower" not in playful, "one night is half as slow again by chance"
-    assert "slower: answer time x 22" in page.read_text(encoding="utf-8")
+    assert "slower: answer time x 22" in page
     assert "may be chance" not in careful
 
 
-def test_the_history_beside_a_part_of_the_suite_says_that_it_is_one(samples, tmp_path):
-    told = []
-    for run in ("night_11_tools", "night_10_setting"):
-        page = tmp_path / f"{run}.html"
-        call("report", samples, "--run", run, "-o", page)
-        told.append("This run asked a part of the suite" in page.read_text(encoding="utf-8"))
-
-    assert told == [True, False]
-
-
-def test_commands_in_markdown_can_be_copied_and_hold_no_markup(second):
+def test_commands_in_markdown_can_be_copied_and_hold_no_markup(third):
     typed = 'analyze sql "select count(*), `a``b` from x | y"'
-    report = huge(second, "m")
+    report = huge(third, "m")
     flip = Flip.model_construct(
         flip="broke", case_id="c", candidate_model_id="m", base_passed=3, base_scored=3,
         candidate_passed=0, candidate_scored=3, commands=(typed,),
@@ -168,20 +196,18 @@ def test_commands_in_markdown_can_be_copied_and_hold_no_markup(second):
 
 
 def test_a_run_that_is_not_there_is_a_mistake_of_the_command(samples, here):
-    assert call("report", samples, "--run", "night_02x").code == 2
-    assert "night_02" in call("report", samples, "--run", "night_02x").err
+    done = call("report", samples, "--run", "night_02x")
+    assert done.code == 2
+    assert "night_02" in done.err
     assert call("report", "nowhere").code == 2
 
 
-def test_exit_code_0_also_says_that_a_model_regressed(dropped, here):
-    done = call("report", dropped.runs_dir, "--format", "md")
-
-    assert done.code == 0
-    assert "main regressed by 40.0 points" in done.out
-
-
 def test_markdown_answers_first_and_ends_with_what_goes_deeper(dropped, here):
-    out = call("report", dropped.runs_dir, "--format", "md").out
+    """Exit code 0 also says that a model regressed."""
+    done = call("report", dropped.runs_dir, "--format", "md")
+    out = done.out
+    assert done.code == 0
+    assert "main regressed by 40.0 points" in out
     title, _, answer, *_ = out.splitlines()
 
     assert title == "# Report of night_01"
@@ -197,9 +223,9 @@ def test_markdown_answers_first_and_ends_with_what_goes_deeper(dropped, here):
     assert "- `analyze report " in out
 
 
-def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(second):
+def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(third):
     report = huge(
-        second, "<img src=x onerror=alert(1)>" + HOSTILE + "|`[a](javascript:1)" + "é" * 3000
+        third, "<img src=x onerror=alert(1)>" + HOSTILE + "|`[a](javascript:1)" + "é" * 3000
     )
     out = report_markdown(report)
 
@@ -227,11 +253,10 @@ def huge(report, text):
     )
 
 
-def test_json_is_the_typed_parts_that_python_gets(samples):
+def test_json_is_the_typed_parts_that_python_gets(samples, third):
     printed = parts(samples, "--run", "night_03_prompt")
-    with open_history(samples.parent) as history:
-        assert history.report("night_03_prompt") == printed
 
+    assert third == printed
     assert printed.run.run_id == "night_03_prompt"
     assert {answer.model_id for answer in printed.answer} == {"careful", "playful"}
     assert printed.transcripts.budget_bytes == TRANSCRIPT_BYTES == 100 * KB
@@ -239,30 +264,30 @@ def test_json_is_the_typed_parts_that_python_gets(samples):
     assert printed.glossary
 
 
-def test_the_baseline_is_the_run_before_unless_another_is_named(samples):
+def test_the_baseline_is_the_run_before_unless_another_is_named(samples, third, nights):
     runs = [one["run_id"] for one in json.loads(call("runs", "--runs", samples, "--json").out)]
     before = runs[runs.index("night_03_prompt") + 1]
 
-    named = parts(samples, "--run", "night_03_prompt", "--baseline", "night_01")
-    with open_history(samples, sync=False) as history:
-        usual = history.report("night_03_prompt")
-        several = history.report("night_03_prompt", baseline="night_01,night_02")
-        alone = history.report("night_03_prompt", baseline="none")
+    named = parts(nights, "--run", "night-003", "--baseline", "night-001")
+    with open_history(nights, sync=False) as history:
+        several = history.report("night-003", baseline="night-001,night-002")
+        alone = history.report("night-003", baseline="none")
 
-    assert [one.run_id for one in usual.baseline] == [before]
-    assert [one.run_id for one in named.baseline] == ["night_01"]
-    assert named.comparison.base.run_ids == ("night_01",)
-    assert [one.run_id for one in several.baseline] == ["night_01", "night_02"]
+    assert [one.run_id for one in third.baseline] == [before]
+    assert [one.run_id for one in named.baseline] == ["night-001"]
+    assert named.comparison.base.run_ids == ("night-001",)
+    assert [one.run_id for one in several.baseline] == ["night-001", "night-002"]
     assert (alone.baseline, alone.comparison, alone.flips) == ((), None, ())
     assert alone.answer[0].change is None
 
 
-def test_bounds_of_tiers_are_those_in_force_when_the_run_was_made(dropped):
-    path = dropped.path / "config.json"
+def test_bounds_of_tiers_are_those_in_force_when_the_run_was_made(new_run):
+    run = night(new_run, 0, SHORT)
+    path = run.path / "config.json"
     config = json.loads(path.read_text())
     path.write_text(json.dumps(config | {"thresholds": {"tier_1_from": 0.93}}))
 
-    assert parts(dropped.runs_dir).thresholds.tier_1_from == 0.93
+    assert parts(run.runs_dir).thresholds.tier_1_from == 0.93
 
 
 def test_a_baseline_that_is_none_is_a_mistake_of_the_command(samples):
@@ -272,21 +297,21 @@ def test_a_baseline_that_is_none_is_a_mistake_of_the_command(samples):
 
 
 def test_the_first_run_of_a_suite_stands_alone(new_run):
-    runs_dir = night(new_run, 0, STEADY).runs_dir
+    runs_dir = night(new_run, 0, SHORT).runs_dir
     report = parts(runs_dir)
 
     assert report.baseline == ()
     assert report.comparison is None
     assert report.shifts is None
     assert report.history == ()
-    out = call("report", runs_dir, "--format", "md").out
+    out = report_markdown(report)
     assert "against" not in out
     assert "## Level shifts" not in out
 
 
 def test_a_shard_of_the_same_plan_is_no_baseline(new_run):
-    night(new_run, 0, STEADY)
-    first, second = night(new_run, 1, STEADY), night(new_run, 2, STEADY)
+    night(new_run, 0, SHORT)
+    first, second = night(new_run, 1, SHORT), night(new_run, 2, SHORT)
     for run in (first, second):
         path = run.path / "config.json"
         config = json.loads(path.read_text())
@@ -300,7 +325,7 @@ def test_a_shard_of_the_same_plan_is_no_baseline(new_run):
 @pytest.mark.parametrize(
     ("name", "beginning"), [("r.html", "<!doctype html>"), ("r.MD", "# Report"), ("r.json", "{\n")]
 )
-def test_the_name_of_a_file_chooses_the_form(small, here, name, beginning):
+def test_the_name_of_a_file_chooses_the_form(small, here, built_once, name, beginning):
     done = call("report", small, "-o", name)
 
     assert (done.code, done.out) == (0, f"{name}\n")
@@ -308,7 +333,7 @@ def test_the_name_of_a_file_chooses_the_form(small, here, name, beginning):
     assert [path.name for path in here.iterdir()] == [name]
 
 
-def test_the_format_goes_before_the_name(small, here):
+def test_the_format_goes_before_the_name(small, here, built_once):
     assert call("report", small, "-o", "notes.txt", "--format", "md").code == 0
     assert Path("notes.txt").read_text(encoding="utf-8").startswith("# Report")
     assert call("report", small, "-o", "page.html", "--format", "json").code == 0
@@ -323,7 +348,7 @@ def test_a_name_that_says_nothing_is_refused(small, here):
     assert list(here.iterdir()) == []
 
 
-def test_only_a_page_of_ours_is_replaced(small, here):
+def test_only_a_page_of_ours_is_replaced(small, here, built_once):
     Path("ours.html").write_bytes(b"<!doctype html>\n<head>" + MARKER + b' 0">')
     Path("theirs.html").write_text("<!doctype html>")
     Path("notes.md").write_text("mine")
@@ -350,7 +375,7 @@ def test_links_and_folders_are_nobodys_to_replace(small, here):
 
 
 def test_a_run_without_a_folder_of_ours_needs_a_name_for_its_page(new_run, here):
-    run = night(new_run, 0, STEADY)
+    run = night(new_run, 0, SHORT)
     older = imported(run.runs_dir, "older")
     lake_only(run)
 
@@ -364,7 +389,7 @@ def test_a_run_without_a_folder_of_ours_needs_a_name_for_its_page(new_run, here)
 
 
 def test_what_cannot_be_written_is_said_and_leaves_nothing_behind(new_run):
-    run = night(new_run, 0, STEADY)
+    run = night(new_run, 0, SHORT)
     (run.path / "report.html" / "inside").mkdir(parents=True)
     done = call("report", run.runs_dir)
 
@@ -382,9 +407,9 @@ def test_no_room_for_transcripts_leaves_them_out(small):
     assert call("report", small, "--transcripts", "-1").code == 2
 
 
-def test_a_lake_is_reported_as_it_is_when_asked(tmp_path, monkeypatch):
+def test_a_lake_is_reported_as_it_is_when_asked(nights, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(SAMPLES / "night_01", tmp_path / "runs" / "night_01")
+    shutil.copytree(nights / "night-001", tmp_path / "runs" / "night-001")
 
     assert call("report", "--no-sync").code == 2
     assert call("report").code == 0
@@ -426,7 +451,7 @@ def test_a_report_warns_of_nothing_by_the_way(samples, tmp_path):
     assert "vegaEmbed" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_ctrl_c_leaves_no_half_of_a_page_and_no_process(samples, tmp_path):
+def test_ctrl_c_leaves_no_half_of_a_page_and_no_process(small, tmp_path):
     """The charts' library takes forever to come."""
     begun, modules = tmp_path / "begun", tmp_path / "modules"
     modules.mkdir()
@@ -439,7 +464,7 @@ def test_ctrl_c_leaves_no_half_of_a_page_and_no_process(samples, tmp_path):
     working = tmp_path / "working"
     working.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-m", "analyze", "report", str(samples), "-o", "page.html"],
+        [sys.executable, "-m", "analyze", "report", str(small), "-o", "page.html"],
         cwd=working, env=os.environ | {"PYTHONPATH": f"{modules}{os.pathsep}{ROOT}"},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as command:  # fmt: skip
