@@ -13,6 +13,7 @@ from analyze.imports.sf_bench import import_sf_bench
 from analyze.session import open_session
 from analyze.show.trace_file import read_trace
 from analyze.sync import sync
+from schemas import mirror
 from schemas.errors import ConfigError
 from schemas.import_record import load_import_record
 from schemas.lake_files import lake_of, live_files
@@ -299,13 +300,16 @@ def test_a_name_that_no_folder_can_have_becomes_one_that_it_can(name, run_id):
     assert run_id_of(name) == run_id
 
 
-def test_ten_thousand_instances_are_imported_in_seconds(tmp_path, runs_dir):
-    path = given(tmp_path, report(*(instance(f"task-{n}") for n in range(10_000))))
+def test_more_instances_than_one_batch_of_the_lake_holds_are_imported(
+    tmp_path, runs_dir, monkeypatch
+):
+    monkeypatch.setattr(mirror, "BATCH_ROWS", 500)
+    path = given(tmp_path, report(*(instance(f"task-{n}") for n in range(1_100))))
 
-    assert import_sf_bench(path, runs_dir).n_trials == 10_000
+    assert import_sf_bench(path, runs_dir).n_trials == 1_100
 
     with open_session(runs_dir) as session:
-        assert session.rows("select count(*) from trials") == [(10_000,)]
+        assert session.rows("select count(*) from trials") == [(1_100,)]
 
 
 def test_an_export_tells_of_each_instance_what_the_report_said(tmp_path, runs_dir):

@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 PROBABILITIES = [0.5, 0.95, 0.99]
 
 
-@given(st.lists(st.integers(0, 2**40), min_size=1, max_size=300))
-@settings(max_examples=60, deadline=None)
-def test_engine_interpolates_like_numpy(values):
+@pytest.fixture(scope="module")
+def engine():
     with duckdb.connect(":memory:") as connection:
-        rows = connection.execute(
-            f"select quantile_cont(cast(x as double), {PROBABILITIES}) from unnest(?) as t (x)",
-            [values],
-        ).fetchall()
+        yield connection
+
+
+@given(values=st.lists(st.integers(0, 2**40), min_size=1, max_size=300))
+@settings(max_examples=60, deadline=None)
+def test_engine_interpolates_like_numpy(engine, values):
+    rows = engine.execute(
+        f"select quantile_cont(cast(x as double), {PROBABILITIES}) from unnest(?) as t (x)",
+        [values],
+    ).fetchall()
 
     assert rows[0][0] == pytest.approx(np.quantile(values, PROBABILITIES).tolist(), rel=1e-12)
 

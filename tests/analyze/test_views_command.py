@@ -14,16 +14,17 @@ from schemas.errors import ViewNotFound
 from schemas.lake_columns import PATH
 from schemas.lake_document import lake_document
 from schemas.mirror import mirror_run
-from tests.analyze_cli import forked
+from tests.analyze_cli import call, forked
 
 
 @pytest.fixture
-def command(run, tmp_path):
+def command(run, tmp_path, monkeypatch):
     run.result(run.plan())
     run.write()
     mirror_run(run.path, run.lake)
+    monkeypatch.chdir(tmp_path)
 
-    return lambda *args: forked(*args, cwd=tmp_path)
+    return call
 
 
 def test_every_view_is_listed_with_its_grain(command):
@@ -121,7 +122,8 @@ def test_a_database_file_of_ours_is_refreshed(command, run, tmp_path):
     run.result(run.plan("c2"))
     run.write()
 
-    assert command("open", "--db", "bench.duckdb").code == 0
+    done = forked("open", "--db", "bench.duckdb", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
     with duckdb.connect(tmp_path / "bench.duckdb", read_only=True) as client:
         assert client.execute("select n_total from model_summary").fetchall() == [(2,)]
 
@@ -140,7 +142,7 @@ def test_other_files_are_not_overwritten(command, tmp_path, what):
     done = command("open", "--db", "mine.duckdb")
 
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: mine.duckdb is there and is ")
+    assert done.err.startswith("mine.duckdb is there and is ")
     if what == "text":
         assert path.read_text() == "my thesis"
         assert command("open", "--db", "mine.duckdb", "--force").code == 0
