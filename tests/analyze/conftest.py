@@ -13,16 +13,20 @@ import pytest
 
 from analyze.catalog import create_views
 from analyze.history import open_lake
+from analyze.parts import build as build_module
+from analyze.session import Session
 from analyze.summarize import summarize_run
 from schemas.failures import classify
 from schemas.inventory import Host, Inventory, OllamaModel, resource_tags
 from schemas.lake import lake_of
 from schemas.mirror import mirror_run
+from schemas.report_parts import RunReport
 from schemas.result import Event, Result
 from schemas.run_config import RunConfig, RunModel
 from schemas.run_profile import ExecutionPolicy
 from schemas.summary import GroupSummary, RunSummary
 from schemas.trial import FingerprintParts, PlannedTrial
+from tests.warm_engines import kept_views
 
 STARTED_AT_MS = 1_763_762_400_000
 """2025-11-21 22:00 UTC."""
@@ -268,6 +272,33 @@ def schemas_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Schema]
             name: connection.sql(f"from {name} limit 0").to_arrow_table().schema.remove_metadata()
             for (name,) in names
         }
+
+
+@pytest.fixture(scope="module")
+def warm_engines() -> Iterator[None]:
+    """Let the sessions of a file take over the views of those before them."""
+    with kept_views():
+        yield
+
+
+@pytest.fixture(scope="module")
+def reports_built() -> dict[str, RunReport]:
+    """Reports of a file's tests that `built_once` keeps, by all that was asked."""
+    return {}
+
+
+@pytest.fixture
+def built_once(reports_built: dict[str, RunReport], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build each report once: for tests of its forms and places, over runs that stay."""
+    build = build_module.build_report
+
+    def kept(session: Session, run_id: str, *, tell: Any = None, **asked: Any) -> RunReport:
+        wanted = f"{session.runs_dir.resolve()} {run_id} {sorted(asked.items())}"
+        if wanted not in reports_built:
+            reports_built[wanted] = build(session, run_id, tell=tell, **asked)
+        return reports_built[wanted]
+
+    monkeypatch.setattr(build_module, "build_report", kept)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,11 @@
 """Charts of real runs: what they show, that text stays text, and what the command refuses."""
 
+import contextlib
 import html
 import json
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -38,6 +40,8 @@ from schemas.report_parts import (
 )
 from schemas.thresholds import Thresholds
 from tests.analyze_cli import call
+
+pytestmark = pytest.mark.usefixtures("warm_engines")
 
 ROOT = Path(__file__).parents[2]
 LIMITS = ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
@@ -122,16 +126,18 @@ def shifts_of(name, first_run):
                        shifts=(shift,), cell_shifts=(), skipped=(), unused=())  # fmt: skip
 
 
-@pytest.fixture
-def draw(runs, tmp_path, monkeypatch):
-    """Draw a chart by the command and return the picture's text."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def draw(runs, tmp_path_factory):
+    """Draw a chart by the command and return the picture's text; the same is drawn once."""
+    folder = tmp_path_factory.mktemp("drawn")
 
+    @cache
     def command(name, run="night_10_setting", *options):
-        done = call("chart", name, run, "-o", "chart.svg", "--force", "--runs", runs, *options)
+        with contextlib.chdir(folder):
+            done = call("chart", name, run, "-o", "chart.svg", "--force", "--runs", runs, *options)
         assert done.err == ""
         assert done.out == "chart.svg\n"
-        return (tmp_path / "chart.svg").read_text(encoding="utf-8")
+        return (folder / "chart.svg").read_text(encoding="utf-8")
 
     return command
 

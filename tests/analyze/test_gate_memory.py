@@ -10,11 +10,14 @@ from analyze.gate.judge import judge
 from analyze.gate.open_shifts import with_open_shifts
 from analyze.report.gate_text import gate_lines
 from analyze.report.html.render import render_html
+from analyze.report.report_markdown import report_markdown
 from schemas.gate import GateResult
 from schemas.regressions import OpenShift
 from tests.analyze_cli import call
 from tests.gates import RULES, comparison, difference, group, night, ratio
 from tests.nights import Nights
+
+pytestmark = pytest.mark.usefixtures("warm_engines")
 
 DROPPED, MENDED, LAST = 9, 16, 24
 """First night of the lower level, first of the old one again, and the last of all."""
@@ -65,6 +68,14 @@ def answer(history):
 
 
 @pytest.fixture(scope="module")
+def entry(tmp_path_factory):
+    """The file that acknowledges the drop."""
+    path = tmp_path_factory.mktemp("known") / "known.toml"
+    path.write_text(ENTRY)
+    return path
+
+
+@pytest.fixture(scope="module")
 def report(history):
     return history.report("night-15")
 
@@ -86,28 +97,24 @@ def test_wrong_7_a_mended_drop_is_green_within_a_week_and_for_good(answer):
     assert said[22].open_shifts == ()
 
 
-@pytest.mark.parametrize("option", ["--known", "--quarantine"])
-def test_wrong_7_an_acknowledged_drop_is_green(gate, tmp_path, option):
-    path = tmp_path / "known.toml"
-    path.write_text(ENTRY)
-
-    for baseline in ("history", "previous"):
-        done = gate(15, "--baseline", baseline, option, path, "--json")
-        result = GateResult.model_validate_json(done.out)
-        assert (done.code, result.exit_code, result.open_shifts) == (0, 0, ())
+@pytest.mark.parametrize("option", ["known", "quarantine"])
+def test_wrong_7_an_acknowledged_drop_is_green(answer, gate, entry, tmp_path, option):
+    done = gate(15, "--baseline", "history", f"--{option}", entry, "--json")
+    result = GateResult.model_validate_json(done.out)
+    assert (done.code, result.exit_code, result.open_shifts) == (0, 0, ())
+    result = answer(15, baseline="previous", **{option: entry})
+    assert (result.exit_code, result.open_shifts) == (0, ())
     other = tmp_path / "other.toml"
     other.write_text(ENTRY.replace('"good"', '"other"'))
-    assert gate(15, option, other).code == 1
+    assert answer(15, **{option: other}).exit_code == 1
 
 
-def test_the_level_before_is_the_baseline_while_a_shift_stands(answer, tmp_path):
+def test_the_level_before_is_the_baseline_while_a_shift_stands(answer, entry):
     before = tuple(f"night-{n:02d}" for n in range(2, DROPPED))
     assert answer(15, baseline="history").comparison.base.run_ids == before
     assert answer(15, baseline="last:3").comparison.base.run_ids == before[-3:]
 
-    path = tmp_path / "known.toml"
-    path.write_text(ENTRY)
-    since = answer(15, baseline="history", known=path).comparison.base.run_ids
+    since = answer(15, baseline="history", known=entry).comparison.base.run_ids
     assert since == tuple(f"night-{n:02d}" for n in (9, 10, 11, 12, 14))
 
 
@@ -230,12 +237,11 @@ def test_nothing_that_follows_changes_what_a_night_said(answer):
 
 
 def test_a_report_and_the_library_name_it_unless_it_is_acknowledged(
-    nights, history, report, tmp_path
+    nights, history, answer, report, entry
 ):
-    path = tmp_path / "known.toml"
-    path.write_text(ENTRY)
+    path = entry
     asked = ("report", nights, "--run", "night-15", "--format", "md")
-    markdown, told = call(*asked).out, call(*asked, "--known", path).out
+    markdown, told = report_markdown(report), call(*asked, "--known", path).out
 
     assert "## Open shifts" in markdown
     assert "analyze regressions --suite smoke --model good --since night-09" in markdown
@@ -244,8 +250,8 @@ def test_a_report_and_the_library_name_it_unless_it_is_acknowledged(
     shift = next(line for line in told.splitlines() if "pass rate fell from" in line)
     assert "(known to " in shift.replace("\\", "")
     acknowledged = history.report("night-15", known=path)
-    gates = [history.gate("night-15", known=known).exit_code for known in (None, path)]
-    assert history.gate("night-15", quarantine=path).exit_code == 0
+    gates = [answer(15, known=known).exit_code for known in (None, path)]
+    assert answer(15, quarantine=path).exit_code == 0
     assert "night-09" in [one.first_run for one in report.open_shifts]
     assert acknowledged.schema_version == 2
     assert [o for o in acknowledged.open_shifts if o.series.metric == "passed_rate"] == []

@@ -15,7 +15,7 @@ from analyze.report.numbers import percent, whole
 from tests.analyze_cli import call
 from tests.nights import Nights
 
-pytestmark = pytest.mark.usefixtures("no_library")
+pytestmark = pytest.mark.usefixtures("no_library", "warm_engines", "built_once")
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 OTHER = r"(?:,? ?case mean [\d.]+:?)? ?"

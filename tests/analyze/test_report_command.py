@@ -14,7 +14,6 @@ import pytest
 
 from analyze.api import open_history
 from analyze.commands.report import KB
-from analyze.parts import build as build_module
 from analyze.parts.build import TRANSCRIPT_BYTES
 from analyze.report.html.render import render_html
 from analyze.report.page_file import MARKER, MARKER_WITHIN
@@ -26,7 +25,7 @@ from tests.histories import HOSTILE, imported, lake_only
 from tests.nights import Nights
 from tests.two_nights import night
 
-pytestmark = pytest.mark.usefixtures("no_library")
+pytestmark = pytest.mark.usefixtures("no_library", "warm_engines")
 
 SAMPLES = ROOT / "data" / "samples" / "runs"
 SHORT = [3, 2, 3, 0, 3]
@@ -46,25 +45,6 @@ def samples(tmp_path_factory):
 def small(shared_run):
     """Return a folder of one short run, for tests of where a report goes."""
     return night(shared_run, 0, SHORT).runs_dir
-
-
-BUILT = {}
-"""Reports of the short run, by what was asked."""
-
-
-@pytest.fixture
-def built_once(small, monkeypatch):
-    """Build the report of the short run once for all tests of where it goes."""
-    build = build_module.build_report
-
-    def kept(session, run_id, **asked):
-        assert session.runs_dir.samefile(small)
-        said = json.dumps({"run_id": run_id} | asked, default=lambda value: type(value).__name__)
-        if said not in BUILT:
-            BUILT[said] = build(session, run_id, **asked)
-        return BUILT[said]
-
-    monkeypatch.setattr(build_module, "build_report", kept)
 
 
 @pytest.fixture(scope="module")

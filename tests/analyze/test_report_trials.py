@@ -31,14 +31,20 @@ from tests.asked_runs import asked_in
 from tests.histories import trace, write_traces
 from tests.sided_runs import Runs
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 HOSTILE = "<script>\x00\x1b[31m\u202eevil\u2066 {{7*7}} \U0001f600"
 PLENTY = 10**6
 
 
 def reported(runs_dir, run_id, base=None, budget=PLENTY):
     with asked_in(runs_dir, run_id, base) as asked:
-        flips = flips_of(asked)
-        return flips, transcripts_of(asked, flips, budget)
+        return parts_of_report(asked, budget)
+
+
+def parts_of_report(asked, budget=PLENTY):
+    flips = flips_of(asked)
+    return flips, transcripts_of(asked, flips, budget)
 
 
 def shown(runs_dir, run_id, base=None, budget=PLENTY):
@@ -89,17 +95,25 @@ def runs(new_run):
     return Runs(new_run)
 
 
-@pytest.fixture
-def two(runs):
+@pytest.fixture(scope="module")
+def two(shared_run):
     """Two nights of three repetitions: `a` broke, `b` was fixed, `c` wavers, `d` stays."""
+    runs = Runs(shared_run)
     options = {"cases": ("a", "b", "c", "d"), "repetitions": (1, 2, 3)}
     runs.add("old", 0, result=went(a=3, b=1, c=3), **options)
     runs.add("new", 1, result=went(a=1, b=3, c=2), **options)
     return runs
 
 
-def test_a_flip_has_the_first_answers_that_went_as_most_did(two):
-    broke, fixed = reported(two.runs_dir, "new", "old")[0]
+@pytest.fixture(scope="module")
+def later(two):
+    """What is asked of the second of them beside the first."""
+    with asked_in(two.runs_dir, "new", "old") as asked:
+        yield asked
+
+
+def test_a_flip_has_the_first_answers_that_went_as_most_did(later):
+    broke, fixed = flips_of(later)
 
     assert (broke.case_id, broke.flip, broke.base_passed, broke.candidate_passed) == (
         "a", "broke", 3, 1,
@@ -113,8 +127,8 @@ def test_a_flip_has_the_first_answers_that_went_as_most_did(two):
     assert (fixed.base_repetition, fixed.candidate_repetition) == (2, 1)
 
 
-def test_the_commands_of_a_flip_show_its_two_trials(two):
-    for flip in reported(two.runs_dir, "new", "old")[0]:
+def test_the_commands_of_a_flip_show_its_two_trials(later):
+    for flip in flips_of(later):
         texts = [call(*command.split()[1:]).out for command in flip.commands]
 
         assert flip.base_answer in texts[0]
@@ -129,10 +143,9 @@ def test_a_report_without_a_baseline_has_no_flips(two):
     assert not any(one.is_baseline for one in transcripts.shown)
 
 
-def test_flips_are_as_many_as_are_asked_for_and_worst_first(two):
-    with asked_in(two.runs_dir, "new", "old") as asked:
-        assert [flip.case_id for flip in flips_of(asked, 1)] == ["a"]
-        assert flips_of(asked, 0) == ()
+def test_flips_are_as_many_as_are_asked_for_and_worst_first(later):
+    assert [flip.case_id for flip in flips_of(later, 1)] == ["a"]
+    assert flips_of(later, 0) == ()
 
 
 def test_of_several_baseline_runs_the_newest_that_went_as_most_did_counts(runs):
@@ -190,8 +203,8 @@ def test_long_answers_are_cut_and_said_to_be(runs):
     assert len(flip.base_answer) == ANSWER_CHARS
 
 
-def test_flipped_trials_come_first_then_failed_ones_then_some_others(two):
-    assert names(shown(two.runs_dir, "new", "old")) == [
+def test_flipped_trials_come_first_then_failed_ones_then_some_others(later):
+    assert names(parts_of_report(later)[1]) == [
         ("flipped", False, "m1", "a", 2),
         ("flipped", True, "m1", "a", 1),
         ("flipped", False, "m1", "b", 1),
@@ -223,9 +236,9 @@ def test_a_model_has_at_most_three_samples_and_every_model_has_one_first(runs):
     assert MOST_SAMPLED == 3
 
 
-def test_what_is_left_out_is_counted(two):
+def test_what_is_left_out_is_counted(later):
     budgets = (0, PLENTY, *range(1, 6_000, 555))
-    none, every, *others = shown_in(budgets, two.runs_dir, "new", "old")
+    none, every, *others = (parts_of_report(later, budget)[1] for budget in budgets)
 
     # a 2, a 3 and c 3 did not pass; b 1 flipped and passed
     assert (every.n_not_passed, every.n_left_out) == (3, 0)
@@ -236,10 +249,10 @@ def test_what_is_left_out_is_counted(two):
         assert some.n_left_out == 4 - len(ours)
 
 
-def test_without_a_budget_no_trace_is_read(two, monkeypatch):
+def test_without_a_budget_no_trace_is_read(later, monkeypatch):
     monkeypatch.setattr(transcripts_room, "read_beginning", None)  # calling it would fail
 
-    assert shown(two.runs_dir, "new", "old", budget=0).shown == ()
+    assert parts_of_report(later, budget=0)[1].shown == ()
 
 
 def test_missing_trials_are_neither_shown_nor_counted(runs):
@@ -408,7 +421,7 @@ def test_the_budget_is_kept_to_the_byte(run):
         turns(3, 500), turns(40, 2_000),
         [("message", {"role": "user", "content": HOSTILE * 400})], turns(500, 80), turns(1),
     )  # fmt: skip
-    budgets = (*range(0, 12_000, 957), 30_000, 80_000, 200_000, PLENTY)
+    budgets = (*range(0, 12_000, 1_913), 30_000, 80_000, 200_000, PLENTY)
     for budget, transcripts in zip(budgets, shown_in(budgets, run.runs_dir, "run-1"), strict=True):
         assert bytes_of_all(transcripts) <= budget
         for one in transcripts.shown:

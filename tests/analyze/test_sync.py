@@ -431,11 +431,11 @@ def test_two_syncs_at_once_double_nothing(runs_dir):
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_any_moment_the_next_sync_completes_it(runs_dir, seed):
     rng = random.Random(seed)
-    for number in range(60):
+    for number in range(36):
         make(runs_dir, f"r{number}")
 
     for _ in range(2):
-        process = in_process(runs_dir, group=5)
+        process = in_process(runs_dir, group=3)
         lake = lake_of(runs_dir)
         deadline = time.monotonic() + 30
         while not (lake / "manifest").exists() and time.monotonic() < deadline:
@@ -773,17 +773,17 @@ def test_a_run_may_be_called_as_files_of_a_sync_are(runs_dir):
 
 
 def test_many_runs_come_in_where_few_files_may_be_open(runs_dir):
-    for number in range(150):
+    for number in range(60):
         make(runs_dir, f"r{number}", [result_line(0)])
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     n_open = len(list(Path("/proc/self/fd").iterdir()))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (n_open + 120, before[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_open + 50, before[1]))
     try:
         synced = sync(runs_dir)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
-    assert (synced.n_runs, synced.problems) == (150, ())
+    assert (synced.n_runs, synced.problems) == (60, ())
     assert_lake_is_the_logs(runs_dir)
 
 
