@@ -114,8 +114,8 @@ def test_a_run_can_be_named_by_its_folder(within, finished):
     assert (finished.runs_dir / "lake" / "results").is_dir()
 
 
-def test_unknown_run_is_a_usage_error_that_names_the_nearest(command, finished):
-    done = command("summarize", "run-2")
+def test_unknown_run_is_a_usage_error_that_names_the_nearest(within, finished):
+    done = within("summarize", "run-2")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (

@@ -23,12 +23,12 @@ from tests import histories
 START = 1_763_762_400_000
 
 
-@pytest.fixture
-def runs(new_run):
-    return histories.everything(new_run, START)
+@pytest.fixture(scope="module")
+def runs(shared_run):
+    return histories.everything(shared_run, START)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def history(runs):
     with open_history(runs["clean"].runs_dir) as opened:
         yield opened

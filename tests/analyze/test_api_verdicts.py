@@ -15,6 +15,8 @@ from schemas.thresholds import Thresholds
 from tests.analyze_cli import ROOT, call
 from tests.two_nights import case_name, night
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 STEADY = [3, 3, 2, 3, 0, 3, 1, 3, 3, 3] * 4
 DROPPED = [1, 3, 0, 2, 0, 1, 1, 1, 3, 0] * 4
 

@@ -13,6 +13,8 @@ from analyze.sync import sync
 from schemas.comparison import RatioMetric
 from tests.sided_runs import Runs
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 
 SAME = {

@@ -13,6 +13,8 @@ from tests.analyze_cli import call
 from tests.nights import Nights
 from tests.two_nights import night
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 BEFORE = [3, 3, 3, 3, 2, 3, 3, 3, 3, 3, 0, 1, 0, 0, 1, 3, 3, 2, 3, 3] * 2
 AFTER = [2, 1, 2, 1, 1, 3, 3, 3, 3, 3, 0, 0, 0, 0, 1, 3, 3, 2, 3, 3] * 2
 FAMILY = 5

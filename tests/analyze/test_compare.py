@@ -20,6 +20,8 @@ from schemas.thresholds import Thresholds
 from tests.gates import difference
 from tests.two_nights import case_name, edited, night
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 STEADY = [3, 3, 2, 3, 0, 3, 1, 3, 3, 3] * 4
 DROPPED = [1, 3, 0, 2, 0, 1, 1, 1, 3, 0] * 4
 

@@ -14,6 +14,8 @@ from analyze.session import Session
 from tests.analyze_cli import ROOT
 from tests.sided_runs import Runs
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 COUNT = "select count(*) from trials"
 
 

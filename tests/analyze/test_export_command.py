@@ -13,6 +13,8 @@ from schemas.swebench import SwebenchReport
 from tests.analyze_cli import call, forked
 from tests.histories import imported, lake_only
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 @pytest.fixture
 def asked(new_run, tmp_path, monkeypatch):

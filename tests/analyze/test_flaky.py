@@ -16,6 +16,8 @@ from schemas.trial import FingerprintParts
 from tests.analyze_cli import call
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 LIMITS = ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
 
 

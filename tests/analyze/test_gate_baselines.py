@@ -15,6 +15,8 @@ from tests.analyze_cli import call
 from tests.gates import night
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 SLOWER, LAST_SLOW = 9, 14
 """Nights from which on one of two models takes a hundred times as long."""
 

@@ -15,6 +15,8 @@ from schemas.gate import GateResult
 from tests.analyze_cli import ROOT, call, forked, process
 from tests.gates import DAY_MS, START, narrow, night
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 @pytest.fixture
 def gate(tmp_path):

@@ -14,6 +14,8 @@ from schemas.thresholds import Thresholds
 from tests.analyze_cli import call
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 UNKNOWN = """schema_version = 1
 [[acknowledged]]
 suite_id = "smoke"

@@ -19,6 +19,8 @@ from schemas.gate import GateRules
 from schemas.thresholds import Thresholds
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 METRICS = ("passed_rate", "e2e_ms", "ttft_ms", "cost_usd")
 
 

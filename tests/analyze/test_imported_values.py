@@ -14,6 +14,8 @@ from tests.analyze.test_imports_sf_bench import given, instance, report
 from tests.analyze_cli import call
 from tests.pae_tree import MODELS, RUN_ID, full_tree
 
+pytestmark = pytest.mark.usefixtures("warm_engines", "built_once")
+
 LIMITS = {"mistral:7b": 30_030, "phi:latest": 30_030, "qwen3:4b": 120_100}
 
 PUBLISHED = {

@@ -11,6 +11,8 @@ from schemas.interval import Interval
 from tests.analyze_cli import call
 from tests.two_nights import night
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 def told(command, tmp_path, *args):
     done = call(*command.split(), *args, "--runs", tmp_path / "runs")

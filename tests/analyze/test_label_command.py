@@ -7,6 +7,8 @@ import pytest
 from tests import histories
 from tests.analyze_cli import call, forked
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 @pytest.fixture
 def runs(run):

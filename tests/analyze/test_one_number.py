@@ -20,6 +20,8 @@ from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.analyze_cli import call
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 RATES = {"good": 0.9, "poor": 0.6}
 LIMITS = Thresholds()

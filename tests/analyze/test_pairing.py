@@ -13,6 +13,8 @@ from tests import histories
 from tests.analyze.conftest import sha
 from tests.sided_runs import Runs, parts_of
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 @pytest.fixture
 def runs(new_run):

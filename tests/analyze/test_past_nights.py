@@ -15,6 +15,8 @@ from analyze.session import open_session
 from analyze.stats.assumptions import CaseSeen
 from tests.analyze.test_compared_independently import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 LEAST_COVERAGE = "analyze.compare.night_runs.LEAST_COVERAGE"
 
 

@@ -13,6 +13,8 @@ from analyze.stats.planning import Planner
 from schemas.thresholds import Thresholds
 from tests.analyze_cli import call, forked
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 DAY_MS = 86_400_000
 START = 1_763_762_400_000
 

@@ -15,6 +15,8 @@ from analyze.shifts.series import Series
 from analyze.stats.recovery import change_of_rates, rate_is_back, value_is_back
 from schemas.thresholds import Thresholds
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 LIMITS = Thresholds()
 
 PER_POINT = ("hashes", "scored", "passed", "coverage", "is_own")

@@ -17,6 +17,8 @@ from tests.analyze.conftest import STARTED_AT_MS
 from tests.histories import imported
 from tests.nights import DAY_MS, Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 LIMITS = ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
 
 

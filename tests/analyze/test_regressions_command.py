@@ -10,6 +10,8 @@ from schemas.regressions import Regressions
 from tests.analyze_cli import call, forked
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 @pytest.fixture(scope="module")
 def drop(tmp_path_factory):

@@ -24,6 +24,8 @@ from tests.asked_runs import asked_of, limits_of
 from tests.histories import DAY_MS, capable, imported, lake_only
 from tests.sided_runs import Runs
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 CASES = tuple(f"c{number:02d}" for number in range(30))
 

@@ -22,6 +22,8 @@ from tests.histories import imported, lake_only
 from tests.nights import Nights
 from tests.sided_runs import Runs, parts_of
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 CASES = ("a", "b", "c", "d", "e", "f")
 TWICE = (1, 2)
@@ -586,13 +588,18 @@ def test_a_sentence_about_many_models_stays_short(runs):
     assert "m00 0 of 6, m01 0 of 6, m02 0 of 6 and 37 more" in doubt.sentence
 
 
+@pytest.fixture(scope="module")
+def plain(shared_run):
+    """What is asked of a run without any trouble."""
+    run = night(Runs(shared_run))
+    with open_session(run.runs_dir) as session:
+        yield asked_of(session, run.run_id)
+
+
 @pytest.mark.parametrize("run_id", ["it's", 'a"b', "$(touch x)", "`touch x`", "a\nb", "!!"])
-def test_a_query_is_one_word_of_the_shell_whatever_the_run_is_called(runs, run_id):
-    night(runs)
-    with open_session(runs.runs_dir) as session:
-        asked = asked_of(session, "now")
-    row = asked.run.asked.model_copy(update={"run_id": run_id})
-    asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, asked=row))
+def test_a_query_is_one_word_of_the_shell_whatever_the_run_is_called(plain, run_id):
+    row = plain.run.asked.model_copy(update={"run_id": run_id})
+    asked = dataclasses.replace(plain, run=dataclasses.replace(plain.run, asked=row))
 
     words = shlex.split(query_of(asked, "select 1 from results"))
 

@@ -22,6 +22,8 @@ from schemas.run_config import Narrowed
 from tests.asked_runs import asked_in, asked_of
 from tests.sided_runs import Runs
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 NIGHTS = sorted(path.name for path in SAMPLES.glob("night_*"))
 DAY_MS = 86_400_000

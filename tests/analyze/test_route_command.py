@@ -7,6 +7,8 @@ import pytest
 from schemas.route import RouteResult
 from tests.analyze_cli import call
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 NIGHT_MS = 86_400_000
 START = 1_763_762_400_000
 

@@ -17,6 +17,8 @@ from schemas.report_problems import schema_problems
 from schemas.report_v2 import EvaluationReport, report_json
 from tests.histories import HOSTILE, imported, lake_only, trace, write_traces
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 WHOLE = "x" * 70_000
 
 

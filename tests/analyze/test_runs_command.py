@@ -8,12 +8,14 @@ from analyze.report.plain import cells
 from tests import histories
 from tests.analyze_cli import call, process
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 START = 1_763_762_400_000
 
 
-@pytest.fixture
-def history(new_run):
-    runs = histories.everything(new_run, START)
+@pytest.fixture(scope="module")
+def history(shared_run):
+    runs = histories.everything(shared_run, START)
     return runs["clean"].runs_dir
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.analyze_cli import call
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 def regressions(nights, *arguments):
     done = call("regressions", "--json", "--runs", nights.runs_dir, *arguments)

@@ -13,6 +13,8 @@ from tests.analyze_cli import call, forked
 from tests.histories import trace, write_traces
 from tests.kept import collect
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 ANSWER = "line one\nline two \x1b[31mred\x1b[0m\n\tindented\r\nverdict  passed"
 
 TALK = (

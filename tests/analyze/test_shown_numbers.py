@@ -26,6 +26,8 @@ from tests.analyze_cli import call
 from tests.histories import DAY_MS
 from tests.nights import Nights
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 SIXTEENTHS = {"m": 1 / 16, "n": 5 / 8}
 """Of 16 cases: 6.25 and 62.5 %, which two ways to round would show as two numbers."""
 

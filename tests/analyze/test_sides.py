@@ -10,6 +10,8 @@ from schemas.errors import EXIT_USAGE, ConfigError, RunNotFound
 from tests import histories
 from tests.sided_runs import Runs
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 @pytest.fixture
 def runs(new_run):

@@ -9,12 +9,14 @@ from analyze.session import Session
 from tests import histories
 from tests.analyze_cli import call, forked
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 START = 1_763_762_400_000
 
 
-@pytest.fixture
-def history(new_run):
-    return histories.everything(new_run, START)["clean"].runs_dir
+@pytest.fixture(scope="module")
+def history(shared_run):
+    return histories.everything(shared_run, START)["clean"].runs_dir
 
 
 def tiers(history, *args):

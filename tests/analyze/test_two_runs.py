@@ -22,6 +22,8 @@ from analyze.stats.sign_flip import (
     sign_flip,
 )
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 A = [3, 3, 3, 3, 2, 1, 0, 3, 3, 2]
 B = [3, 2, 1, 3, 1, 0, 0, 2, 3, 0]
 THREE = [3] * 10

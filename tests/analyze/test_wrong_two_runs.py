@@ -8,6 +8,8 @@ import pytest
 from tests.analyze_cli import call
 from tests.two_nights import night
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 
 def test_wrong_4_ten_cases_prove_nothing_however_often_they_are_asked(new_run):
     """Half of the trials of each case pass, so often that the interval is narrow."""
