@@ -1,14 +1,23 @@
-"""The nine validators a case may carry: what may be written, not how it is judged.
+"""The validators a case may carry: what may be written, not how it is judged.
 
-`collect.checks` judges; decisions B1-B6 hold the semantics. A value that could never match, a
-pattern that does not compile and a rule of unknown type are refused here, at load time.
+`collect.checks` judges; docs/configuration.md holds the semantics. A value that could never match
+or always would, a pattern that does not compile and a rule of unknown type are refused here, at
+load time.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, JsonValue, StrictFloat, StrictInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    StrictFloat,
+    StrictInt,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from schemas.base import NonEmpty, Record
@@ -18,7 +27,11 @@ ValidatorType = Literal[
     "noop",
     "exact",
     "one_of",
+    "contains",
+    "not_contains",
     "regex_fullmatch",
+    "regex_search",
+    "number",
     "max_words",
     "max_sentences",
     "exact_bullets",
@@ -27,6 +40,9 @@ ValidatorType = Literal[
 ]
 VALIDATOR_TYPES: tuple[str, ...] = get_args(ValidatorType)
 
+
+LARGEST = 1e308
+"""About the largest number that every reader of JSON takes."""
 
 Limit = Annotated[int, Field(ge=0, strict=True)]
 ToolNames = Annotated[tuple[NonEmpty, ...], Field(min_length=1)]
@@ -52,11 +68,96 @@ class OneOf(Record):
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
+def _not_blank(value: str) -> str:
+    """Refuse a text of white space alone, which is in every answer once it is stripped."""
+    if not value.strip(" \t\r\n"):
+        kind, message = "blank", "is blank, and every answer contains that"
+        raise PydanticCustomError(kind, message)
+    return value
+
+
+Part = Annotated[str, AfterValidator(_not_blank)]
+
+
+class _Parts(Record):
+    """One text as `value`, or several as `values`, to be looked for in an answer."""
+
+    value: Part | None = None
+    values: Annotated[tuple[Part, ...], Field(min_length=1)] | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Return the texts, however many were written."""
+        return self.values or (self.value or "",)
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Self:
+        if (self.value is None) == (self.values is None):
+            kind, message = "parts", "needs exactly one of `value` and `values`"
+            raise PydanticCustomError(kind, message)
+        return self
+
+
+class Contains(_Parts):
+    """The stripped text contains the stripped value; or all, or any, of the values."""
+
+    type: Literal["contains"]
+    match: Literal["all", "any"] | None = Field(
+        default=None, description="How many of `values` must be there."
+    )
+
+    @model_validator(mode="after")
+    def _matched(self) -> Self:
+        if (self.values is None) != (self.match is None):
+            kind, message = "match", "`values` needs `match: all` or `match: any`, `value` neither"
+            raise PydanticCustomError(kind, message)
+        return self
+
+
+class NotContains(_Parts):
+    """The stripped text contains neither the stripped value nor any of the values."""
+
+    type: Literal["not_contains"]
+
+
 class RegexFullmatch(Record):
     """The stripped text matches the whole pattern."""
 
     type: Literal["regex_fullmatch"]
     pattern: Pattern
+
+
+class RegexSearch(Record):
+    """The pattern matches somewhere in the stripped text."""
+
+    type: Literal["regex_search"]
+    pattern: Pattern
+
+
+def _numeric(value: object) -> object:
+    """Refuse what is no number with one sentence, not with one for each kind of number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        kind, message = "number", "should be a valid number, without quotes"
+        raise PydanticCustomError(kind, message)
+    return value
+
+
+Numeric = Annotated[
+    StrictInt | StrictFloat, BeforeValidator(_numeric), Field(ge=-LARGEST, le=LARGEST)
+]
+
+
+class Number(Record):
+    """The last, or the only, number in the text is the value, give or take the tolerance."""
+
+    type: Literal["number"]
+    value: Numeric
+    tolerance: Annotated[Numeric, Field(ge=0)] = Field(
+        default=0, description="How far off a number may be, above or below, this far included."
+    )
+    occurrence: Literal["last", "only"] = Field(
+        default="last", description="Which number counts; `only`: a second one fails the answer."
+    )
 
 
 class MaxWords(Record):
@@ -148,7 +249,11 @@ Validator = Annotated[
     Noop
     | Exact
     | OneOf
+    | Contains
+    | NotContains
     | RegexFullmatch
+    | RegexSearch
+    | Number
     | MaxWords
     | MaxSentences
     | ExactBullets

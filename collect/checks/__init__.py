@@ -11,19 +11,23 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from collect.checks import structure, text, tools
+from collect.checks import number, structure, text, tools
 from collect.checks.base import Answer, Verdict
 from schemas.base import Record
 from schemas.validators import (
+    Contains,
     Exact,
     ExactBullets,
     JsonKeys,
     MaxSentences,
     MaxWords,
     Noop,
+    NotContains,
+    Number,
     OneOf,
     RegexFullmatch,
     RegexRule,
+    RegexSearch,
     ToolInvocation,
     Validator,
 )
@@ -38,7 +42,11 @@ JUDGES: Mapping[type[Record], Callable[..., Verdict]] = MappingProxyType(
         Noop: text.noop,
         Exact: text.exact,
         OneOf: text.one_of,
+        Contains: text.contains,
+        NotContains: text.not_contains,
         RegexFullmatch: text.regex_fullmatch,
+        RegexSearch: text.regex_search,
+        Number: number.number,
         MaxWords: text.max_words,
         MaxSentences: text.max_sentences,
         ExactBullets: text.exact_bullets,
@@ -72,4 +80,4 @@ def _runs_pattern(validator: Validator) -> bool:
     if isinstance(validator, JsonKeys):
         rules = (rule for several in validator.rules().values() for rule in several)
         return any(isinstance(rule, RegexRule) for rule in rules)
-    return isinstance(validator, RegexFullmatch)
+    return isinstance(validator, RegexFullmatch | RegexSearch)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
+
+if TYPE_CHECKING:
+    from regex import Pattern
 
 REGEX_TIMEOUT_S = 1.0
 """Far above any sane pattern on a model's answer, far below a trial's own time limit."""
@@ -51,7 +55,21 @@ def fullmatches(pattern: str, text: str) -> bool:
     Raises:
         TimeoutError: the pattern takes too long on this text.
     """
+    compiled = _compiled(pattern)
+    return compiled.fullmatch(text, timeout=REGEX_TIMEOUT_S, concurrent=True) is not None
+
+
+def searches(pattern: str, text: str) -> bool:
+    """Tell whether the pattern matches somewhere in the text, as `fullmatches` does of the whole.
+
+    Raises:
+        TimeoutError: the pattern takes too long on this text.
+    """
+    compiled = _compiled(pattern)
+    return compiled.search(text, timeout=REGEX_TIMEOUT_S, concurrent=True) is not None
+
+
+def _compiled(pattern: str) -> Pattern[str]:
     import regex  # noqa: PLC0415 - most suites have no pattern, and it takes a while to load
 
-    compiled = regex.compile(pattern, regex.V0)
-    return compiled.fullmatch(text, timeout=REGEX_TIMEOUT_S, concurrent=True) is not None
+    return regex.compile(pattern, regex.V0)

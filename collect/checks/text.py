@@ -6,15 +6,18 @@ import re
 
 from pydantic import JsonValue
 
-from collect.checks.base import Answer, Verdict, fullmatches, strip, verdict
+from collect.checks.base import Answer, Verdict, fullmatches, searches, strip, verdict
 from schemas.validators import (
+    Contains,
     Exact,
     ExactBullets,
     MaxSentences,
     MaxWords,
     Noop,
+    NotContains,
     OneOf,
     RegexFullmatch,
+    RegexSearch,
 )
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -42,6 +45,21 @@ def one_of(validator: OneOf, answer: Answer) -> Verdict:
     return verdict(answer.text in wanted, f"not_one_of {wanted}", answer.text)
 
 
+def contains(validator: Contains, answer: Answer) -> Verdict:
+    """Pass when the text contains the value; or all of the values, or any of them."""
+    wanted = [strip(part) for part in validator.parts]
+    missing = [part for part in wanted if part not in answer.text]
+    if validator.match == "any":
+        return verdict(len(missing) < len(wanted), f"contains_none_of {wanted}", answer.text)
+    return verdict(not missing, f"missing_text {missing}", answer.text)
+
+
+def not_contains(validator: NotContains, answer: Answer) -> Verdict:
+    """Pass when the text contains none of the values."""
+    found = [part for part in map(strip, validator.parts) if part in answer.text]
+    return verdict(not found, f"unwanted_text {found}", answer.text)
+
+
 def regex_fullmatch(validator: RegexFullmatch, answer: Answer) -> Verdict:
     """Pass when the whole text matches the pattern in time."""
     text = answer.text
@@ -50,6 +68,16 @@ def regex_fullmatch(validator: RegexFullmatch, answer: Answer) -> Verdict:
     except TimeoutError:
         return Verdict(False, "regex_timeout", text)
     return verdict(matched, f"regex_fullmatch_failed pattern={validator.pattern!r}", text)
+
+
+def regex_search(validator: RegexSearch, answer: Answer) -> Verdict:
+    """Pass when the pattern matches somewhere in the text, in time."""
+    text = answer.text
+    try:
+        matched = searches(validator.pattern, text)
+    except TimeoutError:
+        return Verdict(False, "regex_timeout", text)
+    return verdict(matched, f"regex_search_failed pattern={validator.pattern!r}", text)
 
 
 def max_words(validator: MaxWords, answer: Answer) -> Verdict:

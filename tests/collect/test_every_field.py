@@ -330,7 +330,7 @@ def test_the_page_names_every_field_and_no_other():
 NO_FIELDS = {
     *TRANSPORTS, "primary_model", "default_model", "tool_choice", "disk_report",
     "hooks_disabled", "no_workspace", "objective_pass", "regex_timeout", "sandbox_missing",
-    "skipped_unavailable", "tool_use_success",
+    "several_numbers", "skipped_unavailable", "tool_use_success",
 } - {"openrouter"}  # fmt: skip
 """Snake case on that page that is no field: values, what is refused, and parts of results."""
 

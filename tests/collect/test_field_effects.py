@@ -41,6 +41,22 @@ VERDICTS = {
     "OneOf.values": (of("one_of", values=["a"]), of("one_of", values=["b"]), "a"),
     "RegexFullmatch.pattern": (
         of("regex_fullmatch", pattern="a+"), of("regex_fullmatch", pattern="b+"), "aa"),
+    "Contains.value": (of("contains", value="a"), of("contains", value="b"), "an a"),
+    "Contains.values": (
+        of("contains", values=["a"], match="all"), of("contains", values=["b"], match="all"), "a"),
+    "Contains.match": (
+        of("contains", values=["a", "b"], match="any"),
+        of("contains", values=["a", "b"], match="all"), "a"),
+    "NotContains.value": (of("not_contains", value="b"), of("not_contains", value="a"), "an a"),
+    "NotContains.values": (
+        of("not_contains", values=["b"]), of("not_contains", values=["b", "a"]), "a"),
+    "RegexSearch.pattern": (
+        of("regex_search", pattern="a+"), of("regex_search", pattern="b"), "an a"),
+    "Number.value": (of("number", value=2), of("number", value=3), "It is 2."),
+    "Number.tolerance": (
+        of("number", value=3, tolerance=1), of("number", value=3, tolerance=0.9), "2"),
+    "Number.occurrence": (
+        of("number", value=2), of("number", value=2, occurrence="only"), "1 + 1 = 2"),
     "MaxWords.value": (of("max_words", value=2), of("max_words", value=1), "a b"),
     "MaxSentences.value": (of("max_sentences", value=2), of("max_sentences", value=1), "A. B."),
     "ExactBullets.value": (of("exact_bullets", value=2), of("exact_bullets", value=1), "- a\n- b"),

@@ -39,6 +39,25 @@ def rx(pattern: str) -> dict[str, Any]:
     return {"type": "regex_fullmatch", "pattern": pattern}
 
 
+def search(pattern: str) -> dict[str, Any]:
+    return {"type": "regex_search", "pattern": pattern}
+
+
+def contains(*values: str, match: str | None = None) -> dict[str, Any]:
+    """Return a validator for one text, or for several with `match`."""
+    if match is None:
+        return {"type": "contains", "value": values[0]}
+    return {"type": "contains", "values": values, "match": match}
+
+
+def lacks(*values: str) -> dict[str, Any]:
+    return {"type": "not_contains", "values": values}
+
+
+def number(value: float, **facts: Any) -> dict[str, Any]:
+    return {"type": "number", "value": value, **facts}
+
+
 def words(value: int) -> dict[str, Any]:
     return {"type": "max_words", "value": value}
 
@@ -104,6 +123,87 @@ ROWS: list[tuple[dict[str, Any], str, bool | None, str | None]] = [
     (rx(r"\w+"), "日本語", True, None),
     (rx("[[]x]"), "[x]", True, None),
     (rx(CATASTROPHIC), "a" * 60 + "!", False, "regex_timeout"),
+    # contains, not_contains: stripped as `exact`, no case folding, any place
+    (contains("Paris"), "It is Paris.", True, None),
+    (contains(" Paris\n"), "Paris", True, None),
+    (contains("Paris"), "paris", False, "missing_text ['Paris']"),
+    (contains("a\nb"), "a\r\nb", False, "missing_text ['a\\nb']"),
+    (contains("é"), "cafe\u0301", False, "missing_text ['é']"),
+    (contains("a", "b", "c", match="all"), "cab", True, None),
+    (contains("a", "b", "c", match="all"), "b", False, "missing_text ['a', 'c']"),
+    (contains("a", "b", match="any"), "b", True, None),
+    (contains("a", "b", match="any"), "c", False, "contains_none_of ['a', 'b']"),
+    (contains("a"), "", False, "missing_text ['a']"),
+    (lacks("sorry", "AI"), "Sorry, no.", True, None),
+    (lacks("sorry", " AI "), "As an AI: sorry", False, "unwanted_text ['sorry', 'AI']"),
+    (lacks("a"), "", True, None),
+    ({"type": "not_contains", "value": "a"}, "cat", False, "unwanted_text ['a']"),
+    # regex_search
+    (search(r"\d{3}"), "It is 1234.", True, None),
+    (search(r"\b\d{3}\b"), "1234", False, "regex_search_failed pattern='\\\\b\\\\d{3}\\\\b'"),
+    (search("^b$"), "a\nb", False, "regex_search_failed pattern='^b$'"),
+    (search("(?m)^b$"), "a\nb", True, None),
+    (search("(?i)yes"), "Oh YES!", True, None),
+    (search("x$"), " x \n", True, None),
+    (search("(a|aa)+$"), "a" * 60 + "!", False, "regex_timeout"),
+    # number: which text is one
+    (number(42), "42", True, None),
+    (number(42), "The answer is **42**.", True, None),
+    (number(42), "\\boxed{42}", True, None),
+    (number(42), "答案是42。", True, None),
+    (number(42), "", False, "no_number"),
+    (number(42), "forty-two", False, "no_number"),
+    (number(42), "٤٢ ４２", False, "no_number"),
+    (number(1), "42", False, "number_mismatch got=42 want=1"),
+    (number(1234567.5), "$1,234,567.50", True, None),
+    (number(1234), "1\u202f234", True, None),
+    (number(23), "1,23", True, None),
+    (number(2345), "1,2345", True, None),
+    (number(567), "1234,567", True, None),
+    (number(123), "0,123", True, None),
+    (number(3), "[1,2,3]", True, None),
+    (number(-5), "it is -5", True, None),
+    (number(-5), "\u22125", True, None),
+    (number(-5), "-$5", True, None),
+    (number(5), "+5", True, None),
+    (number(5), "10-5", True, None),
+    (number(5), "10 - 5", True, None),
+    (number(5), "50%-5", True, None),
+    (number(5), "x\u22125", True, None),
+    (number(5), "- 5", True, None),
+    (number(50), "50%", True, None),
+    (number(50), "0.5", False, "number_mismatch got=0.5 want=50"),
+    (number(0.5), "= .5", True, None),
+    (number(5), "No.5", True, None),
+    (number(5), "wait...5", True, None),
+    (number(5), "It is 5.", True, None),
+    (number(7), "007", True, None),
+    (number(0), "-0.0", True, None),
+    (number(150000), "1.5e5", True, None),
+    (number(0.0015), "1.5E\u22123", True, None),
+    (number(23), "6.02 x 10^23", True, None),
+    (number(2), "1/2", True, None),
+    (number(5), "5kg", True, None),
+    (number(3), "the 3rd", True, None),
+    (number(1), "GPT-4.5, B12, v2.0, COVID\u201119, x_2: 1", True, None),
+    (number(1), "1 is 4x4, 3f2a, 1_000, 1e5e3", True, None),
+    (number(1), "1 of 192.168.0.1, 1.2.3", True, None),
+    # number: which one counts, and how near it has to be
+    (number(3), "1, 2 and 3", True, None),
+    (number(1), "1, 2 and 3", False, "number_mismatch got=3 want=1"),
+    (number(3, occurrence="only"), "3", True, None),
+    (number(3, occurrence="only"), "3 = 3", False, "several_numbers got=2"),
+    (number(3, occurrence="only"), "none", False, "no_number"),
+    (number(0.3, tolerance=0.2), "0.1", True, None),
+    (number(0.3, tolerance=0.2), "0.5", True, None),
+    (number(0.3, tolerance=0.2), "0.500000000000000000001", False,
+     "number_mismatch got=0.500000000000000000001 want=0.3 tolerance=0.2"),
+    (number(BIG), str(BIG - 1), False, f"number_mismatch got={BIG - 1} want={BIG}"),
+    (number(BIG), f"{BIG}.000", True, None),
+    (number(10**300), "1e300", True, None),
+    (number(0, tolerance=1), "1e-" + "9" * 5000, True, None),
+    (number(1), "1e" + "0" * 5000, True, None),
+    (number(1e308), "1e" + "9" * 60, False, f"number_mismatch got=1e{'9' * 48} want=1e+308"),
     # max_words
     (words(2), "two  words", True, None),
     (words(2), "one two\nthree", False, "too_many_words got=3 limit=2"),
@@ -228,6 +328,15 @@ def test_verdict(
         (exact("a"), " b ", "b"),
         (one_of("a"), " a ", "a"),
         (rx("a"), " a ", "a"),
+        (contains("b"), " a ", "a"),
+        (lacks("a"), " a ", "a"),
+        (search("a"), " a ", "a"),
+        (number(1), "none", {"number": None, "count": 0}),
+        (number(1), "1 and -2.50", {"number": -2.5, "count": 2}),
+        (number(1), "2.0", {"number": 2, "count": 1}),
+        (number(1), "0.1000000000000000000001", {"number": "0.1000000000000000000001", "count": 1}),
+        (number(1), "9" * 99, {"number": "9" * 50, "count": 1}),
+        (number(1), "1e999", {"number": "1E+999", "count": 1}),
         (words(1), " a b ", {"words": 2, "text": "a b"}),
         (sentences(1), "A. B. ", {"sentences": 2, "text": "A. B."}),
         (bullets(1), "x \n\n- a\n", {"bullets": 1, "lines": ["x", "- a"]}),
@@ -343,7 +452,11 @@ FIELDS = st.sampled_from(
     [
         exact("a"),
         one_of("a", "b"),
+        contains("a", "b", match="any"),
+        lacks("a"),
         rx("[ab]+"),
+        search("[ab]+"),
+        number(1),
         words(2),
         sentences(1),
         bullets(1),
