@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench pipx clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench duckdb pipx clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -70,6 +70,19 @@ $(SWEBENCH): tests/golden/swebench/constraints.txt
 
 swebench: $(SWEBENCH)
 
+# Older DuckDB, as people have it: the command line of the registry, and the oldest that we promise.
+DUCKDB := .tools/.duckdb-1.4.4-1.1.3
+
+$(DUCKDB):
+	@if $(PYTHON) -m venv .tools/duckdb \
+		&& .tools/duckdb/bin/python -m pip install --quiet --disable-pip-version-check duckdb-cli==1.4.4.post2 duckdb==1.1.3; then \
+		touch $@; \
+	else \
+		echo "pip could not install older DuckDB: tests of the database file on it are skipped (CI: fail)"; \
+	fi
+
+duckdb: $(DUCKDB)
+
 # The commands as pipx installs them: with what we declare, and nothing of the tests. Made anew each
 # time, since it is a copy of the sources.
 PIPX := .tools/pipx
@@ -118,7 +131,7 @@ test: $(STAMP) weights ## run the tests
 test-agents: $(STAMP) weights claude ## run the tests against real agents and containers
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) axe spark swebench pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
+test-peers: $(STAMP) axe spark swebench duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Of each target; `make fuzz SECONDS=600 TARGETS="yaml sql"` looks longer at two of them.

@@ -19,6 +19,12 @@ from schemas.lake_files import lake_of
 MARK = "benchlake: views over the lake of a folder of runs"
 """Comment on the view `about` of a file that we wrote."""
 
+STORAGE = {"storage_compatibility_version": "v1.0.0"}
+"""Of the file: what the package registry has of DuckDB's command line is older than our engine."""
+
+CARDINALITY = "create macro cardinality(list) as len(list)"
+"""The views say `cardinality`, as standard SQL does; engines before 2.0 count only maps so."""
+
 
 def write_database(
     runs_dir: Path, path: Path, *, force: bool = False, repairs: bool = False
@@ -51,7 +57,8 @@ def write_database(
         temporary.unlink(missing_ok=True)
         files: list[Path] = []
         try:
-            with duckdb.connect(temporary) as connection:
+            with duckdb.connect(temporary, config=STORAGE) as connection:
+                connection.execute(CARDINALITY).fetchall()
                 declare(connection)
                 create_views(connection)
                 files += fill(connection, lake)

@@ -21,7 +21,7 @@ def open_database(
     ] = False,
     no_sync: NoSyncOption = False,
 ) -> None:
-    """Write a DuckDB file with every view, for other clients.
+    """Write a DuckDB file with every view, for other clients: DuckDB from 1.1 on.
 
     It holds no data and sees no later runs: write it again to refresh it.
 
