@@ -19,7 +19,9 @@ from schemas.lake_files import lake_of
 MARK = "benchlake: views over the lake of a folder of runs"
 """Comment on the view `about` of a file that we wrote."""
 
-STORAGE = {"storage_compatibility_version": "v1.0.0"}
+STORAGE: dict[str, str | bool | int | float | list[str]] = {
+    "storage_compatibility_version": "v1.0.0"
+}
 """Of the file: what the package registry has of DuckDB's command line is older than our engine."""
 
 CARDINALITY = "create macro cardinality(list) as len(list)"

@@ -20,9 +20,9 @@ RUN_HELP = "A run id, a path to a run's folder, `latest`, `previous` or `label:N
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)]
 
-SIDE_HELP = (
-    "A run id, a path to a run's folder, `latest`, `previous`, `last:N`, `label:NAME`, "
-    "or several of these with commas between."
+BASE_HELP = (
+    "A run id, a path to a run's folder, `latest`, `previous`, `label:NAME`, `last:N` runs as "
+    "`gate` has them, `history`: the last 7; or several of these with commas between."
 )
 
 AllowOption = Annotated[

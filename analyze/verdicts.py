@@ -38,18 +38,21 @@ class Verdicts:
         against: str | None = None,
         allow: Collection[Axis] = (),
         by_tag: bool = False,
+        known: Path | KnownFile | None = None,
         limits: ThresholdsUsed | None = None,
     ) -> Comparison:
         """Return what a candidate is beside a base.
 
         Args:
-            base: a run id, a path, `latest`, `previous`, `last:N`, `label:NAME`, or several of
-                these with commas between.
-            candidate: the same; `latest` unless given, and with `against` the base's runs.
+            base: a run id, a path, `latest`, `previous`, `label:NAME`, `last:N`, or several of
+                these with commas between; or `history`, which is `last:7`.
+            candidate: the same but `history`; `latest` unless given, and with `against` the base's
+                runs.
             model: only this one, by its model_id or model string.
             against: the candidate's model, where two models are compared.
             allow: axes on which a difference keeps no case out, such as `settings`.
             by_tag: add the differences of every tag.
+            known: shifts that are acknowledged, for `last:N` and `history`.
             limits: thresholds, and where they are from.
 
         Raises:
@@ -57,15 +60,25 @@ class Verdicts:
             ConfigError: a side means nothing, both mean the same, or there is no such axis.
         """
         from analyze.compare.comparison import compare  # noqa: PLC0415 - loads the records
-        from analyze.compare.sides import resolve_sides  # noqa: PLC0415 - as above
+        from analyze.gate.compared import resolve_compared  # noqa: PLC0415 - as above
         from analyze.named import axes_named  # noqa: PLC0415 - asked for by this alone
 
-        sides = resolve_sides(self._session, base, candidate, model=model, against=against)
+        used, allowed = limits or _limits(), axes_named(allow)
+        sides = resolve_compared(
+            self._session,
+            base,
+            candidate,
+            limits=used.thresholds,
+            model=model,
+            against=against,
+            allow=allowed,
+            known=known_of(known),
+        )
         return compare(
             self._session,
             *sides,
-            limits=limits or _limits(),
-            allow=axes_named(allow),
+            limits=used,
+            allow=allowed,
             by="tag" if by_tag else "model",
         )
 

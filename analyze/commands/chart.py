@@ -112,9 +112,10 @@ def _asked(session: Session, run_id: str) -> Asked:
 
 def _compared(asked: Asked, baseline: str) -> Comparison:
     from analyze.compare.comparison import compare
-    from analyze.compare.sides import resolve_sides
+    from analyze.gate.compared import resolve_compared
 
-    sides = resolve_sides(asked.session, baseline, asked.run_id)
+    limits = asked.limits.thresholds
+    sides = resolve_compared(asked.session, baseline, asked.run_id, limits=limits)
     return compare(asked.session, *sides, limits=asked.limits)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from analyze.options import (
+    BASE_HELP,
     RUNS,
-    SIDE_HELP,
     AllowOption,
     FormOption,
     JsonOption,
@@ -21,6 +22,7 @@ from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE
 
 if TYPE_CHECKING:
     from schemas.comparison import Axis
+    from schemas.known import KnownFile
 
 MODELS = (
     "analyze.compare.comparison",
@@ -32,9 +34,10 @@ MODELS = (
 
 
 def compare(
-    base: Annotated[str, typer.Argument(metavar="BASE", help=SIDE_HELP)],
+    base: Annotated[str, typer.Argument(metavar="BASE", help=BASE_HELP)],
     candidate: Annotated[
-        str | None, typer.Argument(metavar="CANDIDATE", help="The same. Default: `latest`.")
+        str | None,
+        typer.Argument(metavar="CANDIDATE", help="The same but `history`. Default: `latest`."),
     ] = None,
     model: ModelOption = None,
     against: Annotated[
@@ -45,6 +48,13 @@ def compare(
         Literal["model", "cell", "tag"],
         typer.Option(help="Also list every case that changed, or every tag. Changes no verdict."),
     ] = "model",
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Shifts that are acknowledged, for `last:N` and `history`: TOML or YAML.",
+        ),
+    ] = None,
     allow: AllowOption = None,
     form: FormOption = None,
     runs: RunsOption = RUNS,
@@ -58,27 +68,35 @@ def compare(
 
     Example: analyze compare previous latest
     """
-    from pathlib import Path
-
     from analyze.compare.evidence import read_evidence
-    from analyze.compare.sides import resolve_sides
+    from analyze.gate.compared import resolve_compared
+    from analyze.limits import limits_in_force
     from analyze.meanwhile import imported_meanwhile
     from analyze.session import open_session
     from analyze.which import runs_dir_of
 
     wanted, allowed = form_of(form, json=json), _axes(allow)
     where = runs_dir_of(runs, candidate or base)
+    limits = limits_in_force(Path.cwd())
+    entries = None if known is None else _known(known)
     with (
         imported_meanwhile(*MODELS),
         open_session(where, sync=not no_sync, threads=1) as session,  # two runs are quick to read
     ):
-        sides = resolve_sides(session, base, candidate, model=model, against=against)
+        sides = resolve_compared(
+            session,
+            base,
+            candidate,
+            limits=limits.thresholds,
+            model=model,
+            against=against,
+            allow=allowed,
+            known=entries,
+        )
         evidence = read_evidence(session, *sides)
 
     from analyze.compare.comparison import compare_evidence
-    from analyze.limits import limits_in_force
 
-    limits = limits_in_force(Path.cwd())
     found = compare_evidence(evidence, limits=limits, allow=allowed, by=by)
     if wanted == "json":
         from analyze.report.record_json import record_json
@@ -99,6 +117,12 @@ def compare(
         raise typer.Exit(EXIT_BAD_NEWS)
     if verdicts <= {"not_comparable"}:
         raise typer.Exit(EXIT_CANNOT_JUDGE)
+
+
+def _known(path: Path) -> KnownFile:
+    from analyze.gate.known_files import read_known  # loads YAML
+
+    return read_known(path)
 
 
 def _axes(allow: list[str] | None) -> frozenset[Axis]:

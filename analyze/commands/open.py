@@ -21,9 +21,10 @@ def open_database(
     ] = False,
     no_sync: NoSyncOption = False,
 ) -> None:
-    """Write a DuckDB file with every view, for other clients: DuckDB from 1.1 on.
+    """Write a DuckDB file with every view, for other clients.
 
-    It holds no data and sees no later runs: write it again to refresh it.
+    DuckDB from 1.1 on reads it. It holds no data and sees no later runs: write it again to refresh
+    it.
 
     Example: analyze open --db bench.duckdb
     """

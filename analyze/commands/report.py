@@ -48,8 +48,8 @@ def report(
         str | None,
         typer.Option(
             metavar="RUN",
-            help="What it is compared with: a run, `previous`, `last:N`, `label:NAME`, or `none`. "
-            "Default: the run before of its suite.",
+            help="What it is compared with: a run, `previous`, `label:NAME`, `last:N` or `history` "
+            "as `gate` has them, or `none`. Default: the run before of its suite.",
         ),
     ] = None,
     known: Annotated[

@@ -8,7 +8,6 @@ worse they are runs before it, so that a drop is not forgotten once it is a few 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -20,15 +19,15 @@ from analyze.compare.pairing import pair
 from analyze.compare.sides import Chosen, resolve_sides
 from analyze.compare.texts import (
     LAST,
-    SIDE_WORDS,
     NothingBefore,
     in_order,
     refused,
     runs_of,
 )
+from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
 from analyze.shifts.since import runs_since_shift
 from schemas.comparison import Axis, Metric
-from schemas.errors import ConfigError
+from schemas.errors import ConfigError, Problem
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -37,10 +36,9 @@ if TYPE_CHECKING:
     from analyze.session import Session
     from analyze.shifts.series import Histories
 
-HISTORY = "history"
-HISTORY_RUNS = 7
 
-LAST_RUNS = re.compile(rf"{LAST}[0-9]+")
+class NoUsableRun(ConfigError):
+    """No run before a candidate can be its baseline."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +79,9 @@ def resolve_baseline(
         RunNotFound: there is no such run; names what is near.
         ConfigError: a side means nothing, or no run before the candidate can be used.
     """
-    text = _text_of(baseline)
+    text = plain_text(baseline)
     try:
-        base, chosen = resolve_sides(
-            session, text, candidate, model=model, words=(*SIDE_WORDS, HISTORY)
-        )
+        base, chosen = resolve_sides(session, text, candidate, model=model, words=BASE_WORDS)
     except NothingBefore as exc:
         if exc.part != text:
             raise
@@ -118,15 +114,6 @@ def resolve_baseline(
     return found, chosen
 
 
-def asks_levels(baseline: str) -> bool:
-    """Return whether a baseline is of runs since a level shift, for which all history is read."""
-    return LAST_RUNS.fullmatch(_text_of(baseline)) is not None
-
-
-def _text_of(baseline: str) -> str:
-    return f"{LAST}{HISTORY_RUNS}" if baseline == HISTORY else baseline
-
-
 def _add(found: list[Baseline], metric: Metric, runs: Chosen) -> None:
     """Add a metric to the baseline of the same runs, or as one of its own."""
     for place, one in enumerate(found):
@@ -145,11 +132,12 @@ def _first_run(baseline: str, exc: NothingBefore) -> ConfigError:
     )
 
 
-def _no_usable_run(candidate: str) -> ConfigError:
-    return refused(
+def _no_usable_run(candidate: str) -> NoUsableRun:
+    what = (
         f"no run before `{candidate}` can be its baseline: since the last level shift none that "
         "asked the whole suite has a verdict for nine of ten trials"
     )
+    return NoUsableRun([Problem(None, what)])
 
 
 def _levels_before(opened: Sequence[Open]) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -11,10 +11,11 @@ from analyze.aliases.ids import read_ids
 from analyze.compare.comparison import compare
 from analyze.compare.sides import Chosen
 from analyze.compare.texts import Texts, runs_of
-from analyze.gate.baseline import asks_levels, resolve_baseline
+from analyze.gate.baseline import resolve_baseline
 from analyze.gate.fresh import check_confirming
 from analyze.gate.judge import judge
 from analyze.gate.open_shifts import with_open_shifts
+from analyze.gate.past_runs import asks_levels
 from analyze.gate.quarantine import Quarantine, quarantine_on, with_quarantine
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.shifts.levels import METRICS

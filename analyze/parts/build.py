@@ -9,8 +9,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.compare.comparison import compare
-from analyze.compare.sides import resolve_sides
-from analyze.compare.texts import SIDE_WORDS
+from analyze.gate.compared import resolve_compared
+from analyze.gate.past_runs import BASE_WORDS
 from analyze.parts.answer import answers_of
 from analyze.parts.asked import Asked
 from analyze.parts.doubts import doubts_of
@@ -80,7 +80,7 @@ def build_report(
         ConfigError: the baseline means nothing, or the run itself.
         ViewError: the lake cannot be read.
     """
-    asked = _asked(session, run_id, baseline, limits)
+    asked = _asked(session, run_id, baseline, limits, known)
     histories = Histories(session, METRICS, tell=tell)
     shifts = _shifts(asked, known, tell, histories)
     opened = find_open_shifts(
@@ -132,20 +132,37 @@ def _sections(report: RunReport) -> tuple[str, ...]:
     return tuple(name for name, is_shown in shown.items() if is_shown)
 
 
-def _asked(session: Session, run_id: str, baseline: str | None, limits: ThresholdsUsed) -> Asked:
+def _asked(
+    session: Session,
+    run_id: str,
+    baseline: str | None,
+    limits: ThresholdsUsed,
+    known: KnownFile | None,
+) -> Asked:
     run, folder = read_run(session, run_id), run_folder(session, run_id)
-    before = _before(session, run, baseline, limits)
+    before = _before(session, run, baseline, limits, known)
     summary = summary_of(session, run_id, folder)
     return Asked(session, run, folder, summary, before.run_ids, before.comparison, limits)
 
 
 def _before(
-    session: Session, run: ListedRun, baseline: str | None, limits: ThresholdsUsed
+    session: Session,
+    run: ListedRun,
+    baseline: str | None,
+    limits: ThresholdsUsed,
+    known: KnownFile | None,
 ) -> _Before:
     text = _run_before(session, run) if baseline is None else baseline
     if text is None or baseline == WITHOUT:
         return _Before((), None)
-    base, candidate = resolve_sides(session, text, run.run_id, words=(*SIDE_WORDS, WITHOUT))
+    base, candidate = resolve_compared(
+        session,
+        text,
+        run.run_id,
+        limits=limits.thresholds,
+        known=known,
+        words=(*BASE_WORDS, WITHOUT),
+    )
     return _Before(base.run_ids, compare(session, base, candidate, limits=limits))
 
 

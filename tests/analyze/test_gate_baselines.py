@@ -231,3 +231,54 @@ def test_the_first_run_of_a_suite_is_told_what_it_is(nights, baseline):
     assert done.code == 2
     assert f"`{baseline}` means runs of suite `smoke` before `night-001`, and there is" in done.err
     assert "nothing to compare it with yet; the gate of the next run" in done.err
+
+
+def held_against(nights, number, *more):
+    """What gate and compare hold the model of a night against, which both call `history`."""
+    where = ("--runs", nights)
+    gate = call("gate", *names(number), "--baseline", "history", "--json", *where, *more)
+    compare = call("compare", "history", *names(number), "--json", *where, *more)
+    (group,) = json.loads(compare.out)["groups"]
+    return [
+        GateResult.model_validate_json(gate.out).lines[0].base_run_ids,
+        tuple(group["base"]["run_ids"]),
+    ]
+
+
+def test_compare_and_report_hold_a_run_against_the_past_runs_of_the_gate(nights, tmp_path):
+    before = names(*range(15, DROPPED))
+    form = ("--format", "json", "--baseline", "history")
+    report = call("report", nights, "--run", *names(MENDED - 1), *form)
+    reported = tuple(run["run_id"] for run in json.loads(report.out)["baseline"])
+    standing = held_against(nights, MENDED - 1)
+    path = tmp_path / "known.toml"
+    entry = ENTRY.replace("smoke", "mirror").replace('"slow"', '"m"').replace('"up"', '"down"')
+    path.write_text(entry.replace("e2e_ms", "passed_rate").replace("night-009", "night-022"))
+
+    assert [*standing, reported] == [before] * 3
+    assert held_against(nights, MENDED - 1, "--known", path) == [names(22, 23, 24)] * 2
+    with open_history(nights) as history:
+        assert history.compare("history", *names(MENDED - 1)).base.run_ids == before
+        plain = history.compare("last:7", *names(12), model="slow", against="same")
+        assert plain.base.run_ids == names(*range(5, 12))
+
+
+def test_history_is_no_name_of_a_candidate(nights):
+    done = call("compare", "night-001", "history", "--runs", nights)
+
+    assert done.code == 2
+    assert "`history`" in done.err
+
+
+def test_compare_shows_what_a_gate_could_not_judge(new_run):
+    for number in (1, 2, 3):
+        run = new_run(f"r{number}", started_at_ms=number * 86_400_000)
+        for case in range(6):
+            run.result(run.plan(f"c{case}", validator_type=None), passed=None)
+        run.write()
+
+    done = call("compare", "last:2", "--runs", run.runs_dir, "--json")
+
+    assert json.loads(done.out)["base"]["run_ids"] == ["r1", "r2"]
+    refused = call("gate", "--baseline", "last:2", "--runs", run.runs_dir)
+    assert "no run before `r3` can be its baseline" in refused.err
