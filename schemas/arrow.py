@@ -6,6 +6,7 @@ import functools
 import json
 import types
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import orjson
@@ -23,6 +24,7 @@ SCALARS: dict[Any, pa.DataType] = {
     int: pa.int64(),
     float: pa.float64(),
     bool: pa.bool_(),
+    datetime: pa.timestamp("us"),
 }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from pydantic import Field
 
-from analyze.rows.base import TRIAL_ORDER, GroupRow, ViewRow, like
+from analyze.rows.base import STARTED_AT, TRIAL_ORDER, GroupRow, ViewRow, like
 from schemas.alias import AliasOrigin
 from schemas.base import Count, EpochMillis, Positive, Usd
 from schemas.trial import FingerprintParts
@@ -25,6 +26,7 @@ class RunsRow(ViewRow):
     run_group: str | None = like("run_group", "runs")
     labels: tuple[str, ...] = like("labels", "runs")
     started_at_ms: EpochMillis | None = like("started_at_ms", "runs")
+    started_at: datetime | None = Field(description=STARTED_AT)
     benchlake_version: str | None = like("benchlake_version", "runs")
     n_planned: Count = like("n_planned", "runs")
     max_cost_usd: Usd | None = like("max_cost_usd", "runs")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from analyze.rows.base import ViewRow, like
+from analyze.rows.base import STARTED_AT, ViewRow, like
 from schemas.base import Count, EpochMillis, Positive, Rate, Unit
 
 Total = Annotated[int, Field(ge=0)]
@@ -56,6 +57,7 @@ class CellsRow(ViewRow):
     case_id: str = like("case_id")
     case_hash: str | None = like("case_hash")
     started_at_ms: EpochMillis | None = Field(description=RUN_START)
+    started_at: datetime | None = Field(description=STARTED_AT)
     n_planned: Positive = Field(description=PLANNED)
     n_total: Count = Field(description=TOTAL)
     n_ok: Count = Field(description="Trials that the provider served.")
@@ -107,6 +109,7 @@ class CellHistoryRow(CellRunRow):
     run_no: Positive = Field(description="Place among the runs that planned the cell, from 1.")
     run_id: str = Field(description="Run the row belongs to.")
     started_at_ms: EpochMillis | None = Field(description=RUN_START)
+    started_at: datetime | None = Field(description=STARTED_AT)
     case_hash: str | None = like("case_hash")
     n_planned: Positive = Field(description=PLANNED)
     n_total: Count = Field(description=TOTAL)
@@ -141,6 +144,7 @@ class PairsRow(CellRunRow):
     run_id: str = Field(description="The later run.")
     previous_run_id: str = Field(description="Last run before it that planned the cell.")
     started_at_ms: EpochMillis | None = Field(description=RUN_START)
+    started_at: datetime | None = Field(description=STARTED_AT)
     previous_started_at_ms: EpochMillis | None = Field(description=before(RUN_START))
     is_same_case: bool = Field(description=f"{SAME_CASE}.")
     n_planned: Positive = Field(description=PLANNED)
@@ -184,6 +188,7 @@ class FlipsRow(CellRunRow):
     run_id: str = Field(description="The later run.")
     previous_run_id: str = Field(description="Last run before it that planned the cell.")
     started_at_ms: EpochMillis | None = Field(description=RUN_START)
+    started_at: datetime | None = Field(description=STARTED_AT)
     previous_started_at_ms: EpochMillis | None = Field(description=before(RUN_START))
     direction: Literal["broke", "fixed"] = Field(
         description="broke: most passed before and most fail now; fixed: the other way round."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from pydantic import Field
 
-from analyze.rows.base import TRIAL_ORDER, GroupRow, like
+from analyze.rows.base import STARTED_AT, TRIAL_ORDER, GroupRow, like
 from schemas.base import Count, EpochMillis, Millis, Positive, Tokens, Usd
 from schemas.result import CheckResult
 
@@ -70,6 +71,7 @@ class ResultsRow(TrialRow):
     output_hash: str = like("output_hash")
     raw_output_truncated: bool = like("raw_output_truncated")
     started_at_ms: EpochMillis = like("started_at_ms")
+    started_at: datetime | None = Field(description=STARTED_AT)
     ended_at_ms: EpochMillis = like("ended_at_ms")
     e2e_ms: Millis | None = like("e2e_ms")
     ttft_ms: Millis | None = like("ttft_ms")
@@ -110,6 +112,7 @@ class AttemptsRow(TrialRow):
     is_success: bool = Field(description=IS_SUCCESS)
     passed: bool | None = like("passed")
     started_at_ms: EpochMillis = like("started_at_ms")
+    started_at: datetime | None = Field(description=STARTED_AT)
     ended_at_ms: EpochMillis = like("ended_at_ms")
     e2e_ms: Millis | None = like("e2e_ms")
     ttft_ms: Millis | None = like("ttft_ms")
@@ -139,6 +142,7 @@ class FailuresRow(TrialRow):
     finish_reason: str | None = like("finish_reason")
     passed: bool | None = like("passed")
     started_at_ms: EpochMillis = like("started_at_ms")
+    started_at: datetime | None = Field(description=STARTED_AT)
     e2e_ms: Millis | None = like("e2e_ms")
     error_message: str | None = like("error_message", "outputs")
     artifact_path: str | None = like("artifact_path")
