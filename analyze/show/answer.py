@@ -28,8 +28,11 @@ from schemas.errors import ConfigError, Problem, nearest
 if TYPE_CHECKING:
     from analyze.session import Session
 
+MOST_CELLS = 20
+"""Cases with a model that a run's page names of those that did not go well."""
+
 MOST_TRIALS = 20
-"""Trials that a run's page names of those that did not go well."""
+"""Of their trials, in JSON."""
 
 ANSWER = 400
 """Characters of an answer in a list."""
@@ -98,15 +101,19 @@ def _trials_of(session: Session, run_id: str, case: str, ids: CaseIds) -> list[S
 
 def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
     folder = run_folder(session, run_id)
-    ((n_not_well,),) = session.rows(
-        f"select count(*) from trials where run_id = ? and ({NOT_WELL})",  # noqa: S608
+    not_well = session.rows(
+        f"select case_id, model_id, count(*) from trials where run_id = ? and ({NOT_WELL}) "  # noqa: S608
+        "group by all order by case_id, model_id",
         [run_id],
     )
+    n_not_well = sum(n for *_, n in not_well)
+    shown = [(case_id, model_id) for case_id, model_id, _ in not_well[:MOST_CELLS]]
+    trials = read_trials(session, run_id, cells=shown) if shown else []
     page = RunPage(
         run=read_run(session, run_id),
         summary=summary_of(session, run_id, folder),
-        trials=read_trials(session, run_id, where=NOT_WELL, limit=MOST_TRIALS),
-        n_not_well=n_not_well,
+        trials=trials,
+        n_more_cells=len(not_well) - len(shown),
         missing_cases=_missing_cases(session, run_id),
         problems=_problems(session.runs_dir, folder),
         runs_dir=session.runs_dir,
@@ -115,8 +122,10 @@ def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
     data = {
         "run": run_object(page.run),
         "summary": page.summary.model_dump(mode="json"),
-        "n_not_passed": page.n_not_well,
-        "not_passed": [asdict(trial) for trial in page.trials],
+        "n_not_passed": n_not_well,
+        "not_passed": [
+            asdict(trial) for trial in trials if not (trial.is_missing or trial.is_well)
+        ][:MOST_TRIALS],
         "missing_cases": list(page.missing_cases),
         "problems": list(page.problems),
         "renamed": dict(page.renamed),

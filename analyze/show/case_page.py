@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from pydantic import JsonValue
 
 from analyze.report.numbers import usd, whole
 from analyze.report.plain import Column, facts, line_of, table
 from analyze.show.transcript import VERDICTS
-from analyze.show.trial_rows import ShownTrial
+from analyze.show.trial_rows import ShownTrial, passed_of
 
 COLUMNS = (
     Column("model", least=10),
+    Column("passed", "right"),
     Column("rep", "right"),
     Column("verdict"),
     Column("ms", "right"),
@@ -44,7 +46,9 @@ def case_lines(
     yield ""
     yield from facts(_facts(first, validator, all_ids))
     yield ""
-    yield from table(COLUMNS, [_cells(*pair) for pair in zip(trials, answers, strict=True)], width)
+    by_model = groupby(zip(trials, answers, strict=True), key=lambda pair: pair[0].model_id)
+    rows = [row for _, pairs in by_model for row in _rows(list(pairs))]
+    yield from table(COLUMNS, rows, width)
     yield ""
     yield line_of(f"analyze show {first.run_id} {first.case_id} {first.model_id}") + (
         "  shows what was said"
@@ -68,9 +72,18 @@ def _facts(
     yield "case hash", (trial.case_hash or "")[:16]
 
 
-def _cells(trial: ShownTrial, answer: str) -> list[str]:
+def _rows(pairs: Sequence[tuple[ShownTrial, str]]) -> Iterator[list[str]]:
+    """Yield the repetitions of one model; the first says how many of them passed."""
+    passed = passed_of([trial for trial, _ in pairs])
+    for trial, answer in pairs:
+        yield _cells(trial, passed, answer)
+        passed = ""
+
+
+def _cells(trial: ShownTrial, passed: str, answer: str) -> list[str]:
     return [
         line_of(trial.model_id),
+        passed,
         str(trial.repetition),
         "missing" if trial.is_missing else VERDICTS[trial.passed],
         whole(trial.e2e_ms),

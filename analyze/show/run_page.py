@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from analyze.report.numbers import (
@@ -18,12 +20,13 @@ from analyze.report.numbers import (
     whole,
 )
 from analyze.report.plain import Column, facts, line_of, table
-from analyze.report.run_table import cost_of, notes_of, passed_of
+from analyze.report.run_table import cost_of, notes_of
+from analyze.report.run_table import passed_of as passed_of_run
 from analyze.rows import RunSummaryRow
 from analyze.run_rows import ListedRun
 from analyze.runs_option import runs_option
 from analyze.show.transcript import VERDICTS
-from analyze.show.trial_rows import ShownTrial
+from analyze.show.trial_rows import ShownTrial, passed_of
 from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 
 MODELS = (
@@ -37,11 +40,10 @@ MODELS = (
     Column("tier", "right"),
 )
 
-TRIALS = (
+CELLS = (
     Column("case", least=12),
     Column("model", least=10),
-    Column("rep", "right"),
-    Column("verdict"),
+    Column("passed", "right"),
     Column("why", least=20),
 )
 
@@ -60,9 +62,9 @@ class RunPage:
     run: ListedRun
     summary: RunSummary
     trials: Sequence[ShownTrial]
-    """The first of those that failed or did not pass."""
-    n_not_well: int
-    """All of those."""
+    """All of the first cells in which one failed or did not pass."""
+    n_more_cells: int
+    """Further such cells."""
     missing_cases: Sequence[str]
     """Cases of which a planned trial has no result, each once."""
     problems: Sequence[str]
@@ -88,9 +90,10 @@ def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
     yield from _failures(page.summary.models)
     if page.trials:
         yield ""
-        yield from table(TRIALS, [_trial(trial) for trial in page.trials], width)
-        if (more := page.n_not_well - len(page.trials)) > 0:
-            yield f"and {whole(more)} more"
+        cells = [list(cell) for _, cell in groupby(page.trials, key=lambda one: one.cell)]
+        yield from table(CELLS, [_cell(cell) for cell in cells], width)
+        if page.n_more_cells:
+            yield f"and {whole(page.n_more_cells)} more"
     yield from _renamed(page)
     yield from _problems(page)
     yield from _next(page)
@@ -106,7 +109,7 @@ def _facts(page: RunPage) -> Iterator[tuple[str, str]]:
     yield "labels", line_of(", ".join(asked.labels))
     yield "trials", f"{whole(came.n_total)} of {whole(came.n_planned)} planned"
     yield "verdicts", _verdicts(came)
-    yield "passed", passed_of(run)
+    yield "passed", passed_of_run(run)
     yield "missing", _missing(page.missing_cases)
     yield "cost", f"{cost_of(run)} USD" if came.n_cost_known else "unknown"
     yield "limit", usd(asked.max_cost_usd) + " USD" * (asked.max_cost_usd is not None)
@@ -179,14 +182,16 @@ def _failures(groups: Sequence[GroupSummary]) -> Iterator[str]:
         yield line_of(f"failures of {group.model_id}: {counts}; {answered}")
 
 
-def _trial(trial: ShownTrial) -> list[str]:
-    return [
-        line_of(trial.case_id),
-        line_of(trial.model_id),
-        str(trial.repetition),
-        VERDICTS[trial.passed],
-        line_of(trial.why),
-    ]
+def _cell(trials: Sequence[ShownTrial]) -> list[str]:
+    """Return the repetitions of a case with a model in one row: how many passed, why not all."""
+    whys = Counter(
+        "missing" if one.is_missing else one.why or VERDICTS[one.passed]
+        for one in trials
+        if not one.is_well
+    )
+    why = "; ".join(f"{text} ({whole(n)})" if n < len(trials) else text for text, n in whys.items())
+    first = trials[0]
+    return [line_of(first.case_id), line_of(first.model_id), passed_of(trials), line_of(why)]
 
 
 def _renamed(page: RunPage) -> Iterator[str]:

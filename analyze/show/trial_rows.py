@@ -75,9 +75,19 @@ class ShownTrial:
     reused_from_run_id: str | None
 
     @property
+    def cell(self) -> tuple[str, str]:
+        """Its case and its model."""
+        return self.case_id, self.model_id
+
+    @property
     def is_missing(self) -> bool:
         """Whether there is no result."""
         return self.record_no is None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it has a result, and neither failed nor did not pass."""
+        return bool(self.is_success) and self.passed is not False
 
     @property
     def why(self) -> str:
@@ -89,6 +99,13 @@ class ShownTrial:
             f"{check['check_id']}: {check['message'] or check['outcome']}" for check in failed
         )
         return "; ".join(filter(None, (self.violation, *checks)))
+
+
+def passed_of(trials: Sequence[ShownTrial]) -> str:
+    """Return how many repetitions of those planned passed; empty where none can get a verdict."""
+    n_passed = sum(trial.passed is True for trial in trials)
+    can_pass = any(trial.is_scorable or trial.passed is not None for trial in trials)
+    return f"{n_passed}/{len(trials)}" if can_pass else ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +128,7 @@ def read_trials(
     *,
     case_id: str | None = None,
     where: str = "true",
-    limit: int | None = None,
+    cells: Sequence[tuple[str, str]] | None = None,
 ) -> list[ShownTrial]:
     """Return trials of a run in the order of cases, models and repetitions.
 
@@ -120,24 +137,29 @@ def read_trials(
         run_id: the run.
         case_id: of one case only.
         where: a further condition in SQL on `plans` and `trials`; ours, never a user's.
-        limit: the first so many; by default all.
+        cells: of these (case_id, model_id) only.
     """
     names = [field.name for field in fields(ShownTrial)]
     terms = [
         SPECIAL.get(name) or (f"plans.{name}" if name in PLANNED else f"trials.{name}")
         for name in names
     ]
-    chosen = "plans.run_id = ?" + (" and plans.case_id = ?" if case_id is not None else "")
+    chosen = "plans.run_id = ?"
+    parameters: list[object] = [run_id]
+    if case_id is not None:
+        chosen += " and plans.case_id = ?"
+        parameters.append(case_id)
+    if cells is not None:
+        chosen += " and (plans.case_id, plans.model_id) in (select unnest(?), unnest(?))"
+        parameters += [[case for case, _ in cells], [model for _, model in cells]]
     rows = session.rows(
         f"select {', '.join(terms)} from stg_plans as plans "  # noqa: S608 - names are our own
         "left join trials on trials.run_id = plans.run_id and trials.model_id = plans.model_id "
         "and trials.case_id = plans.case_id and trials.repetition = plans.repetition "
         "left join int_failures as causes "
         "on trials.run_id = causes.run_id and trials.record_no = causes.record_no "
-        f"where {chosen} and ({where}) "
-        "order by plans.case_id, plans.model_id, plans.repetition"
-        f"{'' if limit is None else f' limit {limit:d}'}",
-        [run_id, *([] if case_id is None else [case_id])],
+        f"where {chosen} and ({where}) order by plans.case_id, plans.model_id, plans.repetition",
+        parameters,
     )
     return [ShownTrial(**dict(zip(names, row, strict=True))) for row in rows]
 

@@ -279,3 +279,52 @@ def test_a_trace_cut_anywhere_is_a_sentence(run):
         assert isinstance(read_trace(run.path, path), NoTrace)
     file.write_bytes(whole)
     assert isinstance(read_trace(run.path, path), Artifact)
+
+
+@pytest.fixture(scope="module")
+def thrice(shared_run):
+    """A run of 24 cases with two models, each asked three times: `b` never says it right."""
+    run = shared_run("thrice")
+    for number in range(24):
+        for repetition in (1, 2, 3):
+            for model_id, is_right in (("a", number > 0 or repetition == 2), ("b", False)):
+                trial = run.plan(f"c{number:02d}", repetition, model_id)
+                if (number, model_id, repetition) == (0, "a", 3):
+                    continue
+                failure = "timeout" if (model_id, repetition, number) == ("b", 3, 0) else None
+                why = None if is_right or failure else "not_exact"
+                run.result(trial, passed=is_right, violation=why, failure_type=failure)
+    run.write()
+    return run
+
+
+def test_the_page_of_a_run_has_the_repetitions_of_a_case_in_one_row(thrice):
+    done = show(thrice, "thrice")
+    head, *rows = done.out.partition("\ncase ")[2].splitlines()
+
+    assert head.split() == ["model", "passed", "why"]
+    assert rows[0].split(None, 3) == ["c00", "a", "1/3", "not_exact (1); missing (1)"]
+    assert rows[1].split(None, 3) == ["c00", "b", "0/3", "not_exact (2); timeout (1)"]
+    assert rows[2].split(None, 3) == ["c01", "b", "0/3", "not_exact"]
+    assert rows[20] == "and 5 more"
+    data = json.loads(show(thrice, "thrice", "--json").out)
+    assert data["n_not_passed"] == 1 + 24 * 3
+    listed = [(one["case_id"], one["model_id"], one["repetition"]) for one in data["not_passed"]]
+    assert listed[:5] == [("c00", "a", 1), *(("c00", "b", n) for n in (1, 2, 3)), ("c01", "b", 1)]
+    assert len(listed) == 20
+
+
+def test_the_page_of_a_case_says_how_many_repetitions_of_each_model_passed(thrice):
+    rows = show(thrice, "thrice", "c00").out.partition("\nmodel ")[2].splitlines()[1:7]
+
+    assert [row.split()[:2] for row in rows] == [
+        ["a", "1/3"], ["a", "2"], ["a", "3"], ["b", "0/3"], ["b", "2"], ["b", "3"],
+    ]  # fmt: skip
+
+
+def test_trials_without_anything_to_judge_by_have_no_count_of_passes(new_run):
+    run = new_run("blank")
+    run.result(run.plan(validator_type=None), passed=None, failure_type="http_500")
+    run.write()
+
+    assert "0/1" not in show(run, "blank").out + show(run, "blank", "c1").out
