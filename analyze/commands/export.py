@@ -33,7 +33,8 @@ def export(
             "--output",
             "-o",
             metavar="OUT",
-            help="A folder for report-v2 and for several models, else a file.",
+            help="A file, where one document comes out (.json, .jsonl, .md); `-`: standard "
+            "output; a folder for report-v2 with its summary.md, and for several models.",
         ),
     ] = None,
     style: Annotated[
@@ -56,7 +57,7 @@ def export(
 
     Example: analyze export report-v2 latest
     """
-    from analyze.exports.places import placed
+    from analyze.exports.places import STDOUT, document, placed
     from analyze.report.v2_files import write_texts
     from analyze.which import is_run_folder
     from schemas.errors import ConfigError, Problem
@@ -69,6 +70,11 @@ def export(
         texts = _of_report(Path(what), format, output, number, model)
     else:
         texts, own = _of_run(what, format, output, number, model, runs, not no_sync)
+    if output == STDOUT:
+        if json:
+            raise ConfigError([Problem(None, "--json lists files, and `-` is none", "--json")])
+        typer.echo(document(texts, format, STDOUT), nl=False)
+        return
     files = placed(texts, format, output, own)
     write_texts(files, replace=force or (own is not None and output is None))
     if json:

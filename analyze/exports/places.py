@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from analyze.exports.texts import ExportFormat, ExportText
-from schemas.errors import ConfigError, Problem
+from analyze.report.v2_files import JSON_FILE, MARKDOWN_FILE
+from schemas.errors import ConfigError, Problem, counted
 from schemas.folders import is_planned
 
 REPORTS = "reports"
 """Folder of a run of ours that holds its reports; derived, it can be deleted."""
 
 PREDICTIONS = ".predictions.jsonl"
+
+STDOUT = Path("-")
+"""Said instead of a file: standard output."""
+
+FILE_SUFFIXES: Mapping[ExportFormat, tuple[str, ...]] = {
+    "report-v2": (".json", ".md"),
+    "swebench": (".json",),
+    "predictions": (".jsonl", ".json"),
+}
+"""How the name of a file ends, unless a folder of that name is there."""
 
 
 def own_place(folder: Path | None) -> Path:
@@ -39,15 +50,18 @@ def placed(
     Args:
         texts: of one run or report.
         form: what they are.
-        output: a folder for reports v2 and for several models, else a file, or a folder that is
-            there; None: the place of their own, or the working directory.
+        output: a file for one document; a folder for reports v2 with their summaries and for
+            several models; None: the place of their own, or the working directory.
         own: place of a run's reports, with a folder a model.
 
     Raises:
-        ConfigError: a folder stands where a file has to go, or a file where a folder has to.
+        ConfigError: a folder stands where a file has to go, or a file where a folder has to; or
+            one file is named for several documents.
     """
     has_several = len({one.model_id for one in texts}) > 1
-    if form == "report-v2":
+    if output is not None and _is_file_name(output, form):
+        found = {output: document(texts, form, output)}
+    elif form == "report-v2":
         folder = output or own or Path()
         found = {
             (folder / one.model_id if has_several or output is None else folder)
@@ -60,6 +74,33 @@ def placed(
         found = {output: texts[0].text}
     _require_files(found)
     return found
+
+
+def document(texts: Sequence[ExportText], form: ExportFormat, output: Path) -> str:
+    """Return the one document that a file or standard output is to have.
+
+    Of a report v2 that is the report, or its summary where the file's name ends in `.md`.
+
+    Args:
+        texts: of one run or report.
+        form: what they are.
+        output: the file, or `-`.
+
+    Raises:
+        ConfigError: there are several, one a model.
+    """
+    models = list(dict.fromkeys(one.model_id for one in texts))
+    if len(models) > 1:
+        what = f"is one file, and {counted(len(models), 'document')} come out, one a model"
+        then = "choose one with --model, or name a folder"
+        problem = Problem(output, f"{what}; {then}", "--output", allowed=", ".join(models))
+        raise ConfigError([problem])
+    wanted = MARKDOWN_FILE if output.suffix == ".md" else JSON_FILE
+    return next(one.text for one in texts if form != "report-v2" or one.name == wanted)
+
+
+def _is_file_name(output: Path, form: ExportFormat) -> bool:
+    return output.suffix in FILE_SUFFIXES[form] and not output.is_dir()
 
 
 def _name(text: ExportText, form: ExportFormat) -> str:

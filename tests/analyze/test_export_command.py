@@ -302,3 +302,56 @@ def test_an_imported_report_of_the_harness_is_written_back_as_it_was(tmp_path, m
     assert export("swebench", run, "-o", "again.json")[0] == 0
 
     assert (tmp_path / "again.json").read_text() == text
+
+
+def test_a_file_gets_the_one_document_that_comes_out(asked, report, tmp_path):
+    texts = {name: (report.parent / name).read_text() for name in ("report.json", "summary.md")}
+    one = ("run-1", "--model", "m1")
+
+    for name, text in (("x.json", texts["report.json"]), ("x.md", texts["summary.md"])):
+        assert export("report-v2", *one, "-o", name) == (0, [name], "")
+        assert json_or_text(tmp_path / name) == json_or_text(text)
+    assert export("report-v2", report, "-o", "y.json")[:2] == (0, ["y.json"])
+    assert (tmp_path / "y.json").read_text() == texts["report.json"]
+    assert export("report-v2", *one, "-o", "x.json")[0] == 2
+    (tmp_path / "folder.json").mkdir()
+    assert export("report-v2", *one, "-o", "folder.json")[0] == 0
+    assert files(tmp_path / "folder.json") == {"report.json", "summary.md"}
+
+
+def json_or_text(what):
+    """Return a report or a summary without the moment at which it was made."""
+    text = what if isinstance(what, str) else what.read_text()
+    if text.startswith("{"):
+        return {key: value for key, value in json.loads(text).items() if not key.endswith("_at")}
+    return [line for line in text.splitlines() if "enerated" not in line]
+
+
+@pytest.mark.parametrize("form", ["report-v2", "swebench", "predictions"])
+def test_a_document_goes_to_standard_output(asked, tmp_path, form):
+    code, out, err = export(form, "run-1", "--model", "m1", "-o", "-")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out[0] if form == "predictions" else "\n".join(out))
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+    assert not (tmp_path / "runs" / "run-1" / "reports").exists()
+    assert export(form, "run-1", "--model", "m1", "-o", "-", "--json")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("report-v2", "x.json"),
+        ("report-v2", "-"),
+        ("swebench", "x.json"),
+        ("predictions", "x.jsonl"),
+    ],
+)
+def test_one_file_for_several_documents_is_refused_with_the_models(asked, tmp_path, form, name):
+    code, out, err = export(form, "run-1", "-o", name)
+
+    assert (code, out) == (2, [])
+    assert "2 documents come out, one a model" in err
+    assert "--model" in err
+    assert "m1, m2" in err
+    assert not (tmp_path / name).exists()
