@@ -31,22 +31,23 @@ class NothingBefore(ConfigError):
 
     Attributes:
         part: that word.
-        suite_id: of the run that nothing is before.
-        run_id: that run.
-        asked: which models the run before was to have asked, in words; empty: any.
-        runs_dir: where there is none.
+        what: what it means, and that there is none.
     """
 
     def __init__(self, part: str, plan: Plan, models: Sequence[str], runs_dir: Path) -> None:
-        self.part, self.runs_dir = part, runs_dir
-        self.suite_id, self.run_id = plan.suite_id, plan.run_ids[0]
+        self.part, self._of = part, (plan, models, runs_dir)
         named = " and ".join(f"`{name}`" for name in models)
-        self.asked = f" that asked {named}" if named else ""
-        what = (
-            f"`{part}` means a run of suite `{self.suite_id}` before `{self.run_id}`{self.asked}, "
-            f"and there is none in {runs_dir}"
+        self.what = (
+            f"`{part}` means a run of suite `{plan.suite_id}` before `{plan.run_ids[0]}`"
+            f"{f' that asked {named}' if named else ''}, and there is none in {runs_dir}: nothing "
+            "to compare it with yet"
         )
-        super().__init__([Problem(None, what)])
+        then = "the next run of this suite is compared with this one"
+        super().__init__([Problem(None, f"{self.what}; {then}")])
+
+    def called(self, part: str) -> NothingBefore:
+        """Return the same of the word that was said, where another one stood for it."""
+        return NothingBefore(part, *self._of)
 
 
 class Texts:

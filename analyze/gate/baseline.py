@@ -21,7 +21,6 @@ from analyze.compare.texts import (
     LAST,
     NothingBefore,
     in_order,
-    refused,
     runs_of,
 )
 from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
@@ -77,6 +76,7 @@ def resolve_baseline(
 
     Raises:
         RunNotFound: there is no such run; names what is near.
+        NothingBefore: the candidate is the first run of its suite.
         ConfigError: a side means nothing, or no run before the candidate can be used.
     """
     text = plain_text(baseline)
@@ -85,7 +85,7 @@ def resolve_baseline(
     except NothingBefore as exc:
         if exc.part != text:
             raise
-        raise _first_run(baseline, exc) from exc
+        raise exc.called(baseline) from None
     if not asks_levels(baseline) or base.only is None:
         return [Baseline(tuple(metrics), replace(base, asked=baseline))], chosen
     history = History(session)
@@ -121,15 +121,6 @@ def _add(found: list[Baseline], metric: Metric, runs: Chosen) -> None:
             found[place] = Baseline((*one.metrics, metric), runs)
             return
     found.append(Baseline((metric,), runs))
-
-
-def _first_run(baseline: str, exc: NothingBefore) -> ConfigError:
-    """Return that there is nothing to compare with yet, in the words that were asked with."""
-    return refused(
-        f"`{baseline}` means runs of suite `{exc.suite_id}` before `{exc.run_id}`{exc.asked}, and "
-        f"there is none in {exc.runs_dir}: nothing to compare it with yet; the gate of the next "
-        "run is held against this one"
-    )
 
 
 def _no_usable_run(candidate: str) -> NoUsableRun:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyze.compare.sides import Chosen, resolve_sides
+from analyze.compare.texts import NothingBefore
 from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
 
 if TYPE_CHECKING:
@@ -53,9 +54,13 @@ def resolve_compared(
         RunNotFound: there is no such run; names what is near.
         ConfigError: a side means nothing, or both mean the same.
     """
-    first, second = resolve_sides(
-        session, plain_text(base), candidate, model=model, against=against, words=words
-    )
+    text = plain_text(base)
+    try:
+        first, second = resolve_sides(
+            session, text, candidate, model=model, against=against, words=words
+        )
+    except NothingBefore as exc:
+        raise (exc.called(base) if exc.part == text else exc) from None
     if against is not None or first.only is None or not asks_levels(base):
         return replace(first, asked=base), second
     from analyze.gate.baseline import NoUsableRun, resolve_baseline  # noqa: PLC0415 - loads numpy

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from analyze.aliases.ids import read_ids
 from analyze.compare.comparison import compare
+from analyze.compare.history import is_called
 from analyze.compare.sides import Chosen
-from analyze.compare.texts import Texts, runs_of
+from analyze.compare.texts import NothingBefore, Texts, runs_of
 from analyze.gate.baseline import resolve_baseline
 from analyze.gate.fresh import check_confirming
 from analyze.gate.judge import judge
@@ -21,7 +22,7 @@ from analyze.regressions.open_shifts import find_open_shifts
 from analyze.shifts.levels import METRICS
 from analyze.shifts.series import Histories
 from schemas.comparison import Axis, Comparison, ThresholdsUsed
-from schemas.gate import BaselineComparison, GateResult, GateRules
+from schemas.gate import BaselineComparison, GateLine, GateResult, GateRules
 from schemas.known import KnownFile
 
 if TYPE_CHECKING:
@@ -80,17 +81,20 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         max_drop=question.rules.max_drop,
         histories=histories,
     )
-    baselines, candidate = resolve_baseline(
-        session,
-        question.baseline,
-        question.candidate,
-        limits=question.limits.thresholds,
-        metrics=metrics,
-        model=question.model,
-        allow=question.allow,
-        opened=opened.shifts,
-        histories=histories,
-    )
+    try:
+        baselines, candidate = resolve_baseline(
+            session,
+            question.baseline,
+            question.candidate,
+            limits=question.limits.thresholds,
+            metrics=metrics,
+            model=question.model,
+            allow=question.allow,
+            opened=opened.shifts,
+            histories=histories,
+        )
+    except NothingBefore as exc:
+        return _first_night(session, question, exc)
     known = read_ids(session).known(question.known)
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
 
@@ -122,6 +126,31 @@ def decide(session: Session, question: Question, today: date) -> Decision:
     result = judge(first.comparison, question.rules, first.confirmation, others)
     result = with_open_shifts(result, [one.shift for one in opened.shifts], opened.unused)
     return Decision(with_quarantine(result, quarantine), candidate)
+
+
+def _first_night(session: Session, question: Question, why: NothingBefore) -> Decision:
+    """Return that a gate cannot judge the first run of a suite: a line for each of its models."""
+    model, texts = question.model, Texts(session)
+    plans = texts.alone(question.candidate, [] if model is None else [model])
+    keys = {key for planned in texts.history.with_models(plans) for key in planned.models}
+    models = sorted({key.model_id for key in keys if model is None or is_called(key, model)})
+    candidate = Chosen(question.candidate, runs_of(plans), model)
+    base = Chosen(question.baseline, (), model)
+    comparison = compare(session, base, candidate, limits=question.limits, allow=question.allow)
+    lines = [
+        GateLine(
+            model_id=model_id,
+            metric=metric,
+            outcome="cannot_judge",
+            why=f"{why.what}; the gate of the next run is held against this one",
+            unseen=None,
+        )
+        for model_id in models
+        for metric in question.rules.metrics
+    ]
+    alone = comparison.model_copy(update={"unmatched": ()})  # each of its lines says so
+    result = judge(alone, question.rules).model_copy(update={"lines": tuple(lines)})
+    return Decision(result, candidate)
 
 
 def _alone(session: Session, text: str, model: str | None) -> Chosen:

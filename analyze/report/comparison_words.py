@@ -188,7 +188,7 @@ def side_of(side: Side) -> str:
 
 def runs_named(run_ids: Sequence[str]) -> str:
     """Return which runs these are, and how many: `night_01 to night_07 (7 runs)`."""
-    named = ", ".join(run_ids)
+    named = ", ".join(run_ids) or "no run yet"
     if len(run_ids) > MOST_NAMED:
         named = f"{run_ids[0]} to {run_ids[-1]}"
     return named + (f" ({whole(len(run_ids))} runs)" if len(run_ids) > 1 else "")

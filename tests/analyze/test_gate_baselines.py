@@ -225,12 +225,38 @@ def test_what_was_stored_before_still_loads(answer):
 
 
 @pytest.mark.parametrize("baseline", ["history", "previous"])
-def test_the_first_run_of_a_suite_is_told_what_it_is(nights, baseline):
-    done = call("gate", "night-001", "--baseline", baseline, "--runs", nights)
+def test_the_first_run_of_a_suite_cannot_be_judged_and_says_what_follows(
+    nights, baseline, tmp_path
+):
+    xml = tmp_path / "gate.xml"
+    args = ("gate", "night-001", "--baseline", baseline, "--runs", nights)
+    done = call(*args, "--junit", xml)
+    told = " ".join(done.out.split())
+
+    assert (done.code, done.err) == (3, "")
+    assert told.startswith("gate: cannot judge (2 cannot judge)")
+    assert f"baseline no run yet [{baseline}]" in told
+    assert f"`{baseline}` means a run of suite `smoke` before `night-001`, and there is" in told
+    assert "nothing to compare it with yet; the gate of the next run is held against" in told
+    gate, *models = JUnitXml.fromfile(xml)
+    assert [(case.name, case.classname) for case in gate] == [
+        ("gate: passed_rate", "same"), ("gate: passed_rate", "slow"),
+    ]  # fmt: skip
+    assert {case.result[0].type for case in gate} == {"cannot_judge"}
+    assert [len(list(suite)) for suite in models] == [8, 8]
+    result = GateResult.model_validate_json(call(*args, "--json", "--model", "slow").out)
+    assert [line.model_id for line in result.lines] == ["slow"]
+    assert result.comparison.base.run_ids == ()
+    assert "no run yet" in call(*args, "--format", "md").out
+
+
+@pytest.mark.parametrize("base", ["history", "previous", "last:3"])
+def test_the_first_run_of_a_suite_has_nothing_to_be_compared_with(nights, base):
+    done = call("compare", base, "night-001", "--runs", nights)
 
     assert done.code == 2
-    assert f"`{baseline}` means runs of suite `smoke` before `night-001`, and there is" in done.err
-    assert "nothing to compare it with yet; the gate of the next run" in done.err
+    assert f"`{base}` means a run of suite `smoke` before `night-001`, and there is" in done.err
+    assert "the next run of this suite is compared with this one" in done.err
 
 
 def held_against(nights, number, *more):

@@ -354,8 +354,8 @@ def test_a_history_without_a_usable_run_is_a_usage_error(new_run, gate):
 def test_the_first_run_of_all_has_nothing_before_it(new_run, gate):
     night(new_run, 1)
 
-    assert gate().code == 2
-    assert gate("--baseline", "history").code == 2
+    assert gate().code == 3
+    assert gate("--baseline", "history").code == 3
 
 
 def test_a_junit_report_lists_every_case(new_run, gate, tmp_path):
