@@ -19,10 +19,17 @@ def parts_of(repetition=1, **changed):
 
 
 class Runs:
-    """Makes runs in one folder, a day apart."""
+    """Makes runs in one folder, a day apart.
 
-    def __init__(self, new_run):
+    Args:
+        new_run: the fixture.
+        is_mirrored: each is mirrored at once; else the sync before the first question brings
+            them in.
+    """
+
+    def __init__(self, new_run, *, is_mirrored=True):
         self._new_run = new_run
+        self._is_mirrored = is_mirrored
         self.runs_dir = new_run("x").runs_dir
 
     def add(
@@ -37,7 +44,7 @@ class Runs:
         plan=lambda case_id, repetition, model_id: {},
         **config,
     ) -> RunFolder:
-        """Write a run and mirror it.
+        """Write a run.
 
         Args:
             run_id: its name.
@@ -67,5 +74,6 @@ class Runs:
         run.write()
         path = run.path / "config.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | config))
-        mirror_run(run.path, run.lake)
+        if self._is_mirrored:
+            mirror_run(run.path, run.lake)
         return run

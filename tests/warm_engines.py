@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from analyze.catalog import NAMES
+from analyze.query.case_names import TABLE
 from analyze.session import Session
 
 IDLE: list[tuple[duckdb.DuckDBPyConnection, set[str]]] = []
@@ -44,7 +45,7 @@ def kept_views() -> Iterator[None]:
         engine, self._engine = self._engine, CLOSED
         if engine is CLOSED:
             return
-        if self._threads is None and is_sound(engine):
+        if self._threads is None and is_emptied(engine):
             IDLE.append((engine, self._there & NAMES.keys()))
         else:
             engine.close()
@@ -56,9 +57,10 @@ def kept_views() -> Iterator[None]:
         yield
 
 
-def is_sound(engine: duckdb.DuckDBPyConnection) -> bool:
+def is_emptied(engine: duckdb.DuckDBPyConnection) -> bool:
     """Return whether an engine answers, and holds no table that the next session would find."""
     try:
+        engine.execute(f"drop table if exists {TABLE}").fetchall()
         return engine.execute("select count(*) from duckdb_tables()").fetchall() == [(0,)]
     except duckdb.Error:
         return False

@@ -30,6 +30,8 @@ from tests.analyze_cli import call
 from tests.nights import Nights
 from tests.sided_runs import Runs
 
+pytestmark = pytest.mark.usefixtures("warm_engines")
+
 N_NIGHTS = 8
 N_OLD = 4
 """Nights of the twin with the old id."""

@@ -40,7 +40,7 @@ def samples(tmp_path_factory):
 
 @pytest.fixture
 def runs(new_run):
-    return Runs(new_run)
+    return Runs(new_run, is_mirrored=False)
 
 
 def answers(runs_dir, run_id, baseline=None):

@@ -106,7 +106,7 @@ def test_a_part_of_the_suite_is_no_point_unless_it_is_reported(samples, nights):
 
 
 def test_a_shard_of_a_whole_plan_is_a_point_and_what_was_only_tried_is_none(new_run):
-    runs = Runs(new_run)
+    runs = Runs(new_run, is_mirrored=False)
     runs.add("whole", 0)
     runs.add("shard", 1, run_group="g", narrowed={"shard": "1/2"})
     runs.add("tried", 2, narrowed={"tags": ["fast"]})

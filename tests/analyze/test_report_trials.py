@@ -92,13 +92,13 @@ def went(**passes):
 
 @pytest.fixture
 def runs(new_run):
-    return Runs(new_run)
+    return Runs(new_run, is_mirrored=False)
 
 
 @pytest.fixture(scope="module")
 def two(shared_run):
     """Two nights of three repetitions: `a` broke, `b` was fixed, `c` wavers, `d` stays."""
-    runs = Runs(shared_run)
+    runs = Runs(shared_run, is_mirrored=False)
     options = {"cases": ("a", "b", "c", "d"), "repetitions": (1, 2, 3)}
     runs.add("old", 0, result=went(a=3, b=1, c=3), **options)
     runs.add("new", 1, result=went(a=1, b=3, c=2), **options)
