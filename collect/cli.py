@@ -14,6 +14,9 @@ from collect.options import (
     AllowHostOption,
     AssumePriceOption,
     CaseOption,
+    ExpectedColumnOption,
+    IdColumnOption,
+    InputColumnOption,
     JsonOption,
     LabelOption,
     MaxCostOption,
@@ -26,7 +29,10 @@ from collect.options import (
     ShardOption,
     SkipUnevaluableOption,
     SuiteOption,
+    SystemColumnOption,
+    TableOption,
     TagOption,
+    ValidatorOption,
 )
 from schemas.command_group import SectionedGroup, VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError, file_error
@@ -204,14 +210,42 @@ def demo(
 @app.command(rich_help_panel=SET_UP)
 def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
+    table: TableOption = None,
+    input_column: InputColumnOption = None,
+    expected_column: ExpectedColumnOption = None,
+    id_column: IdColumnOption = None,
+    system_column: SystemColumnOption = None,
+    validator: ValidatorOption = None,
 ) -> None:
     """Write a starter project. Cases, a suite and profiles, commented to copy from.
 
-    Example: collect init mybench
-    """
-    from collect.starter import write_starter
+    With --from it is a suite made of your own table instead, and DIR may hold other files: one row
+    is one case, columns are known by their usual names (question, answer, id …), and a first
+    validator is chosen from the expected answers.
 
-    for line in write_starter(directory):
+    Example: collect init mine --from data.csv --input question --expected answer
+    """
+    columns = {
+        "--input": input_column,
+        "--expected": expected_column,
+        "--id": id_column,
+        "--system": system_column,
+        "--validator": validator,
+    }
+    if table is None:
+        if given := [flag for flag, value in columns.items() if value is not None]:
+            what = f"{', '.join(given)}: says how to read a table; --from FILE names one"
+            raise typer.BadParameter(what)
+        from collect.starter import write_starter
+
+        lines = write_starter(directory)
+    else:
+        from collect.tables.columns import Named
+        from collect.tables.suite import write_table_suite
+
+        named = Named(input_column, expected_column, id_column, system_column)
+        lines = write_table_suite(directory, table, named, validator)
+    for line in lines:
         typer.echo(line)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -59,4 +59,25 @@ AssumePriceOption = Annotated[
     typer.Option(
         "--assume-price", metavar="IN/OUT", help="USD per million tokens of models without a price."
     ),
+]
+TableOption = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="FILE", help="Make a suite of a .csv, .tsv, .jsonl or .json."),
+]
+InputColumnOption = Annotated[
+    str | None, typer.Option("--input", metavar="COLUMN", help="Column with what is asked.")
+]
+ExpectedColumnOption = Annotated[
+    str | None, typer.Option("--expected", metavar="COLUMN|none", help="Column with right answers.")
+]
+IdColumnOption = Annotated[
+    str | None,
+    typer.Option("--id", metavar="COLUMN|none", help="Column that names a case."),
+]
+SystemColumnOption = Annotated[
+    str | None, typer.Option("--system", metavar="COLUMN|none", help="Column with system messages.")
+]
+ValidatorOption = Annotated[
+    Literal["exact", "contains", "number", "noop"] | None,
+    typer.Option("--validator", help="In place of what the expected answers suggest."),
 ]

@@ -126,15 +126,33 @@ class Case(Record):
     metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
 
 
+class PromptMessage(Record):
+    """One message of an entry of a prompt list."""
+
+    role: Role
+    content: str
+    name: str | None = None
+
+
 class Prompt(Record):
     """One entry of a prompt list in the older JSON form."""
 
     id: NonEmpty
     name: str | None = None
-    prompt: str
+    prompt: str | None = Field(default=None, description="The only message, from the user.")
+    messages: tuple[PromptMessage, ...] = Field(
+        default=(), description="Instead of `prompt`: several messages, or a system message."
+    )
     validator: Validator | None = None
     expected_tool_calls: tuple[NonEmpty, ...] = ()
     variant: str | None = Field(default=None, description="Free annotation, kept as a tag.")
     cluster: Cluster | None = Field(
         default=None, description="Prompts that share a template or a passage; as in test.yaml."
     )
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> Prompt:
+        if (self.prompt is None) != bool(self.messages):
+            kind, message = "prompt", "needs exactly one of `prompt` and `messages`"
+            raise PydanticCustomError(kind, message)
+        return self

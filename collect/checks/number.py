@@ -77,6 +77,20 @@ def number(validator: Number, answer: Answer) -> Verdict:
     return Verdict(False, violation + f" tolerance={validator.tolerance}" * bool(tolerance), parsed)
 
 
+def read_number(text: str) -> int | float | None:
+    """Return the number that a text is, with its currency or percent sign, and nothing else.
+
+    None where it is none, begins with a needless zero (`007` is a name), or has more digits than a
+    file of ours can hold.
+    """
+    bare = text.strip(" \t\r\n").lstrip("$€£¥").removesuffix("%").rstrip(" \u00a0\u202f")
+    match = TOKEN.fullmatch(bare)
+    if match is None or match.lastgroup is None or re.match(r"[-+\u2212]?0[0-9]", bare):
+        return None
+    stored = _stored(_decimal(bare))
+    return stored if isinstance(stored, int | float) else None
+
+
 def _decimal(written: str) -> Decimal:
     """Return a number as it is written, but for an exponent that no comparison needs whole."""
     digits, _, exponent = written.translate(PLAIN).partition("e")

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from collect.config.loaded import WireMessage
-from schemas.case import Case, Message
+from schemas.case import Case, Message, PromptMessage
 from schemas.errors import ConfigError, Problem
 from schemas.yaml_problems import parse
 from schemas.yaml_source import KeyPath, Source, decode, dotted, read_bytes, read_yaml
@@ -73,7 +73,7 @@ def envelope(name: str, text: str) -> str:
 def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
     """Return the message, or those of the file it names."""
     if message.source is None:
-        return [_wire(message)]
+        return [wire_message(message)]
     here = (*key, "source", "path")
     if (found := read_beside(message.source.path, here, notes)) is None:
         return []
@@ -99,7 +99,7 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
             line = source.line_of(at)
             notes.problems.append(Problem(path, "a source file needs `content`", dotted(at), line))
             continue
-        messages.append(_wire(inner))
+        messages.append(wire_message(inner))
     _note_unread(message, messages, key, notes)
     return messages
 
@@ -127,7 +127,8 @@ def _check_json(path: Path, text: str) -> None:
         raise ConfigError([Problem(path, what, line=exc.lineno)]) from exc
 
 
-def _wire(message: Message) -> WireMessage:
+def wire_message(message: Message | PromptMessage) -> WireMessage:
+    """Return a message as it is sent."""
     sent = WireMessage(role=message.role, content=message.content or "")
     if message.name:
         sent["name"] = message.name

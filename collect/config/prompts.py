@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from collect.config.loaded import LoadedCase, WireMessage
+from collect.config.messages import wire_message
 from collect.config.pieces import json_lines, json_objects
 from schemas.base import fitting, slim, slugify
 from schemas.case import Prompt
@@ -86,7 +87,7 @@ def load_prompt_list(
             case_id=case_id,
             prompt_id=prompt.id,
             prompt_name=prompt.name,
-            messages=(WireMessage(role="user", content=prompt.prompt),),
+            messages=_messages(prompt),
             validator=prompt.validator,
             expected_tool_calls=prompt.expected_tool_calls,
             tags=(prompt.variant,) if prompt.variant else (),
@@ -95,6 +96,12 @@ def load_prompt_list(
     if problems:
         raise ConfigError(problems)
     return list(cases.values()), hashlib.sha256(raw).hexdigest()
+
+
+def _messages(prompt: Prompt) -> tuple[WireMessage, ...]:
+    if prompt.prompt is not None:
+        return (WireMessage(role="user", content=prompt.prompt),)
+    return tuple(wire_message(message) for message in prompt.messages)
 
 
 def _parse(path: Path, raw: bytes) -> Iterator[Prompt]:

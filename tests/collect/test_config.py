@@ -448,7 +448,7 @@ def test_lists_and_cases_go_together_when_the_suite_selects(project):
     [
         ("[", "is not valid JSON"),
         ('{"id": "a"}', "should be a valid array"),
-        ('[{"id": "a"}]', "`[0].prompt`: required key is missing"),
+        ('[{"id": "a"}]', "`[0]`: needs exactly one of `prompt` and `messages`"),
         ('[{"id": "a", "prompt": "x", "validator": {"type": "regexp"}}]', "unknown value"),
         ('[{"id": "A", "prompt": "x"}, {"id": "a", "prompt": "y"}]', "case_id `a`, as `A` does"),
         (

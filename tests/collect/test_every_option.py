@@ -42,6 +42,14 @@ OPTIONS = {
     **{f"plan {flag}": "collect/test_collect_cli.py::test_selection_flags_reach_the_plan"
        for flag in ("--case", "--tag", "--model", "--max-trials", "--shard", "--json")},
     "plan --runs": "collect/test_every_option.py::test_flags_of_a_run_act_together",
+    **{f"init {flag}": f"collect/test_table_suite.py::{test}" for flag, test in {
+        "--from": "test_a_table_of_another_tool_is_a_suite",
+        "--input": "test_columns_that_are_named_are_taken",
+        "--expected": "test_columns_that_are_named_are_taken",
+        "--id": "test_columns_that_are_named_are_taken",
+        "--system": "test_columns_that_are_named_are_taken",
+        "--validator": "test_a_validator_that_is_named_is_taken",
+    }.items()},
     "demo --runs": "collect/test_every_option.py::test_options_reach_what_they_are_for",
     "demo --json": "collect/test_every_option.py::test_options_reach_what_they_are_for",
     "demo --model-file": "end_to_end/test_real_model.py::test_another_gguf_gets_its_own_name",

@@ -313,6 +313,15 @@ PLANNED = {
     "Prompt.id": (listed(id="Q"), trial("prompt_id"), "Q"),
     "Prompt.name": (listed(name="N"), trial("prompt_name"), "N"),
     "Prompt.prompt": (listed(prompt="y"), lambda it: it.cases[0].messages[0]["content"], "y"),
+    "PromptMessage.role": (
+        listed(prompt=None, messages=[USER | {"role": "system"}]),
+        lambda it: it.cases[0].messages[0]["role"], "system"),
+    "PromptMessage.content": (
+        listed(prompt=None, messages=[USER, USER | {"content": "y"}]),
+        lambda it: [one["content"] for one in it.cases[0].messages], ["Say x.", "y"]),
+    "PromptMessage.name": (
+        listed(prompt=None, messages=[USER | {"name": "n"}]),
+        lambda it: it.cases[0].messages[0].get("name"), "n"),
     "Prompt.validator": (listed(validator=EXACT), trial("is_scorable"), True),
     "Prompt.expected_tool_calls": (
         listed(expected_tool_calls=["df"]), trial("expected_tools"), ("df",)),

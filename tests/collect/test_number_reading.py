@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collect.checks.base import Answer
-from collect.checks.number import number
+from collect.checks.number import SHOWN, number
 from schemas.validators import Number
 
 MINUS = "-\u2212"
@@ -111,9 +111,12 @@ class Reader:
 
 
 def value_of(written):
+    """Return a number's value; None where writing it out would fill the memory."""
     for char in "$€£¥," + SPACES:
         written = written.replace(char, "")
-    return Fraction(written.replace("\u2212", "-"))
+    written = written.replace("\u2212", "-")
+    power = written.lower().partition("e")[2].lstrip("+-0")
+    return None if len(power) > 3 else Fraction(written)
 
 
 PIECES = st.sampled_from([
@@ -127,6 +130,8 @@ PIECES = st.sampled_from([
 @given(st.lists(PIECES, max_size=14).map("".join))
 @example("1,234.5e-3 kg")
 @example("-$1,000")
+@example("1e5kg")
+@example("0,123")
 @example("a-5.5.5")
 @example("1.2e3")
 @example("1\u00a0000,000")
@@ -136,9 +141,9 @@ def test_another_reader_finds_the_same_numbers(text):
     got = number(Number(type="number", value=0, tolerance=0), Answer(text)).parsed_output
 
     assert got["count"] == len(wanted)
-    if wanted:
-        read = got["number"]
-        assert wanted[-1] == (Fraction(repr(read)) if not isinstance(read, str) else Fraction(read))
+    read = got["number"]
+    if wanted and wanted[-1] is not None and len(str(read)) < SHOWN:
+        assert wanted[-1] == Fraction(str(read))
 
 
 STYLES = st.sampled_from(["{}", "{:,}", "**{}**", "It is {:,}.", "${:,}", "= {} kg", "{:e}", "{}%"])

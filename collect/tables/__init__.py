@@ -1,0 +1,1 @@
+"""From a table of questions and answers to a suite: `collect init DIR --from data.csv`."""
