@@ -360,6 +360,18 @@ def test_a_prompt_list_alone_is_the_whole_suite(project):
     assert second.tags == ("enhanced",)
 
 
+def test_a_path_of_a_prompt_list_is_relative_to_the_folder_of_the_suite(project, monkeypatch):
+    project.prompts("beside.json", [{"id": "beside", "prompt": "a"}])
+    project.write("data/above.json", '[{"id": "above", "prompt": "b"}]')
+    absolute = project.write("data/absolute.json", '[{"id": "absolute", "prompt": "c"}]')
+    project.suite(prompt_lists=["beside.json", "../../data/above.json", str(absolute)])
+    monkeypatch.chdir(project.root / "data")
+
+    assert ids(project) == ["beside", "above", "absolute"]
+    project.suite(prompt_lists=["data/above.json"])
+    assert "configs/suites/data/above.json" in said(project)
+
+
 def test_ids_in_other_scripts_stay_apart(project):
     project.prompts("list.json", [{"id": "水", "prompt": "a"}, {"id": "火", "prompt": "b"}])
     project.suite(prompt_lists=["list.json"])
