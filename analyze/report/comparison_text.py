@@ -41,6 +41,8 @@ LEAST_WRAP = 40
 CUT = {"model": 8, "case": 12, "part": 6, "without a verdict": 12}
 """Columns that can be cut, and the fewest cells that are left of them."""
 
+NAMES = {"model", "case", "part"}
+
 WORDY = {*CUT, "of", "95 %", "change", "verdict", "both answers", "nights"}
 
 
@@ -134,7 +136,8 @@ def _table(
     if not rows:
         return []
     columns = [
-        Column(title, "left" if title in WORDY else "right", CUT.get(title)) for title in titles
+        Column(title, "left" if title in WORDY else "right", CUT.get(title), title in NAMES)
+        for title in titles
     ]
     shown = [[line_of(cell) for cell in row] for row in rows]
     if spare and least_width(columns, shown) > width:

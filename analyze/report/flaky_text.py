@@ -17,14 +17,14 @@ MOST_CELLS = 20
 """Flaky cells that are listed unless all cells are asked for."""
 
 COLUMNS = (
-    Column("suite", least=8),
-    Column("model", least=8),
-    Column("case", least=12),
+    Column("suite", least=8, is_name=True),
+    Column("model", least=8, is_name=True),
+    Column("case", least=12, is_name=True),
     Column("passed", "right"),
     Column("flip%", "right"),
     Column("95 %"),
     Column(""),
-    Column("worse since", least=10),
+    Column("worse since", least=10, is_name=True),
 )
 
 NONE = (

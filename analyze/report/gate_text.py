@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+from analyze.report.comparison_text import NAMES
 from analyze.report.comparison_words import CHANGE_TITLES, change_cells
 from analyze.report.gate_words import (
     MOST_CASES,
@@ -26,7 +27,7 @@ from schemas.errors import counted
 from schemas.gate import GateResult
 
 CASE_COLUMNS = tuple(
-    Column(title, "left" if least else "right", least)
+    Column(title, "left" if least else "right", least, title in NAMES)
     for title, least in zip(CHANGE_TITLES, (6, 8, 6, None, None), strict=True)
 )
 

@@ -232,3 +232,8 @@ def pair(before: str | None, after: str | None) -> str:
     if not before and not after:
         return ""
     return f"{before or DASH}→{after or DASH}"
+
+
+def best_first_key(rate: float | None) -> float:
+    """Return what sorts rates: the best first, those that are not known last."""
+    return 1.0 if rate is None else -rate

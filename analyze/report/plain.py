@@ -30,6 +30,8 @@ class Column:
     side: Literal["left", "right"] = "left"
     least: int | None = None
     """None: never cut."""
+    is_name: bool = False
+    """Two that differ are never cut to the same."""
 
 
 def screen_width() -> int:
@@ -76,27 +78,95 @@ def fit(text: str, width: int) -> str:
     """Return a text cut to a number of columns, with a mark where it was cut."""
     if cells(text) <= width:
         return text
-    kept, used = [], 1
+    return _first(text, width - 1) + CUT
+
+
+def fit_apart(texts: Iterable[str], width: int) -> dict[str, str]:
+    """Return names cut to a number of columns, of which two that differ still do.
+
+    They are cut in their middle, since most names that are alike begin alike; where that does not
+    tell them apart they are cut at their end, and else stay longer than asked.
+    """
+    names = set(texts)
+    longest = max(map(cells, names), default=0)
+    for room in range(min(width, longest), longest + 1):
+        for cut in (fit_middle, fit):
+            made = {name: cut(name, room) for name in names}
+            if len(set(made.values())) == len(names):
+                return made
+    return {name: name for name in names}
+
+
+def fit_middle(text: str, width: int) -> str:
+    """Return a text cut to a number of columns in its middle; the end keeps more than the head."""
+    if cells(text) <= width:
+        return text
+    head = (width - 1) // 3
+    return _first(text, head) + CUT + _first(text[::-1], width - 1 - head)[::-1]
+
+
+def _first(text: Iterable[str], width: int) -> str:
+    """Return the first characters that so many columns hold."""
+    kept, used = [], 0
     for char in text:
         used += _cells_of(char)
         if used > width:
             break
         kept.append(char)
-    return "".join(kept) + CUT
+    return "".join(kept)
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[str]:
     """Return a table as lines, title first; what can be cut is cut until it fits.
+
+    Columns without anything in them are left out.
 
     Args:
         columns: what stands above each cell.
         rows: cells that are safe already, as many as columns.
         width: columns of the terminal; cells that are never cut may pass it.
     """
+    columns, rows = _filled(columns, rows)
     widths = widths_of(columns, rows)
+    if (excess := needed(widths) - width) > 0:
+        _shrink(_leasts(columns, rows), widths, excess)
+    shown = [list(row) for row in rows]
+    for n, column in enumerate(columns):
+        if column.is_name:
+            cut = fit_apart((row[n] for row in rows), widths[n])
+            for row in shown:
+                row[n] = cut[row[n]]
     titles = [column.title for column in columns]
-    _shrink(columns, widths, needed(widths) - width)
-    return [_line(columns, row, widths) for row in (titles, *rows)]
+    return [_line(columns, row, widths) for row in (heads_apart(titles, widths) or titles, *shown)]
+
+
+def heads_apart(heads: Sequence[str], widths: Sequence[int]) -> list[str] | None:
+    """Return headings cut to their widths, none like another; None: they cannot be."""
+    for cut in (fit, fit_middle):
+        made = [cut(head, width) for head, width in zip(heads, widths, strict=True)]
+        if len(set(made)) == len(made):
+            return made
+    return None
+
+
+def _filled(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]]
+) -> tuple[list[Column], list[list[str]]]:
+    """Return a table without its empty columns; one without rows keeps all."""
+    kept = [n for n in range(len(columns)) if not rows or any(row[n] for row in rows)]
+    return [columns[n] for n in kept], [[row[n] for n in kept] for row in rows]
+
+
+def _leasts(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int | None]:
+    """Return the fewest columns of a terminal that each column can be cut to; None: it is not."""
+    found: list[int | None] = []
+    for n, column in enumerate(columns):
+        least = column.least
+        if least is not None and column.is_name:
+            names = fit_apart((row[n] for row in rows), least)
+            least = max([least, *map(cells, names.values())])
+        found.append(least)
+    return found
 
 
 def widths_of(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
@@ -112,24 +182,26 @@ def needed(widths: Sequence[int]) -> int:
     return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
+def widths_fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether a table fits a terminal with nothing cut."""
+    return needed(widths_of(*_filled(columns, rows))) <= width
+
+
 def least_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
     """Return the columns of a terminal that a table takes when all is cut that can be."""
+    columns, rows = _filled(columns, rows)
     return needed(
         [
-            width if column.least is None else min(width, column.least)
-            for column, width in zip(columns, widths_of(columns, rows), strict=True)
+            width if least is None else min(width, least)
+            for least, width in zip(_leasts(columns, rows), widths_of(columns, rows), strict=True)
         ]
     )
 
 
-def _shrink(columns: Sequence[Column], widths: list[int], excess: int) -> None:
+def _shrink(leasts: Sequence[int | None], widths: list[int], excess: int) -> None:
     """Take columns away one by one, always from the widest that can still give."""
     for _ in range(excess):
-        spare = [
-            n
-            for n, column in enumerate(columns)
-            if column.least is not None and widths[n] > column.least
-        ]
+        spare = [n for n, least in enumerate(leasts) if least is not None and widths[n] > least]
         if not spare:
             return
         widths[max(spare, key=lambda n: widths[n])] -= 1

@@ -7,12 +7,14 @@ below its numbers, and a run id is never cut: people type it.
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analyze.report.numbers import (
+    best_first_key,
     duration,
     iso_moment,
     limits_after,
@@ -22,7 +24,7 @@ from analyze.report.numbers import (
     usd,
     whole,
 )
-from analyze.report.plain import Column, fit, least_width, line_of, table
+from analyze.report.plain import Column, least_width, line_of, table
 
 if TYPE_CHECKING:
     from analyze.run_rows import Listed, ListedModel, ListedRun
@@ -49,13 +51,23 @@ def run_lines(listed: Listed, width: int) -> list[str]:
     is_strict_below = PASSED not in level
     shown = [title]
     for run, line in zip(listed.runs, lines, strict=True):
-        words = [f"{field.column.title}: {text}" for field in below if (text := field.text(run))]
-        shown += [line, *([fit("   " + " · ".join(words), width)] if words else [])]
+        models = model_lines(run)
+        words = [
+            f"{field.column.title}: {text}"
+            for field in below
+            if (text := field.text(run)) and not (field is MODELS and models)
+        ]
+        shown += [line, *_wrapped(" · ".join(words), width)]
         if is_strict_below and (strict := _strict_of(run)):
             shown.append(f"   {strict}")
-        shown += [fit("   " + told, width) for told in model_lines(run)]
+        shown += [part for told in models for part in _wrapped(told, width)]
     more = listed.n_all - len(listed.runs)
     return [*shown, *([f"and {whole(more)} older: --limit 0 lists all"] if more else [])]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return a text below the numbers of its run, on as many lines as it takes."""
+    return textwrap.wrap(text, width, initial_indent="   ", subsequent_indent="     ")
 
 
 def runs_json(runs: Sequence[ListedRun]) -> str:
@@ -123,7 +135,8 @@ def model_lines(run: ListedRun) -> list[str]:
     if len(run.by_model) < 2:
         return []
     twins = Counter(one.model_id for one in run.by_model)
-    return [_model_line(one, has_twin=twins[one.model_id] > 1) for one in run.by_model]
+    best_first = sorted(run.by_model, key=lambda one: best_first_key(one.passed.rate))
+    return [_model_line(one, has_twin=twins[one.model_id] > 1) for one in best_first]
 
 
 def _model_line(one: ListedModel, *, has_twin: bool) -> str:
@@ -167,7 +180,7 @@ def notes_of(run: ListedRun) -> str:
 
 RUN = Field(Column("run"), lambda run: line_of(run.run_id))
 WHEN = Field(Column("when (UTC)"), lambda run: moment(run.asked.started_at_ms))
-SUITE = Field(Column("suite", least=8), lambda run: line_of(run.asked.suite_id))
+SUITE = Field(Column("suite", least=8, is_name=True), lambda run: line_of(run.asked.suite_id))
 TRIALS = Field(
     Column("trials", "right"), lambda run: f"{whole(run.came.n_total)}/{whole(run.came.n_planned)}"
 )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from analyze.report.numbers import case_mean, percent, percent_range, whole
+from analyze.report.numbers import best_first_key, case_mean, percent, percent_range, whole
 from analyze.report.plain import Column, line_of, table
 from analyze.stats.more_cases import more_cases_for_tier
 from analyze.stats.tiers import LABELS, tier_confident, tier_of
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from analyze.route.options import ToolUseOfOption
 
 COLUMNS = (
-    Column("provider", least=5),
-    Column("model", least=9),
+    Column("provider", least=5, is_name=True),
+    Column("model", least=9, is_name=True),
     Column("thinking", least=3),
     Column("trials", "right"),
     Column("cases", "right"),
@@ -38,7 +38,8 @@ def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) 
     """
     if not rows:
         return ["no model was asked anything yet: make a run with `collect run`"]
-    lines = table(COLUMNS, [_cells(row, bounds) for row in rows], width)
+    best_first = sorted(rows, key=lambda row: best_first_key(row.tool_use.rate))
+    lines = table(COLUMNS, [_cells(row, bounds) for row in best_first], width)
     return [
         *lines,
         "",
@@ -48,7 +49,7 @@ def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) 
         f"no, +n: so many more cases {_or_clusters(rows)}like these would make it confident",
         *(
             f"95 % of {line_of(row.model)}: of its case mean, {percent(interval.estimate)} %"
-            for row in rows
+            for row in best_first
             if (interval := row.tool_use.interval)
             and case_mean(row.tool_use.rate, interval.estimate)
         ),

@@ -14,7 +14,7 @@ from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
 
 COLUMNS = (
-    Column("model", least=10),
+    Column("model", least=10, is_name=True),
     Column("passed", "right"),
     Column("rep", "right"),
     Column("verdict"),

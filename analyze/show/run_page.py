@@ -11,6 +11,7 @@ from pathlib import Path
 
 from analyze.report.numbers import (
     BEYOND_LIMIT,
+    best_first_key,
     duration,
     limits_after,
     moment,
@@ -19,7 +20,7 @@ from analyze.report.numbers import (
     usd,
     whole,
 )
-from analyze.report.plain import Column, facts, line_of, table
+from analyze.report.plain import Column, facts, line_of, table, widths_fit
 from analyze.report.run_table import cost_of, notes_of
 from analyze.report.run_table import passed_of as passed_of_run
 from analyze.rows import RunSummaryRow
@@ -30,7 +31,7 @@ from analyze.show.trial_rows import ShownTrial, passed_of
 from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 
 MODELS = (
-    Column("model", least=8),
+    Column("model", least=8, is_name=True),
     Column("trials", "right"),
     Column("passed% [95 %]"),
     Column("cover%", "right"),
@@ -41,8 +42,8 @@ MODELS = (
 )
 
 CELLS = (
-    Column("case", least=12),
-    Column("model", least=10),
+    Column("case", least=12, is_name=True),
+    Column("model", least=10, is_name=True),
     Column("passed", "right"),
     Column("why", least=20),
 )
@@ -81,7 +82,7 @@ def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
     yield ""
     yield from facts(_facts(page))
     yield ""
-    yield from table(MODELS, [_group(group) for group in page.summary.models], width)
+    yield from _models(page.summary.models, width)
     if any(_is_weak(group.latency_ms) for group in page.summary.models):
         yield "(ms): too few trials stand behind it to be compared"
     if any(group.latency_ms.beyond_limit for group in page.summary.models):
@@ -135,13 +136,34 @@ def _verdicts(came: RunSummaryRow) -> str:
     return f"{whole(came.n_scored)} of {whole(came.n_scorable)} that can get one ({cover} %)"
 
 
+def _models(groups: Sequence[GroupSummary], width: int) -> Iterator[str]:
+    """Yield a row for each model, the best first.
+
+    Where the whole names leave no room, each has its id, by which people ask for it, and what that
+    is stands below.
+    """
+    best_first = sorted(groups, key=lambda one: best_first_key(one.passed_rate))
+    rows = [_group(group) for group in best_first]
+    ids = [group.model_id for group in best_first]
+    if widths_fit(MODELS, rows, width) or len(set(ids)) < len(ids):
+        yield from table(MODELS, rows, width)
+        return
+    short = [[line_of(name), *row[1:]] for name, row in zip(ids, rows, strict=True)]
+    yield from table(MODELS, short, width)
+    yield from (line_of(f"{group.model_id}: {_asked_as(group)}") for group in best_first)
+
+
+def _asked_as(group: GroupSummary) -> str:
+    level = "" if group.thinking_level is None else f", {group.thinking_level}"
+    return f"{group.provider} {group.model}{level}"
+
+
 def _group(group: GroupSummary) -> list[str]:
     known, total = group.n_cost_known, group.n_total
     part = f" ({whole(known)}/{whole(total)})" if 0 < known < total else ""
-    level = "" if group.thinking_level is None else f", {group.thinking_level}"
     tier = group.tool_use.tier
     return [
-        line_of(f"{group.model_id} ({group.provider} {group.model}{level})"),
+        line_of(f"{group.model_id} ({_asked_as(group)})"),
         f"{whole(group.n_total)}/{whole(group.n_planned)}",
         percent(group.passed_rate) + limits_after(group.passed_rate, group.passed_ci95),
         percent(group.coverage),

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+from analyze.report.plain import heads_apart
 from analyze.sql.query import Column
 
 NULL = "null"
@@ -80,6 +81,10 @@ def table(
         if _total([min(NARROWEST, natural) for natural in widths]) > width:
             return _blocks(heads, texts, width)
         widths = _fitted(widths, width)
+        told_apart = heads_apart(heads, widths)
+        if told_apart is None:
+            return _blocks(heads, texts, width)
+        heads = told_apart
     right = [column.is_number for column in columns]
     lines = [_line(heads, widths, right), "  ".join("-" * wide for wide in widths)]
     lines += [_line(row, widths, right) for row in texts]
