@@ -31,7 +31,7 @@ def sql(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write there instead.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
     ] = None,
     max_rows: Annotated[
         int, typer.Option("--max-rows", metavar="N", min=0, help="Of a table; 0 shows all.")

@@ -217,12 +217,17 @@ def failure(exc: duckdb.Error) -> AnalyzeError:
 
 
 def _columns(engine: duckdb.DuckDBPyConnection) -> tuple[Column, ...]:
-    """Return the columns of what was executed; a name that comes again gets a number."""
+    """Return the columns of what was executed; a name that comes again gets a number.
+
+    No other column loses its own name to that number.
+    """
+    described = engine.description or ()
     columns: list[Column] = []
+    names = {name for name, *_ in described}
     taken: set[str] = set()
-    for name, kind, *_ in engine.description or ():
+    for name, kind, *_ in described:
         own, number = name, 1
-        while own in taken:
+        while own in taken or (number > 1 and own in names):
             number += 1
             own = f"{name}_{number}"
         taken.add(own)

@@ -93,7 +93,10 @@ def test_a_moment_with_a_time_zone_needs_no_other_package(ask):
 
 
 def test_names_that_come_twice_get_a_number(ask):
-    assert json.loads(answer(ask("select 1 as a, 2 as a", "--json"))) == [{"a": 1, "a_2": 2}]
+    query = "select x.a, y.a, 3 as a_2 from (select 1 as a) as x, (select 2 as a) as y"
+    assert json.loads(answer(ask(query, "--json"))) == [{"a": 1, "a_3": 2, "a_2": 3}]
+    assert answer(ask(query, "--format", "csv")) == "a,a_3,a_2\n1,2,3\n"
+    assert answer(ask(query)).split("\n")[0].split() == ["a", "a_3", "a_2"]
 
 
 def test_csv_tells_null_from_empty_and_runs_nothing(ask):
