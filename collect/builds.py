@@ -10,6 +10,7 @@ import asyncio
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collect.commands import Output, output_of
@@ -47,6 +48,8 @@ class Builds:
     servers: Mapping[Address, Server] = field(default_factory=dict)
     versions: Mapping[str, Output] = field(default_factory=dict)
     """By command."""
+    files: Mapping[str | None, str | None] = field(default_factory=dict)
+    """sha256 of each file that runs serve themselves; None is the packaged one."""
 
     def server(self, model: ResolvedModel) -> Server | None:
         """Return a model's own server; None when it was not asked."""
@@ -63,6 +66,9 @@ class Builds:
 
     def of(self, model: ResolvedModel) -> ResolvedModel:
         """Return a model with what is known of its weights and its CLI."""
+        if model.embedded is not None:
+            known = self.files.get(model.embedded.model_file)
+            model = replace(model, model_build=model.model_build or known)
         if model.executable is not None:
             said = self.versions.get(model.executable)
             line = None if said is None else said.first_line
@@ -93,17 +99,29 @@ async def look_up(models: Iterable[ResolvedModel]) -> Builds:
     asked = {
         _address(model): model
         for model in models
-        if model.provider == "ollama_openai" and model.model_build is None
+        if model.provider == "ollama_openai"
+        and model.model_build is None
+        and model.embedded is None
     }
+    files = dict.fromkeys(
+        model.embedded.model_file
+        for model in models
+        if model.embedded is not None and model.model_build is None
+    )
     commands = dict.fromkeys(
         model.executable for model in models if model.executable and model.harness_version is None
     )
-    servers, said = await asyncio.gather(
+    servers, said, hashes = await asyncio.gather(
         asyncio.gather(*(_server(model) for model in asked.values())),
         asyncio.gather(*(output_of(command, "--version") for command in commands if command)),
+        asyncio.gather(*(asyncio.to_thread(_sha256, file) for file in files)),
     )
     names = (command for command in commands if command)
-    return Builds(dict(zip(asked, servers, strict=True)), dict(zip(names, said, strict=True)))
+    return Builds(
+        dict(zip(asked, servers, strict=True)),
+        dict(zip(names, said, strict=True)),
+        dict(zip(files, hashes, strict=True)),
+    )
 
 
 def with_builds(inputs: RunInputs, builds: Builds) -> RunInputs:
@@ -111,6 +129,16 @@ def with_builds(inputs: RunInputs, builds: Builds) -> RunInputs:
     warnings = [text for model in inputs.models if (text := builds.warning(model)) is not None]
     models = tuple(builds.of(model) for model in inputs.models)
     return replace(inputs, models=models, warnings=(*inputs.warnings, *warnings))
+
+
+def _sha256(file: str | None) -> str | None:
+    """Return the hash of a model file, or None when it cannot be read."""
+    from collect.local import model, wheel  # noqa: PLC0415 - few runs serve a model
+
+    try:
+        return wheel.SHA256 if file is None else model.sha256_of(Path(file))
+    except OSError:
+        return None
 
 
 async def _server(model: ResolvedModel) -> Server:

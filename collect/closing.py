@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collect.progress import RunReport
-from schemas.errors import EXIT_INTERRUPTED, counted, printable
+from schemas.errors import EXIT_INTERRUPTED, counted, printable, runs_flag
 from schemas.interval import is_apart
 from schemas.run_config import RunConfig, load_run_config, output_limits
 from schemas.thresholds import Thresholds
@@ -21,28 +22,41 @@ from schemas.thresholds import Thresholds
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
 
 
-def show(report: RunReport, again: str, detectable: Sequence[str], limits: Thresholds) -> None:
-    """Print the table, the advice and the paths; the last line is the summary's path.
+def show(
+    report: RunReport,
+    again: str,
+    detectable: Sequence[str],
+    limits: Thresholds,
+    *,
+    is_first: bool = True,
+    with_page: bool = False,
+) -> None:
+    """Print the table, what came of the run and the paths; the last line is the next command.
 
     Args:
         report: what came of the run.
         again: the command that makes the run once more.
         detectable: how small a difference a run of this size can show.
         limits: what is worth a warning.
+        is_first: there is no earlier run of the suite to compare it with.
+        with_page: its report is made anyway.
     """
     run_dir = Path(report.run_dir)
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
-    groups = _groups(run_dir / "summary.json") if report.is_summed_up else []
+    has_numbers = report.is_summed_up and report.present > 0
+    groups = _groups(run_dir / "summary.json") if has_numbers else []
     if groups:
         console.print(_table(groups))
     config = load_run_config(run_dir / "config.json") if groups else None
     doubts = distrust(groups, limits, config)
-    said = (*report.open_shifts, *doubts, *_advice(report, again), *detectable)
+    said = (*report.open_shifts, *doubts, *_outcome(report), *(detectable if groups else ()))
     for line in said:
         console.print(Text(line))
     for name in WRITTEN if report.is_summed_up else WRITTEN[:1]:
         if (run_dir / name).exists():
             console.print(Text(f"{run_dir / name}"), soft_wrap=True)
+    then = _next(report, again, is_first=is_first, with_page=with_page)
+    console.print(Text(f"next: {then}"), soft_wrap=True)
 
 
 def distrust(
@@ -149,8 +163,8 @@ def _percentile(times: dict[str, Any], name: str) -> Text:
     return Text("–") if value is None else Text(f"{value:,.0f}", style=style)
 
 
-def _advice(report: RunReport, again: str) -> list[str]:
-    """Say what is missing and which command comes next."""
+def _outcome(report: RunReport) -> list[str]:
+    """Say what came of the run."""
     lines = [
         f"{report.present} of {counted(report.planned, 'trial')}, {report.passed} passed, "
         f"{report.wall_ms / 1000:.1f} s"
@@ -160,9 +174,26 @@ def _advice(report: RunReport, again: str) -> list[str]:
     if report.success < report.present:
         statuses = ", ".join(f"{name} {count}" for name, count in sorted(report.by_status.items()))
         lines.append(f"by status: {statuses}; the reasons are in `error_message` of results.jsonl")
-    if report.present < report.planned or report.n_open:
-        lines.append(f"again: {again}")
-    elif report.exit_code and report.success < report.present:
+    if not _is_open(report) and report.exit_code and report.success < report.present:
         lines.append("no retry mends what failed; a new run with --reuse asks only that again")
-    lines.append(f"the numbers once more, or as JSON: analyze summarize {report.run_dir} --json")
     return lines
+
+
+def _is_open(report: RunReport) -> bool:
+    """Return whether the run can go on: trials are missing, or failed and worth another try."""
+    return report.present < report.planned or report.n_open > 0
+
+
+def _next(report: RunReport, again: str, *, is_first: bool, with_page: bool) -> str:
+    """Return the command that comes next."""
+    if _is_open(report):
+        return again
+    run_dir = Path(report.run_dir)
+    if not report.is_summed_up:
+        return shlex.join(["analyze", "summarize", report.run_dir])
+    if report.exit_code or (is_first and with_page):
+        return shlex.join(["analyze", "show", report.run_dir])
+    if is_first:
+        return shlex.join(["analyze", "report", report.run_dir])
+    runs = runs_flag(run_dir.parent)
+    return shlex.join(["analyze", "compare", "previous", run_dir.name, *runs])

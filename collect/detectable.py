@@ -12,6 +12,13 @@ NAMED = 3
 """Models, or groups of which the same is known, that each have a line."""
 
 
+def is_first(runs_dir: Path, suite_id: str) -> bool:
+    """Return whether no more than one run of a suite is there, of which shards are parts."""
+    from collect.seen import runs_of  # noqa: PLC0415 - not before the first request
+
+    return len(runs_of(runs_dir, suite_id)) <= 1
+
+
 def detectable_lines(
     sizes: Mapping[str, PlanSize], runs_dir: Path, suite_id: str, limits: Thresholds
 ) -> list[str]:

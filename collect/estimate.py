@@ -141,8 +141,17 @@ def _most(model: ResolvedModel, case: LoadedCase) -> int | None:
 def price_of(model: ResolvedModel, prices: PriceTable, on_date: date) -> Price | None:
     """Return a model's price on a day; packaged ones count only at the vendor's own address.
 
-    They are those of the usual service: another `service_tier` has others.
+    They are those of the usual service: another `service_tier` has others. Nobody bills what a run
+    serves itself: it costs nothing, but for a price of the user's own.
     """
+    if model.embedded is not None:
+        own = prices.find(model.model, on_date, list_prices=False)
+        return own or Price(
+            model=model.model,
+            valid_from=on_date,
+            input_usd_per_million=0,
+            output_usd_per_million=0,
+        )
     at_vendor = host_of(model.base_url) in TRANSPORT[model.provider].own_hosts
     at_vendor &= model.request_options.get("service_tier") in (None, "auto", "default")
     return prices.find(model.model, on_date, list_prices=at_vendor)

@@ -19,11 +19,15 @@ from collect.config import LoadedCase, ResolvedModel
 from collect.gate import Gate, Place, Stopped
 from collect.providers.base import Reply
 from collect.runners.base import Execution, Runner, not_asked
+from collect.transport import REFUSED
 from collect.turns import Turns
 from schemas.trial import PlannedTrial
 
 GIVE_UP_AFTER = 3
 """Unreachable trials in a row after which an endpoint is given up (decision E7)."""
+
+REFUSED_AT_FIRST = 3
+"""Requests that are refused before any other answer: the server was not started."""
 
 MAX_COST = "max_cost: the next trial could take the run above --max-cost"
 """The stop reason of a run whose money is spent."""
@@ -45,6 +49,9 @@ class ModelWork:
     more_workers: Callable[[], None] = lambda: None
     """Starts another worker, up to the limit of the model: one took a trial, and more may wait."""
     unreachable: int = 0
+    refused: int = 0
+    """Requests that its address refused."""
+    was_reached: bool = False
 
 
 @dataclass
@@ -58,6 +65,11 @@ class Hooks:
     """A server answers 429 too often: the model goes on with that many places."""
     finished: Callable[[Execution], Awaitable[None]]
     """Awaited by the worker before it takes its next trial, so that a stop is in time."""
+    gone: Callable[[ResolvedModel, bool], str | None] = lambda _model, _at_first: None
+    """Why it is no use to ask a model on whose address just refused; None: others may be luckier.
+
+    True: the address has refused from the first request on.
+    """
 
 
 @dataclass
@@ -80,6 +92,8 @@ class Executor:
     stopped_models: dict[str, str] = field(default_factory=dict)
     """model_id to why the rest of its trials was not dispatched."""
     _halted: set[str] = field(default_factory=set)
+    _gone: dict[str, str] = field(default_factory=dict)
+    """base_url to why it is asked no more."""
     _gates: dict[str, Gate] = field(default_factory=dict)
     _lane_tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -127,6 +141,9 @@ class Executor:
                 await self._model(model, places)
 
     async def _model(self, model: ResolvedModel, places: asyncio.Semaphore) -> None:
+        if (why := self._gone.get(model.base_url)) is not None:
+            self.stop_model(model.model_id, why)
+            return
         trials = self.trials_of(model.model_id)
         first = next(trials, None)
         if first is None:  # all of them are finished already
@@ -160,7 +177,14 @@ class Executor:
         shrunk = partial(self.hooks.throttled, model)
         limit, per_minute = model.max_concurrency, model.requests_per_minute
         on_room = partial(one_more, WORKERS_PER_PLACE * limit)
-        work.gate = Gate(places, limit, per_minute, on_shrink=shrunk, on_room=on_room)
+        work.gate = Gate(
+            places,
+            limit,
+            per_minute,
+            on_shrink=shrunk,
+            on_room=on_room,
+            on_reply=partial(self._attempted, work),
+        )
         self._gates[model.model_id] = work.gate
         work.more_workers = partial(one_more, limit)
         work.more_workers()
@@ -216,6 +240,18 @@ class Executor:
     def _is_stopped(self, model: ResolvedModel) -> bool:
         return self.stop_reason is not None or model.model_id in self._halted
 
+    def _attempted(self, work: ModelWork, reply: Reply) -> None:
+        """Stop a model whose server is not there, before every trial has waited for it."""
+        if reply.failure_type != "connection_error":
+            work.was_reached = True
+        if reply.error_code != REFUSED:
+            return
+        work.refused += 1
+        at_first = not work.was_reached and work.refused >= REFUSED_AT_FIRST
+        if (why := self.hooks.gone(work.model, at_first)) is not None:
+            self._gone[work.model.base_url] = why
+            self.stop_model(work.model.model_id, why)
+
     def _learn(self, work: ModelWork, execution: Execution) -> None:
         """Count how often the endpoint could not be reached in a row."""
         if work.unreachable >= GIVE_UP_AFTER:  # given up for good, whatever comes late
@@ -225,8 +261,9 @@ class Executor:
         unreachable = reply.failure_type == "connection_error" or silent
         work.unreachable = work.unreachable + 1 if unreachable else 0
         if work.unreachable == GIVE_UP_AFTER:
-            self.stopped_models[work.model.model_id] = (
-                f"{work.model.base_url} could not be reached {GIVE_UP_AFTER} times in a row"
+            self.stopped_models.setdefault(
+                work.model.model_id,
+                f"{work.model.base_url} could not be reached {GIVE_UP_AFTER} times in a row",
             )
 
 

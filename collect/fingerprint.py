@@ -82,6 +82,11 @@ def model_parts(model: ResolvedModel) -> tuple[str, str]:
         "base_url": where,
         "model": model.model,
     }
+    if model.embedded is not None:
+        endpoint["served"] = {
+            "context_tokens": model.embedded.context_tokens,
+            "engine": model.embedded.engine,
+        }
     if model.routing is not None:
         endpoint["routing"] = {name: options.get(name) for name in ROUTING_OPTIONS}
     major = version("benchlake").partition(".")[0]

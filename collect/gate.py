@@ -42,6 +42,7 @@ class Gate:
         per_minute: requests that may begin in a minute, evenly spaced; None: any number.
         on_shrink: told the new limit when 429s make it smaller.
         on_room: told when a trial gives up its place for a while, so that another may have it.
+        on_reply: told how each request went, before anybody waits for the next.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class Gate:
         per_minute: int | None = None,
         on_shrink: Callable[[int], None] = lambda _: None,
         on_room: Callable[[], None] = lambda: None,
+        *,
+        on_reply: Callable[[Reply], None] = lambda _: None,
     ) -> None:
         self._places = places
         self._most = limit
@@ -62,6 +65,7 @@ class Gate:
         self._held_until = 0.0
         self._on_shrink = on_shrink
         self._on_room = on_room
+        self._on_reply = on_reply
         self._sleepers: set[asyncio.Future[None]] = set()
         self._is_closed = False
         self._asked = 0
@@ -162,6 +166,7 @@ class Gate:
 
     def learn(self, reply: Reply) -> None:
         """Take one answer in; a round with too many 429 costs places, another gives some back."""
+        self._on_reply(reply)
         self._asked += 1
         if reply.failure_type == "http_429":
             self._refused += 1

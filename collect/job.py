@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
+from collect.config.embedded import read_beside
 from collect.config.reserved import reserved
 from collect.plan import planned_sizes
 from collect.plan_file import trial_of
@@ -89,7 +90,8 @@ def _stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None
             why = f"the folder of case `{case.case_id}` is not at {case.folder}"
             raise NotResumable(run_dir, f"{why}; move the run back, or start one with --reuse")
     models = tuple(
-        model if model.price else replace(model, price=assumed) for model in models_of(config)
+        model if model.price else replace(model, price=assumed)
+        for model in read_beside(models_of(config), run_dir)
     )
     for model in config.models:
         for option, reason in reserved(model.request_options).items():

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue
 
@@ -36,6 +36,9 @@ from schemas.redact import redact, redact_json
 from schemas.result import Event, Result
 from schemas.trial import PlannedTrial
 
+if TYPE_CHECKING:
+    from collect.local.servers import Servers
+
 INTERRUPTED = "interrupted"
 """The stop reason of Ctrl-C and SIGTERM."""
 
@@ -55,6 +58,8 @@ class Run:
         screen: Screen,
         finished: FinishedTrials,
         meanwhile: Callable[[], object] = lambda: None,
+        *,
+        servers: Servers | None = None,
     ) -> None:
         """Prepare; nothing is asked yet.
 
@@ -64,12 +69,14 @@ class Run:
             screen: is told how it goes.
             finished: what the folder holds already.
             meanwhile: done while the mirror seals, when there is nothing else to do.
+            servers: of the models that the run serves itself.
         """
         self._job = job
         self._log = log
         self._screen = screen
         self._finished = finished
         self._meanwhile = meanwhile
+        self._servers = servers
         self._clock = LoopClock()
         self._turns = Turns()
         self._mirror_failed = False
@@ -90,6 +97,7 @@ class Run:
                 after_model=around.after,
                 throttled=self._throttled,
                 finished=self._record,
+                gone=self._gone,
             ),
             max_concurrency=job.policy.max_concurrency,
             turns=self._turns,
@@ -132,6 +140,8 @@ class Run:
         return self.report
 
     async def _execute(self) -> None:
+        for model_id, facts in self._servers.started() if self._servers is not None else ():
+            self._event("model_served", model_id, facts)
         syncing = asyncio.create_task(self._keep_synced())
         try:
             await self._executor.run()
@@ -139,9 +149,13 @@ class Run:
             syncing.cancel()
         if self._disk_error is not None:
             raise self._disk_error
+        stopped: dict[str, list[str]] = {}
         for model_id, reason in self._executor.stopped_models.items():
             self._event("model_stopped", model_id, reason)
-            self._screen.note(f"model `{model_id}` was stopped: {reason}")
+            stopped.setdefault(reason, []).append(f"`{model_id}`")
+        for reason, names in stopped.items():
+            who = f"model {names[0]} was" if len(names) == 1 else f"models {', '.join(names)} were"
+            self._screen.note(f"{who} stopped: {reason}")
         if self._executor.stop_reason is not None:
             self._event("run_stopped", None, self._executor.stop_reason)
             self._screen.note(f"the run was stopped: {self._executor.stop_reason}")
@@ -223,6 +237,28 @@ class Run:
 
     def _open_runner(self, model: ResolvedModel) -> LlmProbe:
         return LlmProbe(model, self._clock, self._turns)
+
+    def _gone(self, model: ResolvedModel, at_first: bool) -> str | None:
+        """Return why nobody is at a model's address, as `collect doctor` says it.
+
+        Args:
+            model: whose address refuses.
+            at_first: it has from the first request on.
+
+        Returns:
+            None where it may come back: another machine, or a server that did answer.
+        """
+        ended = None if self._servers is None else self._servers.obituary(model)
+        if ended is not None:
+            lines = (line.strip() for line in ended.splitlines())
+            return f"the server of the embedded model {'; '.join(lines)}"
+        if not (at_first and model.is_loopback):
+            return None
+        from collect.doctor.endpoints import refused  # noqa: PLC0415 - hardly ever needed
+
+        needs_ollama = model.provider.startswith("ollama")
+        what, advice = refused(model.base_url, needs_ollama=needs_ollama)
+        return f"{model.base_url}: {what}; {advice}"
 
     def _throttled(self, model: ResolvedModel, limit: int) -> None:
         detail = f"too many 429: goes on with {limit} at once"

@@ -155,6 +155,7 @@ def _model_json(model: ResolvedModel) -> dict[str, object]:
         "thinking_level": model.thinking_level,
         "routing": model.routing,
         "not_applied": list(model.not_applied),
+        "embedded": None if model.embedded is None else model.embedded.model_dump(mode="json"),
         "max_concurrency": model.max_concurrency,
         "api_key_env": model.api_key_env,
         "api_key_present": _key_present(model),
@@ -242,7 +243,11 @@ def _model_text(model: ResolvedModel) -> list[str]:
         key = f"key from {model.api_key_env} ({state})"
     thinking = "" if model.thinking_level is None else f", thinking {model.thinking_level}"
     routing = "" if model.routing is None else f", routing {model.routing}"
-    head = f"model {model.model_id}: {model.model} by {model.provider} at {model.base_url}, {key}"
+    where = f"at {model.base_url}, {key}"
+    if (served := model.embedded) is not None:
+        threads = counted(served.threads, "thread")
+        where = f"served by the run, {threads}, {served.context_tokens:,} tokens of context"
+    head = f"model {model.model_id}: {model.model} by {model.provider} {where}"
     settings = [
         f"  {name:<20} {setting.value!s:<10} from {setting.origin}"
         for name, setting in sorted(model.settings.items())

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from collect.builds import look_up, with_builds
-from collect.config import RunInputs
+from collect.config import ResolvedModel, RunInputs
+from collect.config.embedded import stored_beside
 from collect.finished import FinishedTrials
 from collect.inventory import Stocktaking
 from collect.job import Job, job_of
@@ -21,6 +24,9 @@ from collect.run_record import run_config_of, tags_of
 from collect.signals import Interrupts
 from collect.takeover import take_over
 from schemas.errors import Interrupted, counted
+
+if TYPE_CHECKING:
+    from collect.local.servers import Servers
 
 GARBAGE_EVERY = 50_000
 """New objects between two looks for cycles, which hold up the loop: a trial leaves hardly any."""
@@ -58,9 +64,10 @@ def run(
     Raises:
         RunExists: the folder is there already.
         Interrupted: Ctrl-C before the first request.
+        LocalModelError: an embedded model cannot be served.
     """
 
-    async def whole(interrupts: Interrupts) -> RunReport:
+    async def whole(interrupts: Interrupts, servers: Servers | None) -> RunReport:
         async with Stocktaking(inputs) as stock:
             builds = await look_up(inputs.models)
             made_of = with_builds(inputs, builds)
@@ -68,7 +75,7 @@ def run(
             log = open_log()
             job = job_of(made_of, log.run_dir.name, options.max_cost_usd, reuse=options.reuse)
             config = run_config_of(
-                made_of,
+                replace(made_of, models=stored_beside(made_of.models, log.run_dir)),
                 job.run_id,
                 tags_of(job.models),
                 job.n_planned,
@@ -79,24 +86,59 @@ def run(
             inventory = inventory.model_copy(update={"run_id": job.run_id})
             log.begin(config, inventory, made_of.cases, plan_trials(made_of, job.run_id))
             stock.complete_in(log.run_dir)
-            return await _executed(job, log, screen, interrupts, meanwhile)
+            return await _executed(job, log, screen, interrupts, meanwhile, servers=servers)
 
-    return _on_loop(whole)
+    with _serving(inputs.models, screen) as servers:
+        return _on_loop(lambda interrupts: whole(interrupts, servers))
 
 
 def resume(
     job: Job, log: RunLog, screen: Screen, meanwhile: Callable[[], object] = lambda: None
 ) -> RunReport:
     """Complete a run and return the report of all of it."""
+    with _serving(job.models, screen, log) as servers:
+        return _on_loop(
+            lambda interrupts: _executed(job, log, screen, interrupts, meanwhile, servers=servers)
+        )
 
-    async def rest(interrupts: Interrupts) -> RunReport:
-        return await _executed(job, log, screen, interrupts, meanwhile)
 
-    return _on_loop(rest)
+@contextmanager
+def _serving(
+    models: Iterable[ResolvedModel], screen: Screen, log: RunLog | None = None
+) -> Iterator[Servers | None]:
+    """Serve the run's embedded models from before its loop until after it.
+
+    Args:
+        models: of the run.
+        screen: is told what is waited for.
+        log: of a run that goes on, which nobody else closes when a server does not start.
+    """
+    models = [model for model in models if model.embedded is not None]
+    if not models:
+        yield None
+        return
+    from collect.local.servers import Servers  # noqa: PLC0415 - few runs serve a model
+
+    with ExitStack() as stack:
+        try:
+            servers = stack.enter_context(Servers(models, screen.note))
+        except BaseException as exc:
+            if log is not None:
+                log.close()
+            if isinstance(exc, KeyboardInterrupt):
+                raise Interrupted(None if log is None else resume_command(log.run_dir)) from exc
+            raise
+        yield servers
 
 
 async def _executed(
-    job: Job, log: RunLog, screen: Screen, interrupts: Interrupts, meanwhile: Callable[[], object]
+    job: Job,
+    log: RunLog,
+    screen: Screen,
+    interrupts: Interrupts,
+    meanwhile: Callable[[], object],
+    *,
+    servers: Servers | None,
 ) -> RunReport:
     results = log.run_dir / "results.jsonl"
     try:
@@ -107,7 +149,9 @@ async def _executed(
             are = "is" if taken == 1 else "are"
             screen.note(f"{taken:,} {of_all} {are} taken from earlier runs")
             finished = FinishedTrials(results)
-        return await Run(job, log, screen, finished, meanwhile)(interrupts)
+        if servers is not None:
+            job = replace(job, models=servers.served(job.models))
+        return await Run(job, log, screen, finished, meanwhile, servers=servers)(interrupts)
     except asyncio.CancelledError as exc:  # from here on there is something to go on with
         raise Interrupted(resume_command(log.run_dir)) from exc
 

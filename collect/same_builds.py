@@ -9,6 +9,7 @@ from pathlib import Path
 
 from collect.builds import look_up
 from collect.config import ResolvedModel
+from collect.config.embedded import engine
 from schemas.errors import NotResumable, printable
 
 DIGITS = 12
@@ -57,7 +58,7 @@ def refuse_other_builds(
         NotResumable: a model's weights or CLI are others by now.
     """
     stored = [model for model in models if _known(model) is not None]
-    unknown = [replace(model, model_build=None, harness_version=None) for model in stored]
+    unknown = [_forgotten(model) for model in stored]
     if not stored:
         return {}
     builds = asyncio.run(look_up(unknown))
@@ -80,9 +81,20 @@ def refuse_other_builds(
     return unsure
 
 
+def _forgotten(model: ResolvedModel) -> ResolvedModel:
+    """Return a stored model without what is to be found out again."""
+    embedded = model.embedded
+    if embedded is not None:
+        embedded = embedded.model_copy(update={"engine": engine()})
+    return replace(model, model_build=None, harness_version=None, embedded=embedded)
+
+
 def _known(model: ResolvedModel) -> str | None:
     """Return what can be asked for again, as people compare it; None when there is nothing."""
     if model.executable is not None:
         return model.harness_version
+    if model.embedded is not None:
+        engine = model.embedded.engine
+        return model.model_build and f"{model.model_build[:DIGITS]} served by {engine}"
     is_asked = model.provider == "ollama_openai" and model.model_build is not None
     return (model.model_build or "")[:DIGITS] if is_asked else None

@@ -79,7 +79,7 @@ def outcomes_seen(
     """
     found = []
     wanted, n_bytes = dict.fromkeys(model_ids, 2), 0
-    for run_dirs in _runs_of(runs_dir, suite_id)[:LOOK_BACK]:
+    for run_dirs in runs_of(runs_dir, suite_id)[:LOOK_BACK]:
         n_bytes += sum(_size(run_dir / "results.jsonl") for run_dir in run_dirs)
         is_enough = n_bytes > MOST_BYTES and all(missing <= 0 for missing in wanted.values())
         if is_enough or (at_most is not None and n_bytes > at_most):
@@ -100,7 +100,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _runs_of(runs_dir: Path, suite_id: str) -> list[list[Path]]:
+def runs_of(runs_dir: Path, suite_id: str) -> list[list[Path]]:
     """Return the folders of each run of a suite, newest run first."""
     starts = []
     for path in runs_dir.glob("*/config.json"):

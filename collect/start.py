@@ -13,7 +13,7 @@ import orjson
 
 from collect.config import RunInputs, load_inputs, runnable
 from collect.config.concurrency import refuse_too_few_files
-from collect.detectable import detectable_lines
+from collect.detectable import detectable_lines, is_first
 from collect.hosts import refuse_foreign_hosts
 from collect.job import stored_job
 from collect.keys import refuse_unusable_keys
@@ -123,6 +123,11 @@ def start(inputs: RunInputs, wish: Wish) -> int:
     if run_id is not None and in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
         raise RunInLake(runs_dir, run_id)
     refuse_unusable_keys(inputs.models)
+    screen = open_screen()
+    if any(model.embedded is not None for model in inputs.models):
+        from collect.local.servers import refuse_unservable  # noqa: PLC0415 - few runs serve one
+
+        refuse_unservable(inputs, screen.note)
     limit = inputs.profile.execution_policy.max_concurrency
     n_planned = sum(size.n_planned for size in planned_sizes(inputs).values())
     refuse_too_few_files(inputs.models, limit, n_planned, inputs.profile_path)
@@ -144,9 +149,10 @@ def start(inputs: RunInputs, wish: Wish) -> int:
             inputs.suite.suite_id,
             inputs.project.thresholds,
         ),
+        lambda: is_first(runs_dir, inputs.suite.suite_id),
         inputs.project.thresholds,
     )
-    report = run(inputs, open_log, open_screen(), wish.options, words.prepare)
+    report = run(inputs, open_log, screen, wish.options, words.prepare)
     return _shown(report, wish, words)
 
 
@@ -165,11 +171,15 @@ def go_on(run: str, wish: Wish) -> int:
     run_dir = wish.runs_dir / (latest(wish.runs_dir) if run == "latest" else run)
     if not run_dir.is_dir():
         raise NotResumable(run_dir, _no_such_run(run, wish.runs_dir))
-    log = RunLog.reopen(run_dir)
+    log, screen = RunLog.reopen(run_dir), open_screen()
     try:
         job = stored_job(run_dir, wish.options.max_cost_usd, _assumed(wish))
         refuse_foreign_hosts(job.models, wish.allowed_hosts)
         refuse_unusable_keys(job.models)
+        if any(model.embedded is not None for model in job.models):
+            from collect.local.servers import refuse_unservable_again  # noqa: PLC0415 - as above
+
+            refuse_unservable_again(run_dir, job.models, screen.note)
         refuse_too_few_files(job.models, job.policy.max_concurrency, job.n_planned)
         refuse_foreign_executables(run_dir, job.models, job.again)
         if job.max_cost_usd is not None:
@@ -197,9 +207,10 @@ def go_on(run: str, wish: Wish) -> int:
             suite_id,
             job.thresholds,
         ),
+        lambda: is_first(wish.runs_dir, suite_id),
         job.thresholds,
     )
-    report = resume(job, log, open_screen(), words.prepare)
+    report = resume(job, log, screen, words.prepare)
     return _shown(report, wish, words)
 
 
@@ -233,18 +244,28 @@ def _assumed(wish: Wish) -> Price | None:
 class _LastWords:
     """What is said when a run is over, made ready while the mirror seals its last file."""
 
-    def __init__(self, detectable: Callable[[], list[str]], limits: Thresholds) -> None:
+    def __init__(
+        self,
+        detectable: Callable[[], list[str]],
+        is_first: Callable[[], bool],
+        limits: Thresholds,
+    ) -> None:
         self._detectable = detectable
+        self._is_first = is_first
         self.limits = limits
 
     @cached_property
     def detectable(self) -> list[str]:
         return self._detectable()
 
+    @cached_property
+    def is_first(self) -> bool:
+        return self._is_first()
+
     def prepare(self) -> None:
         import collect.closing  # noqa: F401, PLC0415 - it loads what draws tables
 
-        _ = self.detectable
+        _ = self.detectable, self.is_first
 
 
 def _shown(report: RunReport, wish: Wish, words: _LastWords) -> int:
@@ -253,7 +274,14 @@ def _shown(report: RunReport, wish: Wish, words: _LastWords) -> int:
         from collect.closing import show  # noqa: PLC0415 - see `_LastWords`
 
         again = wish.again or resume_command(Path(report.run_dir))
-        show(report, again, words.detectable, words.limits)
+        show(
+            report,
+            again,
+            words.detectable,
+            words.limits,
+            is_first=words.is_first,
+            with_page=wish.with_page,
+        )
     if wish.with_page:
         from collect.page import add_page  # noqa: PLC0415 - few ask for it
 

@@ -11,6 +11,9 @@ from pathlib import Path
 from schemas.errors import CollectError, ConfigError, Problem, nearest
 
 GITIGNORE = "/runs/\n"
+BEFORE_SERVERS = "  # A model of your own Ollama."
+"""In the starter suite: models of servers that were found stand above it."""
+
 SCHEMA_SUFFIX = ".schema.json"
 
 
@@ -33,6 +36,7 @@ def write_starter(directory: Path) -> list[str]:
     try:
         with starter_configs() as source:
             shutil.copytree(source / "configs", directory / "configs")
+        nearby = _name_servers(directory / "configs" / "suites" / "starter.yaml")
         (directory / ".gitignore").write_text(GITIGNORE, encoding="utf-8")
     except OSError as exc:
         message = f"{directory} cannot be written: {exc.strerror or exc}"
@@ -43,11 +47,23 @@ def write_starter(directory: Path) -> list[str]:
     return [
         f"wrote {directory}: {cases} cases, {suites} suites, {profiles} run profiles; start with "
         "configs/README.md",
+        *(f"found {one}: ready to be uncommented in {made}/suites/starter.yaml" for one in nearby),
         "next:",
         f"  cd {directory}",
         "  collect plan --suite starter --run-profile demo",
-        "  collect demo",
+        "  collect run --suite starter --run-profile demo",
     ]
+
+
+def _name_servers(suite: Path) -> list[str]:
+    """Write what answers on this machine into a suite, as comments; return a line on each."""
+    from collect.doctor.nearby import commented_models, servers_nearby  # noqa: PLC0415 - see cli
+
+    servers = servers_nearby()
+    text = suite.read_text(encoding="utf-8")
+    text = text.replace(BEFORE_SERVERS, commented_models(servers) + BEFORE_SERVERS, 1)
+    suite.write_text(text, encoding="utf-8")
+    return [server.summary for server in servers]
 
 
 def published_names() -> list[str]:

@@ -21,7 +21,7 @@ from schemas.base import (
 from schemas.errors import SchemaError
 from schemas.prices import Price
 from schemas.run_profile import ExecutionPolicy
-from schemas.suite import Routing, Transport
+from schemas.suite import ContextTokens, Routing, Threads, Transport
 from schemas.thresholds import Thresholds
 
 SettingOrigin = Literal["default", "runner_defaults", "model_overrides", "suite_model", "case"]
@@ -32,6 +32,20 @@ class EffectiveSetting(Record):
 
     value: JsonValue
     origin: SettingOrigin
+
+
+class EmbeddedServer(Record):
+    """The server that a run starts for a model, and ends."""
+
+    model_file: str | None = Field(
+        default=None,
+        description="The GGUF file, seen from the run's folder; null: the packaged model.",
+    )
+    context_tokens: ContextTokens
+    threads: Threads
+    engine: str | None = Field(
+        default=None, description="What serves it, with its version; null: not installed."
+    )
 
 
 class RunModel(Record):
@@ -62,6 +76,9 @@ class RunModel(Record):
     )
     not_applied: tuple[str, ...] = Field(
         default=(), description="Settings of runner_defaults that the transport cannot send."
+    )
+    embedded: EmbeddedServer | None = Field(
+        default=None, description="Of a model that the run serves itself; null: asked elsewhere."
     )
     request_options: dict[str, JsonValue]
     resource_tag: str = Field(description="In the names of the resource snapshots.")

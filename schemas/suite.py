@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,15 +16,27 @@ from schemas.base import (
     Record,
     SchemaVersion,
     Slug,
+    Unit,
 )
 
 Transport = Literal[
-    "ollama_openai", "openai_chat", "openai_responses", "openrouter", "claude_code_cli"
+    "ollama_openai",
+    "openai_chat",
+    "openai_responses",
+    "openrouter",
+    "claude_code_cli",
+    "embedded",
 ]
 TRANSPORTS: tuple[str, ...] = get_args(Transport)
 
 Routing = Literal["pinned", "unpinned"]
 """Whether a router may choose who serves a request."""
+
+ContextTokens = Annotated[int, Field(ge=1, le=16_777_216), Unit("tokens")]
+"""That a served model keeps of one conversation, its answer included."""
+
+Threads = Annotated[int, Field(ge=1, le=1_024)]
+"""Of an engine, which computes with so many cores."""
 
 
 class ModelConfig(OpenRecord):
@@ -58,7 +70,7 @@ class ModelConfig(OpenRecord):
     warmup: Count | None = Field(
         default=None,
         description="Requests before the first trial that are not counted; default: 1 for "
-        "ollama_openai, whose first request loads the model, else 0.",
+        "ollama_openai and embedded, whose first request loads the model, else 0.",
     )
     exclusive: bool = Field(
         default=False,
@@ -69,6 +81,17 @@ class ModelConfig(OpenRecord):
     )
     executable: NonEmpty | None = Field(
         default=None, description="For claude_code_cli: the command, by name or path."
+    )
+    model_file: NonEmpty | None = Field(
+        default=None,
+        description="For embedded: a GGUF file, relative to the suite file; default: the packaged "
+        "model.",
+    )
+    context_tokens: ContextTokens | None = Field(
+        default=None, description="For embedded: tokens of one conversation; default: 4096."
+    )
+    threads: Threads | None = Field(
+        default=None, description="For embedded: cores it computes with; default: half of them."
     )
 
 

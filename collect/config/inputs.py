@@ -13,6 +13,7 @@ from collect.config.concurrency import too_many_at_once
 from collect.config.loaded import LoadedCase, ResolvedModel
 from collect.config.models import resolve_models
 from collect.config.project import is_path, name_problems, resolve
+from collect.config.repetitions import greedy_models
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from collect.config.unjudged import warnings_of
@@ -87,6 +88,7 @@ def load_inputs(
     problems += [*wrong, *too_many_at_once(profile, profile_source)]
     warnings += warnings_at(suite_source, of_suite(suite))
     warnings += warnings_at(profile_source, of_profile(profile))
+    warnings += greedy_models(models, profile, profile_source)
     files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}
     if project.path is not None and project.sha256 is not None:
         files[str(project.path)] = project.sha256

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -65,8 +64,11 @@ def resolve_judge(
             return None
         provider, model = "openrouter", model if "/" in model else f"{provider}/{model}"
     transport = TRANSPORT[provider]
-    base_url = judge.base_url or os.environ.get(transport.base_url_env)
-    base_url = (base_url or transport.default_base_url).rstrip("/")
+    if transport.is_embedded:
+        served = "a run serves its own models only; a judge is asked at a server that is there"
+        notes.wrong(served, (*at, "provider"), found=f"`{provider}`")
+        return None
+    base_url = transport.base_url(judge.base_url)
     blame = "base_url" if judge.base_url else "provider"
     loopback = is_loopback(host_of(base_url))
     unnamed = name_problem(judge.api_key_env)

@@ -15,7 +15,7 @@ from schemas.checks import DeterministicCheck
 from schemas.errors import Problem
 from schemas.prices import Price
 from schemas.rubric import Expectations, Rubric
-from schemas.run_config import EffectiveSetting
+from schemas.run_config import EffectiveSetting, EmbeddedServer
 from schemas.suite import Routing, Transport
 from schemas.validators import ToolInvocation, Validator
 
@@ -118,6 +118,8 @@ class ResolvedModel:
     """Whether a router may choose who serves; None where there is no router."""
     not_applied: tuple[str, ...] = ()
     """Settings of runner_defaults that the transport cannot send; they are not in `settings`."""
+    embedded: EmbeddedServer | None = None
+    """The server that a run starts for it; its address is known only then."""
 
     @property
     def runs_alone(self) -> bool:

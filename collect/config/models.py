@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from collect.config.cases import settings_of
 from collect.config.concurrency import MOST_AT_ONCE
+from collect.config.embedded import SLOTS, disagreements, embedded_of, name_of
 from collect.config.loaded import ResolvedModel
 from collect.config.reserved import reserved
 from collect.config.routing import PINNED, routing_of
@@ -69,6 +69,9 @@ def resolve_models(
         seen.add(model.model_id)
         if (resolved := _resolve(model, profile, place, allowed_hosts)) is not None:
             models.append(resolved)
+    numbers = {model.model_id: number for number, model in enumerate(suite.models)}
+    for resolved, field, what in disagreements(models):
+        _Place(source, numbers[resolved.model_id], problems, warnings).wrong(what, field)
     if not suite.models:
         problems.append(Problem(source.path, "the suite has no models", "models"))
     warnings += [
@@ -97,6 +100,12 @@ def _resolve(
     if provider not in TRANSPORTS:  # a vendor on OpenRouter (decision E10)
         provider, name = "openrouter", _name(model, vendor=provider)
     transport = TRANSPORT[provider]
+    embedded = embedded_of(
+        model, place.source.path.parent, place.wrong, is_embedded=transport.is_embedded
+    )
+    if transport.is_embedded and embedded is None:
+        return None
+    name = name_of(embedded) if embedded is not None else name
     base_url = _base_url(model, transport, place, allowed_hosts)
     for option, why in reserved(model.request_options).items():
         place.wrong(f"cannot be a request option: it {why}", "request_options", option)
@@ -116,6 +125,8 @@ def _resolve(
         return None
     loopback = is_loopback(host_of(base_url))
     limit = profile.execution_policy.max_concurrency
+    if embedded is not None:  # what waits inside the server would count as the model's time
+        limit = min(limit, SLOTS)
     return ResolvedModel(
         model_id=model.model_id,
         label=model.label,
@@ -131,11 +142,12 @@ def _resolve(
         settings=settings,
         is_loopback=loopback,
         requests_per_minute=model.requests_per_minute,
-        warmup=int(provider == "ollama_openai") if model.warmup is None else model.warmup,
+        warmup=int(transport.loads_late) if model.warmup is None else model.warmup,
         exclusive=model.exclusive,
         executable=model.executable or transport.executable,
         routing=routing,
         not_applied=not_applied,
+        embedded=embedded,
     )
 
 
@@ -143,8 +155,9 @@ def _base_url(
     model: ModelConfig, transport: Transport, place: _Place, allowed_hosts: frozenset[str]
 ) -> str | None:
     """Return where a model is asked; None, with the reason noted, when it cannot be."""
-    base_url = model.base_url or os.environ.get(transport.base_url_env)
-    base_url = (base_url or transport.default_base_url).rstrip("/")
+    if transport.is_embedded:
+        return transport.default_base_url
+    base_url = transport.base_url(model.base_url)
     blame = "base_url" if model.base_url else "provider"
     unnamed = name_problem(model.api_key_env)
     if unnamed is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ EVERYWHERE = frozenset({"max_tokens", "timeout_seconds", "retries", "max_turns"}
 class Transport:
     """What is known of a transport without asking anyone."""
 
-    base_url_env: str
+    base_url_env: str | None
     default_base_url: str
     api_key_env: str | None
     own_hosts: frozenset[str]
@@ -54,6 +55,15 @@ class Transport:
     """Whether a conversation may hold earlier answers of an assistant."""
     executable: str | None = None
     """The command it runs, where it is one."""
+    loads_late: bool = False
+    """Its servers load a model at the first request, or read the rest of it then."""
+    is_embedded: bool = False
+    """A run starts its server and ends it: the address holds no port before."""
+
+    def base_url(self, written: str | None) -> str:
+        """Return where to ask: as it is written, as the environment says, or the usual address."""
+        named = os.environ.get(self.base_url_env) if self.base_url_env is not None else None
+        return (written or named or self.default_base_url).rstrip("/")
 
 
 TRANSPORT: Mapping[str, Transport] = {
@@ -63,6 +73,7 @@ TRANSPORT: Mapping[str, Transport] = {
         None,
         frozenset(),
         EVERYWHERE | OF_HTTP | SAMPLING,
+        loads_late=True,
     ),
     "openai_chat": Transport(
         "OPENAI_BASE_URL",
@@ -97,6 +108,15 @@ TRANSPORT: Mapping[str, Transport] = {
         takes_names=False,
         takes_dialogue=False,
         executable="claude",
+    ),
+    "embedded": Transport(
+        None,
+        "http://127.0.0.1/v1",
+        None,
+        frozenset(),
+        EVERYWHERE | OF_HTTP | SAMPLING,
+        loads_late=True,
+        is_embedded=True,
     ),
 }
 """Every transport, by name (decision E10)."""

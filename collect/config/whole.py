@@ -13,6 +13,7 @@ from collect.config.evaluation import load_evaluation_profile
 from collect.config.findings import Findings, check_agent_name, hosts_of, parsed
 from collect.config.models import resolve_models
 from collect.config.prompts import load_prompt_list
+from collect.config.repetitions import greedy_profile
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from collect.config.unread import (
@@ -70,6 +71,7 @@ def check_run_profile(path: Path, found: Findings) -> None:
     """Check one run profile, and that the agent it names is there."""
     source, profile = parsed(RunProfile, "run_profile_id", path, found.warnings)
     found.warnings += warnings_at(source, of_profile(profile))
+    found.warnings += greedy_profile(profile, source)
     found.problems += too_many_at_once(profile, source)
     if profile.openclaw is not None:
         key = ("openclaw", "agent_id")

@@ -92,7 +92,10 @@ async def _look(
 ) -> tuple[Scene, DoctorReport]:
     """Run every check and return what they found, without keys."""
     models = [model for suite in suites for model in suite.models]
-    places = tuple(dict.fromkeys(map(Place.of, models))) or usual_places()
+    asked = (model for model in models if model.embedded is None)
+    places = tuple(dict.fromkeys(map(Place.of, asked)))
+    if not models:
+        places = usual_places()
     visits = {place: asyncio.create_task(visit(place)) for place in places}
     scene = Scene(suites, has_project, runs_dir, visits)
     waiting = asyncio.create_task(say_waiting(len(places)))

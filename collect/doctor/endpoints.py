@@ -53,12 +53,14 @@ async def check_endpoints(scene: Scene) -> list[DoctorCheck]:
     visits = await asyncio.gather(*(scene.visit_of(place) for place in scene.visits))
     if not scene.models():
         return [_unasked(visit) for visit in visits]
+    if not visits:
+        return [found("endpoints", "–", "ok", "a run serves every model itself")]
     return [_endpoint(visit, scene) for visit in visits]
 
 
 def _endpoint(visit: Visit, scene: Scene) -> DoctorCheck:
     place, look = visit.place, visit.listing
-    users = scene.users(lambda model: Place.of(model) == place)
+    users = scene.users(lambda model: model.embedded is None and Place.of(model) == place)
     details: Details = {
         "ms": round(look.ms, 1),
         "status": look.status,
@@ -144,13 +146,25 @@ def _name(visit: Visit) -> str:
 
 
 def _trouble(place: Place, look: Look, kind: Trouble, *, needs_ollama: bool) -> tuple[str, str]:
+    if kind == "refused":
+        return refused(place.base_url, needs_ollama=needs_ollama)
     what, advice = TROUBLES[kind]
     text = f"{what} within {look.ms / 1000:.0f} s" if kind == "timeout" else what
-    if kind not in {"refused", "timeout"}:
+    if kind != "timeout":
         text += f": {look.error}"
-    is_ollama = needs_ollama and place.base_url.endswith(("11434", "11434/v1"))
-    start = " with `ollama serve`" if is_ollama else ""
-    return text, advice.format(start=start, url=look.url)
+    return text, advice.format(url=look.url)
+
+
+def refused(base_url: str, *, needs_ollama: bool) -> tuple[str, str]:
+    """Return what it means that nobody listens at an address, and what to do.
+
+    Args:
+        base_url: the address.
+        needs_ollama: a model is asked there as an Ollama is.
+    """
+    is_ollama = needs_ollama and base_url.endswith(("11434", "11434/v1"))
+    what, advice = TROUBLES["refused"]
+    return what, advice.format(start=" with `ollama serve`" if is_ollama else "")
 
 
 def _locked(place: Place, look: Look) -> tuple[State, str, str | None]:

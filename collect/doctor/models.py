@@ -6,6 +6,7 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
 
 from collect.config import ResolvedModel
 from collect.config.routing import PINNED, ROUTING_OPTIONS
@@ -14,7 +15,7 @@ from collect.doctor.scene import Scene
 from collect.doctor.server import KNOWS_ITS_NAMES, name_of
 from collect.doctor.visit import Place, Visit
 from schemas.doctor import DoctorCheck
-from schemas.errors import counted
+from schemas.errors import counted, shown
 
 MOST_NEAR = 3
 LIKENESS = 0.5
@@ -35,6 +36,12 @@ async def check_models(scene: Scene) -> list[DoctorCheck]:
     """Return findings for each model of the suites."""
     checks: list[DoctorCheck] = []
     for name, model in scene.models():
+        if model.embedded is not None:
+            file = model.embedded.model_file
+            of = "the packaged weights" if file is None else shown(Path(file))
+            text = f"`{model.model}` is served by the run, from {of}"
+            checks.append(found("models", name, "ok", text, details={"requested": model.model}))
+            continue
         visit = await scene.visit_of(Place.of(model))
         checks.append(_name(name, model, visit))
         if model.routing == "unpinned":

@@ -7,9 +7,11 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from collect.config.embedded import ENGINE
 from collect.doctor.finding import found
-from collect.doctor.scene import Scene
+from collect.doctor.scene import Scene, and_more
 from collect.local.weights import find_weights
+from collect.local.wheel import SIZE_BYTES
 from schemas.doctor import DoctorCheck
 
 SHOWN = ("benchlake", "httpx", "pydantic", "pyarrow", "duckdb")
@@ -17,7 +19,6 @@ SHOWN = ("benchlake", "httpx", "pydantic", "pyarrow", "duckdb")
 
 async def check_packages(scene: Scene) -> list[DoctorCheck]:
     """Return findings on Python, our packages, the event loop and the embedded model."""
-    del scene
     versions = {name: _version(name) for name in SHOWN}
     missing = [name for name, one in versions.items() if one is None]
     checks = [
@@ -30,7 +31,7 @@ async def check_packages(scene: Scene) -> list[DoctorCheck]:
     else:
         text = ", ".join(f"{name} {one}" for name, one in versions.items())
         checks.append(found("packages", "versions", "ok", text, details=dict(versions)))
-    return [*checks, _loop(), _embedded()]
+    return [*checks, _loop(), _embedded(scene)]
 
 
 def _loop() -> DoctorCheck:
@@ -42,14 +43,19 @@ def _loop() -> DoctorCheck:
     return found("packages", "event loop", "warn", text, "pip install uvloop")
 
 
-def _embedded() -> DoctorCheck:
-    if find_spec("xllamacpp") is None:
-        text = "not installed; `collect demo` needs it"
+def _embedded(scene: Scene) -> DoctorCheck:
+    users = scene.embedded()
+    if find_spec(ENGINE) is None:
         advice = "pip install 'benchlake[local]'"
+        if users:
+            text = f"its engine is not installed; needed by {and_more([name for name, _ in users])}"
+            return found("packages", "embedded model", "fail", text, advice)
+        text = "not installed; `provider: embedded` and `collect demo` need it"
         return found("packages", "embedded model", "skip", text, advice)
-    engine = _version("xllamacpp")
+    engine = _version(ENGINE)
     if find_weights() is None:
-        text = f"engine {engine}; its weights are fetched at the first `collect demo`"
+        megabytes = SIZE_BYTES // 1_000_000
+        text = f"engine {engine}; its weights ({megabytes} MB) are fetched at the first run"
         return found("packages", "embedded model", "ok", text, details={"version": engine})
     text = f"engine {engine} and weights are there"
     return found("packages", "embedded model", "ok", text, details={"version": engine})

@@ -62,6 +62,10 @@ class Scene:
             for model in suite.models
         ]
 
+    def embedded(self) -> list[tuple[str, ResolvedModel]]:
+        """Return the models that a run serves itself, called as in `models`."""
+        return [(name, model) for name, model in self.models() if model.embedded is not None]
+
     def users(self, uses: Callable[[ResolvedModel], bool]) -> list[str]:
         """Return what the models are called for which something holds."""
         return [name for name, model in self.models() if uses(model)]

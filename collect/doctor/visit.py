@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import time
 from dataclasses import dataclass, field, replace
@@ -109,7 +108,7 @@ class Visit:
 def usual_places() -> tuple[Place, ...]:
     """Return where a local Ollama is found, for when no suite names an address."""
     ollama = TRANSPORT["ollama_openai"]
-    base_url = (os.environ.get(ollama.base_url_env) or ollama.default_base_url).rstrip("/")
+    base_url = ollama.base_url(None)
     if url_problem(base_url):
         return ()
     return (Place(base_url, is_claude=False, api_key_env=None, key=""),)

@@ -1,6 +1,6 @@
 """The child process that serves a GGUF file over HTTP on the loopback interface.
 
-`python -m collect.local.server --model PATH --alias NAME --slots 4 --context 4096`
+`python -m collect.local.server --model=PATH --alias=NAME --slots=4 --context=4096 --threads=1`
 
 Prints one JSON line, `{"port": N}`, when it answers, and lives until its standard input ends, so
 that it is gone when its parent is, however that died. Everything else goes to standard error.
@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--alias", required=True, help="the model's name in answers")
     parser.add_argument("--slots", type=int, required=True, help="requests served at once")
     parser.add_argument("--context", type=int, required=True, help="tokens per slot")
+    parser.add_argument("--threads", type=int, required=True, help="cores to compute with")
     options = parser.parse_args()
     if not (api_key := os.environ.get(KEY_VARIABLE)):
         sys.exit(f"{KEY_VARIABLE} is not set: the server is not started without a key")
@@ -60,9 +61,7 @@ def _start(options: argparse.Namespace, api_key: str) -> Any:
     params.api_keys = [api_key]
     params.n_parallel = options.slots
     params.n_ctx = options.slots * options.context
-    # Half of the cores: with all of them the engine's busy threads starve the client that measures
-    # it, and a loaded machine falls to a few tokens a second.
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, _cores() // 2)
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.use_jinja = True
     params.endpoint_metrics = True
     params.ui = False
@@ -70,15 +69,6 @@ def _start(options: argparse.Namespace, api_key: str) -> Any:
     params.cache_ram_mib = 0  # the default keeps up to 8 GB of old prompts in memory
     params.verbosity = LOG_ERRORS_ONLY
     return xllamacpp.Server(params)
-
-
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    if sys.version_info >= (3, 13):
-        return os.process_cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _wait_for_the_end(parent: int) -> None:

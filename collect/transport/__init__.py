@@ -8,13 +8,14 @@ none of it. Both fill the same `Exchange` and fail with the same `WireError`.
 from __future__ import annotations
 
 from collect.transport.deadline import Deadline
-from collect.transport.errors import WireError
+from collect.transport.errors import REFUSED, WireError
 from collect.transport.exchange import Exchange
 from collect.transport.pool import WireTransport
 from collect.transport.proxies import needs_proxy
 from collect.transport.target import Target, Transport
 
 __all__ = [
+    "REFUSED",
     "Deadline",
     "Exchange",
     "Target",

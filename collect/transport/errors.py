@@ -2,6 +2,7 @@
 
 * WireError
   + ConnectError        nobody there, no such host, no TLS
+    - ConnectRefused    the machine is there, and nobody listens
   + ConnectTimeout      nobody answered the door
   + WriteError          cut while the request was sent
   + ReadError           cut while the answer was read
@@ -14,12 +15,29 @@
 
 from __future__ import annotations
 
+from errno import ECONNREFUSED
+
 MAX_BODY = 32_000_000
 """Bytes of an answer, decoded; more is not an answer."""
 
 
 MAX_PIECES = 1_000_000
 """Pieces of an answer: more than the tokens of any. Each costs time that every answer waits for."""
+
+
+REFUSED = "refused"
+"""The code of a connection that the machine at the other end refused: nobody listens there."""
+
+
+def is_refusal(exc: BaseException | None) -> bool:
+    """Return whether a connection was refused; where a host has several addresses, by any."""
+    while exc is not None:
+        if isinstance(exc, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in str(exc):
+            return True
+        if isinstance(exc, BaseExceptionGroup):
+            return any(map(is_refusal, exc.exceptions))
+        exc = exc.__cause__ or exc.__context__
+    return False
 
 
 class WireError(Exception):
@@ -42,6 +60,12 @@ class WireError(Exception):
 
 class ConnectError(WireError):
     """There is nobody at that address."""
+
+
+class ConnectRefused(ConnectError):
+    """The machine at that address says that nobody listens there."""
+
+    code = REFUSED
 
 
 class ConnectTimeout(WireError):

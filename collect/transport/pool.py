@@ -12,7 +12,13 @@ import time
 from collections import defaultdict
 
 from collect.transport.connection import Connection
-from collect.transport.errors import ConnectError, ConnectTimeout, WireError
+from collect.transport.errors import (
+    ConnectError,
+    ConnectRefused,
+    ConnectTimeout,
+    WireError,
+    is_refusal,
+)
 from collect.transport.exchange import Exchange
 from collect.transport.target import Origin, Target
 from collect.turns import Turns
@@ -144,7 +150,8 @@ class WireTransport:
                 raise ConnectTimeout(message) from exc
             if isinstance(exc, OSError | ValueError):
                 message = f"{host}:{port}: {exc}"
-                raise ConnectError(message) from exc
+                kind = ConnectRefused if is_refusal(exc) else ConnectError
+                raise kind(message) from exc
             raise
         return connection
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import httpx
 
 from collect.transport.connection import AFTER_THE_END_S
-from collect.transport.errors import WireError
+from collect.transport.errors import REFUSED, WireError, is_refusal
 from collect.transport.exchange import Exchange
 from collect.transport.target import Target
 
@@ -80,7 +80,10 @@ class StockTransport:
             kind = next((known for known in type(exc).__mro__ if known in FAILURES), None)
             if kind is None:
                 raise
-            raise WireError(str(exc) or type(exc).__name__, *FAILURES[kind]) from exc
+            failure_type, code = FAILURES[kind]
+            if kind is httpx.ConnectError and is_refusal(exc):
+                code = REFUSED
+            raise WireError(str(exc) or type(exc).__name__, failure_type, code) from exc
 
     async def _post(self, target: Target, body: bytes, exchange: Exchange) -> None:
         async def trace(event: str, _info: object) -> None:

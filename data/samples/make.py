@@ -21,7 +21,8 @@ from pathlib import Path
 from door import Door, Fate, always_pass
 from scrub import leaks, scrub
 
-from collect.local.model import ALIAS, LocalModel
+from collect.config.embedded import PACKAGED_MODEL
+from collect.local.model import LocalModel
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
 from schemas.result import Result
@@ -79,7 +80,7 @@ class Nights:
         profile: str = "standard",
         fate: Fate = always_pass,
         resume: bool = False,
-        alias: str = ALIAS,
+        alias: str = PACKAGED_MODEL,
         slots: int = 4,
         context_tokens: int = 4096,
     ) -> None:
@@ -129,7 +130,7 @@ def make(nights: Nights) -> None:
     nights.run("night_02")
     nights.edit(PROMPT, QUESTION, EXAMPLE + QUESTION)
     nights.run("night_03_prompt")
-    small = f"{ALIAS}-ctx{SMALL_CONTEXT}"
+    small = f"{PACKAGED_MODEL}-ctx{SMALL_CONTEXT}"
     nights.run("night_04_context", alias=small, slots=1, context_tokens=SMALL_CONTEXT)
     nights.run("night_05_crowded", profile="crowded")
     nights.run("night_06_long", profile="long_answers")

@@ -225,6 +225,12 @@ PROVED = {
         "collect/test_warm_up.py::"
         "test_an_exclusive_model_has_the_server_to_itself_before_it_is_warmed_up",
     "ModelConfig.executable": "collect/test_claude_code.py::test_a_missing_command_is_missing",
+    "ModelConfig.model_file":
+        "collect/test_embedded.py::test_every_file_has_one_server_and_all_is_on_record",
+    "ModelConfig.context_tokens":
+        "collect/test_embedded.py::test_every_file_has_one_server_and_all_is_on_record",
+    "ModelConfig.threads":
+        "collect/test_embedded.py::test_every_file_has_one_server_and_all_is_on_record",
     "ProjectFile.thresholds":
         "collect/test_collect_cli.py::test_thresholds_of_the_project_are_in_force",
     "ProjectFile.prices":

@@ -72,6 +72,9 @@ class World:
     def through_a_cli(self):
         self.model = {"model_id": "m", "provider": "claude_code_cli"}
 
+    def embedded(self):
+        self.model = {"model_id": "m", "provider": "embedded"}
+
     def openclaw_case(self):
         self.case["runner"] = {"type": "openclaw"}
 
@@ -200,6 +203,13 @@ WITH_CLI = {
     "ModelConfig.thinking_level": (put("model", thinking_level="low"), SETTINGS_ONLY),
 }
 
+WITH_EMBEDDED = {
+    "ModelConfig.context_tokens": (put("model", context_tokens=512), ENDPOINT),
+    "ModelConfig.threads": (put("model", threads=3), NOTHING),
+    "ModelConfig.model_file": (put("model", model_file="../own.gguf"), ENDPOINT),
+}
+"""What a file holds is `model_build`, which a run adds; its name is what is asked for."""
+
 WITH_OPENCLAW = {
     "OpenClawRunProfile.image": (put("openclaw", image="i:2"), {"image"}),
     "OpenClawRunProfile.agent_id": (put("openclaw", agent_id="two"), {"agent"}),
@@ -254,6 +264,13 @@ def test_a_field_of_a_model_behind_a_cli(project, field):
     assert differences(project, change, World.through_a_cli) == with_whole(parts)
 
 
+@pytest.mark.parametrize("field", WITH_EMBEDDED)
+def test_a_field_of_a_model_that_the_run_serves(project, field):
+    project.write("configs/own.gguf", "GGUF")
+    change, parts = WITH_EMBEDDED[field]
+    assert differences(project, change, World.embedded) == with_whole(parts)
+
+
 def test_another_version_of_a_cli_is_another_harness(project):
     world = World(project)
     world.through_a_cli()
@@ -290,7 +307,9 @@ def test_no_field_is_forgotten():
     fields = {f"{model.__name__}.{name}" for model in models for name in model.model_fields}
 
     assert fields - NAMES_ONLY == {
-        name for name in (PLAIN | WITH_TOOLS | WITH_OPENCLAW | WITH_CLI) if "." in name
+        name
+        for name in (PLAIN | WITH_TOOLS | WITH_OPENCLAW | WITH_CLI | WITH_EMBEDDED)
+        if "." in name
     }
     assert set(FingerprintParts.model_fields) - {"harness", "model_build"} == {
         part for table in (PLAIN, WITH_TOOLS, WITH_OPENCLAW) for _, parts in table.values()

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from collect.budget import Budget
-from collect.execute import GIVE_UP_AFTER, Executor, Hooks
+from collect.execute import GIVE_UP_AFTER, REFUSED_AT_FIRST, Executor, Hooks
 from collect.log import RunLog
 from collect.providers.base import Reply
 from collect.providers.chat_completions import ChatCompletions
@@ -384,7 +384,8 @@ def test_an_endpoint_that_cannot_be_reached_is_given_up(project, make_log, free_
         project.case(name)
     project.profile(runner_defaults={"retries": 0})
 
-    made = make_log(base_url=f"http://127.0.0.1:{free_port}/v1")
+    # 0.0.0.0 is no address of this machine as far as a run can tell
+    made = make_log(base_url=f"http://0.0.0.0:{free_port}/v1")
 
     results = made.results()
     assert len(results) == 6, "the rest is recorded, not forgotten"
@@ -393,6 +394,52 @@ def test_an_endpoint_that_cannot_be_reached_is_given_up(project, make_log, free_
     assert {line["passed"] for line in results} == {None}
     assert made.events()[0]["event"] == "model_stopped"
     assert made.report.exit_code == 1
+
+
+@pytest.mark.parametrize(("retries", "rows"), [(5, 0), (0, REFUSED_AT_FIRST)])
+def test_a_server_of_this_machine_that_was_not_started_ends_the_run_at_once(
+    project, make, free_port, retries, rows
+):
+    for name in "abcdefgh":
+        project.case(name)
+    project.profile(runner_defaults={"retries": retries}, execution_policy={"max_concurrency": 2})
+    fields = {
+        "provider": "ollama_openai", "base_url": f"http://localhost:{free_port}/v1",
+        "warmup": 0,
+    }  # fmt: skip
+    began = time.monotonic()
+
+    made = make(models=[fields | {"model_id": name} for name in ("m", "n")])
+
+    assert time.monotonic() - began < 15, "with every wait it would be minutes"
+    assert rows <= len(made.results()) <= rows + 1, "the rest is left to --resume"
+    assert {line["model_id"] for line in made.results()} <= {"m"}
+    assert (made.report.exit_code, made.report.planned) == (1, 16)
+    reason = (
+        f"http://localhost:{free_port}/v1: nobody listens there (connection refused); "
+        "start the server, or name another address with `base_url`"
+    )
+    assert [note for note in made.notes if "stopped" in note] == [
+        f"models `m`, `n` were stopped: {reason}"
+    ]
+    assert [event["detail"] for event in made.events()] == [reason, reason]
+
+
+def test_a_server_that_answered_once_may_come_back(project, make, endpoint, answers):
+    for name in "abcdef":
+        project.case(name)
+    project.profile(runner_defaults={"retries": 0})
+
+    def script(wire, request):
+        wire.stream(answers.stream_of("ok"))
+        endpoint.close()
+
+    endpoint.script = script
+    made = make()
+
+    assert len(made.results()) == 6, "given up, and every trial recorded"
+    assert made.results()[0]["success"] is True
+    assert {line["failure_type"] for line in made.results()[1:]} == {"connection_error"}
 
 
 def test_a_missing_key_is_a_row_and_no_request(project, make_log, endpoint, monkeypatch):

@@ -14,6 +14,7 @@ from collect.demo import _here
 from collect.local.model import LocalModel
 from collect.starter import starter_configs
 from schemas.base import slugify
+from schemas.run_config import EmbeddedServer
 from schemas.summary import RunSummary
 from schemas.validators import VALIDATOR_TYPES
 from tests.real_claude import real_claude
@@ -124,14 +125,14 @@ def test_the_key_of_the_server_is_in_no_file_of_a_run(weights, project, tmp_path
 def test_another_gguf_gets_its_own_name(weights, tmp_path):
     other = tmp_path / "My Model v2.gguf"
     other.symlink_to(weights)
-    local = LocalModel(model_file=other, alias=other.stem)
+    served = EmbeddedServer(model_file=str(other), context_tokens=64, threads=1)
 
     with starter_configs() as folder:
-        (model,) = _here(load_inputs("starter", "demo", working_dir=folder), local).models
-        others = _here(load_inputs("transports", "once", working_dir=folder), local).models
+        (model,) = _here(load_inputs("starter", "demo", working_dir=folder), served).models
+        others = _here(load_inputs("transports", "once", working_dir=folder), served).models
 
     assert model.model_id == slugify("My Model v2") == "my_model_v2"
     assert (model.model, model.label) == ("My Model v2", "My Model v2")
-    assert model.model_build == local.model_sha256
+    assert model.embedded == served
     assert {one.model for one in others} == {"My Model v2"}
     assert {one.model_id for one in others} <= {"via_chat", "via_responses", "via_claude_code"}
