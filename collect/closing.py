@@ -56,7 +56,8 @@ def show(
         if (run_dir / name).exists():
             console.print(Text(f"{run_dir / name}"), soft_wrap=True)
     then = _next(report, again, is_first=is_first, with_page=with_page)
-    console.print(Text(f"next: {then}"), soft_wrap=True)
+    if then is not None:
+        console.print(Text(f"next: {then}"), soft_wrap=True)
 
 
 def distrust(
@@ -184,16 +185,16 @@ def _is_open(report: RunReport) -> bool:
     return report.present < report.planned or report.n_open > 0
 
 
-def _next(report: RunReport, again: str, *, is_first: bool, with_page: bool) -> str:
-    """Return the command that comes next."""
+def _next(report: RunReport, again: str, *, is_first: bool, with_page: bool) -> str | None:
+    """Return the command that comes next; None: the report is what to look at."""
     if _is_open(report):
         return again
     run_dir = Path(report.run_dir)
     if not report.is_summed_up:
         return shlex.join(["analyze", "summarize", report.run_dir])
-    if report.exit_code or (is_first and with_page):
+    if report.exit_code:
         return shlex.join(["analyze", "show", report.run_dir])
     if is_first:
-        return shlex.join(["analyze", "report", report.run_dir])
+        return None if with_page else shlex.join(["analyze", "report", report.run_dir])
     runs = runs_flag(run_dir.parent)
     return shlex.join(["analyze", "compare", "previous", run_dir.name, *runs])

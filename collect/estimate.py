@@ -151,6 +151,8 @@ def price_of(model: ResolvedModel, prices: PriceTable, on_date: date) -> Price |
             valid_from=on_date,
             input_usd_per_million=0,
             output_usd_per_million=0,
+            cached_input_usd_per_million=0,
+            cache_write_usd_per_million=0,
         )
     at_vendor = host_of(model.base_url) in TRANSPORT[model.provider].own_hosts
     at_vendor &= model.request_options.get("service_tier") in (None, "auto", "default")

@@ -57,6 +57,8 @@ def servers_nearby() -> tuple[Nearby, ...]:
 
 
 async def _look(places: Sequence[Place]) -> tuple[Nearby, ...]:
+    if not places:
+        return ()
     tasks = [asyncio.create_task(visit(place)) for place in places]
     await asyncio.wait(tasks, timeout=LOOK_S)
     found = []

@@ -325,8 +325,10 @@ def test_a_run_that_was_killed_leaves_no_server_and_goes_on_from_anywhere(real, 
     process = kept.begin(real.root, "run", "--suite", "s", "--run-profile", "p", "--run-id", "r")
     log = real.root / "runs" / "r" / "results.jsonl"
     kept.wait_for(
-        lambda: process.poll() is not None
-        or (log.exists() and '"record_type":"result"' in log.read_text())
+        lambda: (
+            process.poll() is not None
+            or (log.exists() and '"record_type":"result"' in log.read_text())
+        )
     )
     assert process.poll() is None, process.communicate()
     process.kill()

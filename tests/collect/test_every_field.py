@@ -337,7 +337,7 @@ NO_FIELDS = {
     *TRANSPORTS, "primary_model", "default_model", "tool_choice", "disk_report",
     "hooks_disabled", "no_workspace", "objective_pass", "regex_timeout", "sandbox_missing",
     "several_numbers", "skipped_unavailable", "tool_use_success",
-} - {"openrouter"}  # fmt: skip
+} - {"openrouter", "embedded"}  # fmt: skip
 """Snake case on that page that is no field: values, what is refused, and parts of results."""
 
 

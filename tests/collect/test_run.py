@@ -433,6 +433,7 @@ def test_a_server_that_answered_once_may_come_back(project, make, endpoint, answ
     def script(wire, request):
         wire.stream(answers.stream_of("ok"))
         endpoint.close()
+        wire.close()
 
     endpoint.script = script
     made = make()
