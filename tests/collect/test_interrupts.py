@@ -95,7 +95,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run, endpoint):
     (group,) = json.loads((run_dir / "summary.json").read_text())["models"]
     assert (group["n_planned"], group["n_total"]) == (40, len(results))
     assert mirrors(run_dir) == []
-    assert f"again: collect run --resume r --runs {run_dir.parent}\n" in out
+    assert f"next: collect run --resume r --runs {run_dir.parent}\n" in out
     endpoint.delay = 0
     assert_completed(run_dir, n_before=len(results))
 
@@ -168,4 +168,6 @@ def test_plain_lines_say_how_far_the_run_is(slow, endpoint):
     assert done.returncode == 0
     assert "40/40 · 0 passed" in done.stderr
     assert "\x1b" not in done.stderr + done.stdout, "no escape codes where nobody can see them"
-    assert done.stdout.rstrip().endswith("summary.md")
+    path, then = done.stdout.splitlines()[-2:]
+    assert path.endswith("summary.md")
+    assert then.startswith("next: analyze report ")

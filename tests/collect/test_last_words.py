@@ -52,6 +52,32 @@ def test_a_look_that_is_slow_or_fails_is_silent(run_dir, monkeypatch, capsys, lo
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("facts", "how", "then"),
+    [
+        ({"present": 7}, {}, "next: again"),
+        ({"n_open": 1, "exit_code": 1}, {}, "next: again"),
+        ({"exit_code": 1}, {}, "next: analyze show {run}"),
+        ({}, {"is_first": True}, "next: analyze report {run}"),
+        ({}, {"is_first": True, "with_page": True}, None),
+        ({}, {"is_first": False}, "next: analyze compare previous {name} --runs {runs}"),
+        ({"is_summed_up": False}, {}, "next: analyze summarize {run}"),
+    ],
+)
+def test_the_last_line_is_the_one_command_that_fits(run_dir, capsys, facts, how, then):
+    report = RunReport("r", str(run_dir), **({"planned": 8, "present": 8, "success": 8} | facts))
+
+    closing.show(report, "again", "", Thresholds(), **how)
+
+    lines = capsys.readouterr().out.splitlines()
+    names = {"run": run_dir, "name": run_dir.name, "runs": run_dir.parent}
+    found = [line for line in lines if line.startswith("next: ")]
+    assert found == ([] if then is None else [then.format(**names)])
+    assert then is None or lines[-1] == found[0]
+    if then is not None and "analyze" in then and "report" not in then:
+        assert call(*found[0].split()[2:]).code in {0, 1}, "a command that can be given"
+
+
 def test_more_than_a_few_are_counted(run_dir, monkeypatch):
     found = after_run.find_open_shifts(
         open_session(run_dir.parent), [run_dir.name], limits=Thresholds(), metrics=["passed_rate"]
