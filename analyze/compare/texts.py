@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from analyze.compare.history import History, Plan, is_called
 from analyze.compare.outcomes import ModelKey
 from analyze.which import LABEL, is_run_folder, require_model, resolve_run
-from schemas.errors import ConfigError, Problem, RunNotFound
+from schemas.errors import EXIT_CANNOT_JUDGE, ConfigError, Problem, RunNotFound
 
 if TYPE_CHECKING:
     from analyze.session import Session
@@ -29,10 +29,14 @@ Only = Mapping[str, frozenset[str]]
 class NothingBefore(ConfigError):
     """A word such as `previous` means a run before another one, and there is none.
 
+    No mistake: a suite has a first night.
+
     Attributes:
         part: that word.
         what: what it means, and that there is none.
     """
+
+    exit_code = EXIT_CANNOT_JUDGE
 
     def __init__(self, part: str, plan: Plan, models: Sequence[str], runs_dir: Path) -> None:
         self.part, self._of = part, (plan, models, runs_dir)

@@ -6,7 +6,7 @@ from analyze.compare.sides import Chosen, resolve_sides
 from analyze.compare.texts import SIDE_WORDS
 from analyze.session import Session
 from analyze.sync import sync
-from schemas.errors import EXIT_USAGE, ConfigError, RunNotFound
+from schemas.errors import EXIT_CANNOT_JUDGE, EXIT_USAGE, ConfigError, RunNotFound
 from tests import histories
 from tests.sided_runs import Runs
 
@@ -186,8 +186,6 @@ def test_two_models_of_two_runs_take_the_base_model_from_the_base(nights):
         (("mon,thu", "thu"), {"model": "m1"}, "`thu` is on both sides"),
         (("thu",), {"model": "m1", "against": "m1"}, "`thu` is on both sides"),
         (("mon",), {"against": "m1"}, "--model the first"),
-        (("previous", "mon"), {}, "before `mon`, and there is none"),
-        (("previous", "mon"), {"model": "m1"}, "before `mon` that asked `m1`"),
         (("last:0",), {}, "whole number from 1"),
         (("last:two",), {}, "whole number from 1"),
         (("last:²",), {}, "whole number from 1"),
@@ -202,6 +200,21 @@ def test_a_side_that_means_nothing_is_a_usage_error(nights, arguments, options, 
 
     assert says in str(caught.value)
     assert caught.value.exit_code == EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "before `mon`, and there is none"),
+        ({"model": "m1"}, "before `mon` that asked `m1`"),
+    ],
+)
+def test_a_side_before_the_first_night_is_no_mistake(nights, options, says):
+    with pytest.raises(ConfigError) as caught:
+        sides(nights, "previous", "mon", **options)
+
+    assert says in str(caught.value)
+    assert caught.value.exit_code == EXIT_CANNOT_JUDGE
 
 
 def test_a_name_of_several_models_is_a_usage_error_when_two_are_compared(runs):
