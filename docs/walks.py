@@ -22,6 +22,9 @@ LEFT_OUT = "…"
 MOST_LINES = 14
 """Of one command's output that a page shows."""
 
+PROGRESS = re.compile(r"^\d+/\d+ · ")
+"""A line of a run that goes on: how many there are is a matter of seconds."""
+
 TIMEOUT_S = 600
 MARK = "\x1e"
 
@@ -120,7 +123,7 @@ def _shown(command: str, done: Typed) -> Iterator[str]:
     first, *more = command.split("\n")
     yield f"$ {first}"
     yield from (f"> {line}".rstrip() for line in more)
-    lines = [line.rstrip() for line in done.lines]
+    lines = [line.rstrip() for line in done.lines if not PROGRESS.match(line)]
     if len(lines) <= MOST_LINES:
         yield from lines
     else:

@@ -44,11 +44,12 @@ SOURCES = [
 PLANNED = {
     *("run_id", "suite_id", "provider", "model", "thinking_level", "model_id", "case_id"),
     *("case_hash", "run_no", "started_at_ms", "first_started_at_ms", "last_started_at_ms"),
+    "started_at",
     *("n_planned", "n_models", "n_runs", "tier_1_from", "tier_2_from"),
 }
 """Columns that are known of a trial that never ran."""
 
-PLAIN = re.compile(r"^(VARCHAR|BIGINT|DOUBLE|BOOLEAN)(\[\])?$|^STRUCT\([^()]*\)(\[\])?$")
+PLAIN = re.compile(r"^(VARCHAR|BIGINT|DOUBLE|BOOLEAN|TIMESTAMP)(\[\])?$|^STRUCT\([^()]*\)(\[\])?$")
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,8 @@ def test_entries_know_their_lines(tmp_path):
     with pytest.raises(ConfigError) as caught:
         load_prompt_list(path)
 
-    assert str(caught.value).endswith("list.json:4: `[1].prompt`: required key is missing")
+    text = 'needs exactly one of `prompt` and `messages`; found `{"id": "b"}`'
+    assert str(caught.value).endswith(f"list.json:4: `[1]`: {text}")
 
 
 def test_a_json_source_may_escape_any_character(tmp_path):

@@ -21,9 +21,9 @@ from schemas.yaml_source import read_yaml
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = {
-    "collect": ("run", "plan", "demo", "init", "validate", "schema", "doctor"),
+    "collect": ("run", "plan", "demo", "init", "validate", "schema", "doctor", "restore"),
     "analyze": (
         "runs",
         "summarize",
@@ -39,6 +39,7 @@ COMMANDS = {
         "tiers",
         "route",
         "label",
+        "alias",
         "open",
         "sync",
         "chart",
@@ -86,7 +87,7 @@ def test_every_option_of_every_command_is_documented(help_of):
     first_run = text_of(ROOT / "docs" / "first-run.md")
     for (program, name), text in help_of.items():
         (line,) = [row for row in first_run.splitlines() if row.startswith(f"| `{program} {name}")]
-        options = set(re.findall(r"--[a-z-]+", text)) - {"--help"}
+        options = set(re.findall(r"--[a-z-]+", text.partition("\nOptions:")[2])) - {"--help"}
         assert options == set(re.findall(r"--[a-z-]+", line)), f"{program} {name}"
 
 

@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 walks = runpy.run_path(str(ROOT / "docs" / "walks.py"))
 PAGES = sorted(walks["FOLDER"].glob("*.md"))
 MOST_COMMANDS = 15
+MOST_OTHER = 0.15
+"""Share of the lines of a page that may say something else: what a model answers decides them."""
 
 
 @pytest.fixture(scope="session")
@@ -37,10 +39,13 @@ def test_a_walk_prints_what_its_page_shows(page, bin_dir):
 
     assert len(steps) <= MOST_COMMANDS
     assert len(results) == len(steps), "the shell ended before the last command"
+    n_shown, lacking = 0, []
     for step, done in zip(steps, results, strict=True):
-        shown = "\n".join(done.lines)
-        assert "Traceback" not in shown, f"{step.command}\n{shown}"
-        lacking = walks["missing"](step, done)
-        assert lacking == [], (
-            f"{step.command} (exit {done.code})\n{shown}\nagain: python docs/make.py walks"
-        )
+        printed = "\n".join(done.lines)
+        assert "Traceback" not in printed, f"{step.command}\n{printed}"
+        judged = step.command.startswith(("analyze gate", "analyze compare"))
+        assert done.code in ({0, 1, 3} if judged else {0}), f"{step.command}\n{printed}"
+        n_shown += len(step.shown)
+        lacking += [(step.command, line) for line in walks["missing"](step, done)]
+    again = "python docs/make.py walks"
+    assert len(lacking) <= MOST_OTHER * n_shown, f"{lacking}; {again}"

@@ -49,7 +49,7 @@ select
         -- beyond the year 9999 no client has a word for it
         when started_at_ms < 253402300800000
             then timestamp '1970-01-01 00:00:00'
-                + cast(floor(started_at_ms / 864e5) as int) * interval '1' day
+                + cast((started_at_ms - started_at_ms % 86400000) / 86400000 as int) * interval '1' day
                 + cast(started_at_ms % 86400000 as int) * interval '1' millisecond
     end as started_at,
     previous_started_at_ms,
