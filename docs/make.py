@@ -106,9 +106,12 @@ def make_pictures(page: Path, folder: Path) -> None:
 
 def make_walks() -> None:
     """Type the commands of each walk, and write what they print into its page."""
+    from collect.local.weights import fetch_weights  # noqa: PLC0415 - and ours, for this alone
+
     walks = runpy.run_path(str(DOCS / "walks.py"))
+    places = {"BENCHLAKE": str(ROOT), "BENCHLAKE_CACHE": str(fetch_weights().parent)}
     for page in sorted(walks["FOLDER"].glob("*.md")):
-        _, results = walks["walk"](page, ROOT / ".tools" / "pipx" / "bin", BENCHLAKE=str(ROOT))
+        _, results = walks["walk"](page, ROOT / ".tools" / "pipx" / "bin", **places)
         page.write_text(walks["rewritten"](page.read_text(encoding="utf-8"), results))
 
 
