@@ -254,7 +254,7 @@ def test_the_first_run_of_a_suite_cannot_be_judged_and_says_what_follows(
 def test_the_first_run_of_a_suite_has_nothing_to_be_compared_with(nights, base):
     done = call("compare", base, "night-001", "--runs", nights)
 
-    assert done.code == 2
+    assert done.code == 3
     assert f"`{base}` means a run of suite `smoke` before `night-001`, and there is" in done.err
     assert "the next run of this suite is compared with this one" in done.err
 
