@@ -221,7 +221,7 @@ def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
 def summary_json(summary: RunSummary) -> str:
     """Return summary.json: fields in the order of their declaration, a newline at the end.
 
-    What a terminal would obey (decision H5) is written as JSON's escape of it: the same text.
+    What a terminal would obey (D-H5) is written as JSON's escape of it: the same text.
     """
     text = summary.model_dump_json(indent=2) + "\n"
     return "".join(

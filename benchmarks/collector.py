@@ -49,113 +49,113 @@ def _faulty(work: Work) -> bool:
 
 ROWS: tuple[Row, ...] = (
     (
-        Budget("1", "reported e2e p50, 256 in flight, true 200", "ms", 205, 202, digits=1),
+        Budget("P-1", "reported e2e p50, 256 in flight, true 200", "ms", 205, 202, digits=1),
         _is(MANY),
         lambda run: run.e2e_ms["p50"],
     ),
     (
-        Budget("1", "reported e2e p99", "ms", 230, 214, digits=1),
+        Budget("P-1", "reported e2e p99", "ms", 230, 214, digits=1),
         _is(MANY),
         lambda run: run.e2e_ms["p99"],
     ),
     (
-        Budget("2", "streaming: reported ttft p50, true 200", "ms", 205, 202, digits=1),
+        Budget("P-2", "streaming: reported ttft p50, true 200", "ms", 205, 202, digits=1),
         _streams,
         lambda run: run.ttft_ms["p50"],
     ),
     (
-        Budget("2", "streaming: reported ttft p99", "ms", 235, 220, digits=1),
+        Budget("P-2", "streaming: reported ttft p99", "ms", 235, 220, digits=1),
         _streams,
         lambda run: run.ttft_ms["p99"],
     ),
     (
-        Budget("3", "wall / floor, N = 5,000 at 256", "x", 1.35, 1.2),
+        Budget("P-3", "wall / floor, N = 5,000 at 256", "x", 1.35, 1.2),
         _is(MANY),
         lambda run: run.over_floor,
     ),
     (
-        Budget("3", "wall / floor, N = 20,000 at 256", "x", 1.15, 1.06),
+        Budget("P-3", "wall / floor, N = 20,000 at 256", "x", 1.15, 1.06),
         _is(MOST),
         lambda run: run.over_floor,
     ),
     (
-        Budget("4", "wall / floor, N = 1,000 at 64", "x", 1.45, 1.25),
+        Budget("P-4", "wall / floor, N = 1,000 at 64", "x", 1.45, 1.25),
         _is(FEW),
         lambda run: run.over_floor,
     ),
     (
-        Budget("5", "CPU per trial, N = 5,000, the child apart", "ms", 0.7, 0.45, "cpu", 3),
+        Budget("P-5", "CPU per trial, N = 5,000, the child apart", "ms", 0.7, 0.45, "cpu", 3),
         _is(MANY),
         lambda run: run.cpu_ms,
     ),
     (
-        Budget("6", "CPU per trial, streaming 16 tokens", "ms", 1.0, 0.5, "cpu", 3),
+        Budget("P-6", "CPU per trial, streaming 16 tokens", "ms", 1.0, 0.5, "cpu", 3),
         _streams,
         lambda run: run.cpu_ms,
     ),
     (
-        Budget("7", "process start to first request, N = 1,000", "s", 0.6, 0.35, "wall", 3),
+        Budget("P-7", "process start to first request, N = 1,000", "s", 0.6, 0.35, "wall", 3),
         _is(FEW),
         lambda run: run.start_s,
     ),
     (
-        Budget("9", "last answer to exit, N = 1,000", "s", 0.9, 0.4, "wall", 3),
+        Budget("P-9", "last answer to exit, N = 1,000", "s", 0.9, 0.4, "wall", 3),
         _is(FEW),
         lambda run: run.end_s,
     ),
     (
-        Budget("9", "last answer to exit, N = 20,000", "s", 1.8, 0.9, "wall", 3),
+        Budget("P-9", "last answer to exit, N = 20,000", "s", 1.8, 0.9, "wall", 3),
         _is(MOST),
         lambda run: run.end_s,
     ),
     (
-        Budget("10", "peak memory of the collector", "MB", 80, 60, digits=1),
+        Budget("P-10", "peak memory of the collector", "MB", 80, 60, digits=1),
         lambda _: True,
         lambda run: run.process.peak_mb,
     ),
     (
-        Budget("10", "peak memory of its child", "MB", 200, 160, digits=1),
+        Budget("P-10", "peak memory of its child", "MB", 200, 160, digits=1),
         lambda _: True,
         lambda run: run.process.child_peak_mb,
     ),
     (
-        Budget("11", "disk per trial: plan, JSONL, Parquet", "KB", 2.2),
+        Budget("P-11", "disk per trial: plan, JSONL, Parquet", "KB", 2.2),
         _is(MANY),
         lambda run: run.record_bytes / KB / run.work.n,
     ),
     (
-        Budget("11", "disk per trial: artifacts", "KB", 1.0),
+        Budget("P-11", "disk per trial: artifacts", "KB", 1.0),
         _is(MANY),
         lambda run: run.artifact_bytes / KB / run.work.n,
     ),
     (
-        Budget("12", "faults: trials lost or not passed", "", 0, digits=0),
+        Budget("P-12", "faults: trials lost or not passed", "", 0, digits=0),
         _faulty,
         lambda run: run.lost + run.not_passed,
     ),
     (
-        Budget("12", "faults: trials recorded twice", "", 0, digits=0),
+        Budget("P-12", "faults: trials recorded twice", "", 0, digits=0),
         _faulty,
         lambda run: run.doubled,
     ),
     (
-        Budget("12", "faults: requests / N", "x", 1.12, digits=3),
+        Budget("P-12", "faults: requests / N", "x", 1.12, digits=3),
         _faulty,
         lambda run: run.endpoint["requests"] / run.work.n,
     ),
     (
-        Budget("12", "faults: wall / floor", "x", 1.5, 1.25),
+        Budget("P-12", "faults: wall / floor", "x", 1.5, 1.25),
         _faulty,
         lambda run: run.over_floor,
     ),
     (
-        Budget("13", "last byte to readable line, slowest of all", "ms", 100, 25, digits=1),
+        Budget("P-13", "last byte to readable line, slowest of all", "ms", 100, 25, digits=1),
         lambda work: work.tail,
         lambda run: run.visible_ms["max"],
     ),
 )
 
-GROWTH = Budget("10", "growth of the collector, 1,000 to 20,000 trials", "MB", 20, 5, digits=1)
+GROWTH = Budget("P-10", "growth of the collector, 1,000 to 20,000 trials", "MB", 20, 5, digits=1)
 
 
 def judged(rounds: Sequence[Sequence[Measured]], calibration: Calibration) -> list[Judged]:
@@ -173,7 +173,7 @@ def judged(rounds: Sequence[Sequence[Measured]], calibration: Calibration) -> li
         peaks = {run.work: run.process.peak_mb for run in one}
         if MOST in peaks and SMALL in peaks:
             growth.append(peaks[MOST] - peaks[SMALL])
-    at = next(at for at, one in enumerate(found) if one.budget.row == "11")
+    at = next(at for at, one in enumerate(found) if one.budget.row == "P-11")
     found.insert(at, judge(GROWTH, growth, calibration))
     return found
 

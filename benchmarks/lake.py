@@ -26,20 +26,20 @@ WHOLE = Sizes(log_rows=150_000, rows=1_000_000, many_rows=10_000_000, runs=10_00
 QUICK = Sizes(log_rows=30_000, rows=100_000, many_rows=1_000_000, runs=1_000, rounds=1)
 
 BUDGETS = {
-    "a1": Budget("A1", "sync of one log: CPU / engine's parse and zstd write", "x", 1.8, 1.4),
-    "a2": Budget("A2", "model_summary, {rows} rows: CPU / bare scan", "x", 4, 2.7),
-    "a2_many": Budget("A2", "model_summary, {many_rows} rows: CPU / bare scan", "x", 4, 2.7),
-    "a3": Budget("A3", "peak memory of it, {many_rows} rows", "MB", 400, 200, digits=0),
-    "a4": Budget("A4", "{runs} runs after sync: slowest summary / one file", "x", 1.5, 1.1),
-    "a5_one": Budget("A5", "analyze sync of one new run", "s", 1.5, 0.8, "wall"),
-    "a5_none": Budget("A5", "analyze sync of nothing new", "s", 0.8, 0.4, "wall"),
-    "a6": Budget("A6", "first sync of {runs} runs", "s", 90, 45, "wall", 1),
-    "a7": Budget("A7", "analyze compare of two runs / import duckdb, pydantic", "x", 2.5, 1.8),
-    "a8": Budget("A8", "pairs of consecutive runs, {rows} rows, engine", "s", 1.5, 0.8, "wall"),
-    "a8_many": Budget("A8", "the same, {many_rows} rows", "s", 8, 4, "wall"),
-    "a8_memory": Budget("A8", "peak memory of it, {many_rows} rows", "MB", 1000, None, digits=0),
-    "a10": Budget("A10", "every mart of a report, {rows} rows, engine", "s", 8, None, "wall"),
-    "a12": Budget("A12", 'analyze sql "select 1" / import duckdb, typer', "x", 1.6, 1.3),
+    "a1": Budget("P-A1", "sync of one log: CPU / engine's parse and zstd write", "x", 1.8, 1.4),
+    "a2": Budget("P-A2", "model_summary, {rows} rows: CPU / bare scan", "x", 4, 2.7),
+    "a2_many": Budget("P-A2", "model_summary, {many_rows} rows: CPU / bare scan", "x", 4, 2.7),
+    "a3": Budget("P-A3", "peak memory of it, {many_rows} rows", "MB", 400, 200, digits=0),
+    "a4": Budget("P-A4", "{runs} runs after sync: slowest summary / one file", "x", 1.5, 1.1),
+    "a5_one": Budget("P-A5", "analyze sync of one new run", "s", 1.5, 0.8, "wall"),
+    "a5_none": Budget("P-A5", "analyze sync of nothing new", "s", 0.8, 0.4, "wall"),
+    "a6": Budget("P-A6", "first sync of {runs} runs", "s", 90, 45, "wall", 1),
+    "a7": Budget("P-A7", "analyze compare of two runs / import duckdb, pydantic", "x", 2.5, 1.8),
+    "a8": Budget("P-A8", "pairs of consecutive runs, {rows} rows, engine", "s", 1.5, 0.8, "wall"),
+    "a8_many": Budget("P-A8", "the same, {many_rows} rows", "s", 8, 4, "wall"),
+    "a8_memory": Budget("P-A8", "peak memory of it, {many_rows} rows", "MB", 1000, None, digits=0),
+    "a10": Budget("P-A10", "every mart of a report, {rows} rows, engine", "s", 8, None, "wall"),
+    "a12": Budget("P-A12", 'analyze sql "select 1" / import duckdb, typer', "x", 1.6, 1.3),
 }
 
 
@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, one round")
     parser.add_argument("--rounds", type=int, help="default 3, with --quick 1")
-    parser.add_argument("--only", nargs="*", metavar="ROW", help="such as A2 A12")
+    parser.add_argument("--only", nargs="*", metavar="ROW", help="such as P-A2 P-A12")
     parser.add_argument("--folder", type=Path, help="where the synthetic data lies meanwhile")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--python", default=sys.executable, help="of the environment to measure")

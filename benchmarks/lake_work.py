@@ -91,7 +91,7 @@ class Bench:
         return self._figures
 
     def _one_log(self, _: set[str]) -> None:
-        """A1: one run of very many trials, of this month: nothing is compacted."""
+        """P-A1: one run of very many trials, of this month: nothing is compacted."""
         shape = Shape(1, 5, self._sizes.log_rows // 50, 10, LONG_ANSWER, begin_ms=_now_ms())
         _say(f"a log of {shape.n_rows:,} lines")
         runs = self._folder / "one"
@@ -106,7 +106,7 @@ class Bench:
             self._note("a1", synced["cpu_s"] / parsed["cpu_s"])
 
     def _one_lake(self, wanted: set[str]) -> None:
-        """A2, A7, A8, the data of A10, A12: a lake of a thousand trials a run."""
+        """P-A2, P-A7, P-A8, the data of P-A10, P-A12: a lake of a thousand trials a run."""
         shape = Shape(self._sizes.rows // 1000, 5, 40, 5)
         runs = self._lake("lake", shape)
         for _ in range(self._sizes.rounds):
@@ -124,13 +124,13 @@ class Bench:
                 self._note("a7", self._start(runs, IMPORTS_OF_RECORDS, "compare", *newest))
 
     def _big_lake(self, _: set[str]) -> None:
-        """A2 and A3 with ten times the trials in each group."""
+        """P-A2 and P-A3 with ten times the trials in each group."""
         runs = self._lake("big", Shape(self._sizes.many_rows // 10_000, 5, 200, 10))
         for _ in range(self._sizes.rounds):
             self._summary(runs, "a2_many", "a3")
 
     def _many_cells(self, _: set[str]) -> None:
-        """A8 with ten times the runs."""
+        """P-A8 with ten times the runs."""
         runs = self._lake("cells", Shape(self._sizes.many_rows // 1000, 5, 40, 5))
         for _ in range(self._sizes.rounds):
             paired = self._engine("stream", runs, "pairs")
@@ -162,7 +162,7 @@ class Bench:
         return whole / bare
 
     def _many_runs(self, wanted: set[str]) -> None:
-        """A6, A5 and A4: many runs of a hundred trials, from their logs."""
+        """P-A6, P-A5 and P-A4: many runs of a hundred trials, from their logs."""
         shape = Shape(self._sizes.runs, 5, 10, 2)
         _say(f"logs of {shape.n_runs:,} runs")
         runs = self._folder / "many"

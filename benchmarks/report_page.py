@@ -39,12 +39,12 @@ THOUSAND = Shape(1_000, n_models=4, n_cases=50, repetitions=5, words=WORDS)
 ONE = Shape(1, n_models=4, n_cases=5_000, repetitions=50, words=WORDS)
 
 BUDGETS = {
-    "a9": Budget("A9", "analyze report, 100 runs of 1,000 trials", "s", 6, 4, "wall"),
-    "a9_size": Budget("A9", "its page without the library of the charts", "KB", 600, 250, digits=0),
-    "a10": Budget("A10", "analyze report, 1,000 runs of 1,000 trials", "s", 8, None, "wall"),
-    "a10_size": Budget("A10", "its page / that of 100 runs, or the inverse", "x", 1.2),
-    "a10_one": Budget("A10", "analyze report, one run of 1,000,000 trials", "s", 8, None, "wall"),
-    "a10_one_size": Budget("A10", "its page / that of 100 runs, or the inverse", "x", 1.2),
+    "a9": Budget("P-A9", "analyze report, 100 runs of 1,000 trials", "s", 6, 4, "wall"),
+    "a9_size": Budget("P-A9", "its page without the charts' library", "KB", 600, 250, digits=0),
+    "a10": Budget("P-A10", "analyze report, 1,000 runs of 1,000 trials", "s", 8, None, "wall"),
+    "a10_size": Budget("P-A10", "its page / that of 100 runs, or the inverse", "x", 1.2),
+    "a10_one": Budget("P-A10", "analyze report, one run of 1,000,000 trials", "s", 8, None, "wall"),
+    "a10_one_size": Budget("P-A10", "its page / that of 100 runs, or the inverse", "x", 1.2),
 }
 
 SCRIPT = re.compile(rb"<script[^>]*>(.*?)</script>", re.DOTALL)

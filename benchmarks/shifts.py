@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     series = QUICK_SERIES if options.quick else SERIES
-    budget = Budget("A8b", f"level shifts, {series:,} series of {RUNS} runs", "s", 60, 20, "wall")
+    budget = Budget("P-A8b", f"level shifts, {series:,} series of {RUNS} runs", "s", 60, 20, "wall")
     load = os.getloadavg()
     before = calibrate()
     rounds = [measure(series) for _ in range(options.rounds or (1 if options.quick else ROUNDS))]

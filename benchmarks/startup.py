@@ -1,6 +1,6 @@
 """Start-up of the commands as a ratio to an empty typer app, alternating in one session.
 
-Budget 8: `collect --help`, warm, at most 1.5 times the `--help` of an empty app.
+P-8 and P-A11: `collect --help` and `analyze --help`, warm, at most 1.5 times that of an empty app.
 """
 
 from __future__ import annotations

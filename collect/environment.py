@@ -10,6 +10,6 @@ from schemas.redact import SECRET_NAME
 def without_secrets() -> dict[str, str]:
     """Return the environment without variables whose names look like secrets.
 
-    A process that needs one of them is given that one by name (decision H4).
+    A process that needs one of them is given that one by name (D-H4).
     """
     return {name: value for name, value in os.environ.items() if not SECRET_NAME.search(name)}

@@ -1,7 +1,7 @@
 """Runs planned trials: workers over one iterator per model, and the rules that stop them.
 
 Knows runners only. Models on this machine run one after another, since their latency means
-something only alone; hosted models run beside each other (decision E13). Each finished trial is
+something only alone; hosted models run beside each other (D-E13). Each finished trial is
 handed over before its worker takes the next one.
 """
 
@@ -24,7 +24,7 @@ from collect.turns import Turns
 from schemas.trial import PlannedTrial
 
 GIVE_UP_AFTER = 3
-"""Unreachable trials in a row after which an endpoint is given up (decision E7)."""
+"""Unreachable trials in a row after which an endpoint is given up (D-E7)."""
 
 REFUSED_AT_FIRST = 3
 """Requests that are refused before any other answer: the server was not started."""

@@ -1,6 +1,6 @@
 """Hashes that say whether two trials are the same: what reached the model, and from where.
 
-Decision A2 (case_hash) and F1 (named parts). In: all that can change the output or the verdict.
+D-A2 (case_hash) and D-F1 (named parts). In: all that can change the output or the verdict.
 Out: titles, paths, concurrency, time-outs, retries, other models.
 """
 

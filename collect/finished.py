@@ -1,6 +1,6 @@
 """What a run has already, trial by trial, so that a resumed one asks for the rest only.
 
-The latest record of a trial counts (decision A3). A success is final; a failure is when asking
+The latest record of a trial counts (D-A3). A success is final; a failure is when asking
 again would not help. Lean: a million trials fit in memory.
 """
 

@@ -12,7 +12,7 @@ from schemas.project_file import load_project_file
 
 
 def refuse_foreign_hosts(models: Iterable[ResolvedModel], allowed: Iterable[str]) -> None:
-    """Apply decision H4 to a stored run, by what is allowed here and now.
+    """Apply D-H4 to a stored run, by what is allowed here and now.
 
     Args:
         models: as the run's folder has them.

@@ -1,4 +1,4 @@
-"""How often a failed request is repeated, and how long to wait before it (decision E6)."""
+"""How often a failed request is repeated, and how long to wait before it (D-E6)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from schemas.trial import PlannedTrial, plan_line
 
 
 def resume_command(run_dir: Path) -> str:
-    """Return the command that completes a run (decision I2)."""
+    """Return the command that completes a run (D-I2)."""
     return shlex.join(("collect", "run", "--resume", run_dir.name, *runs_flag(run_dir.parent)))
 
 

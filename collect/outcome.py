@@ -55,7 +55,7 @@ def _clean(text: str | None) -> str | None:
 def passed_of(
     execution: Execution, verdict: Verdict, checks: Sequence[CheckResult] = ()
 ) -> bool | None:
-    """Return the one verdict that every view uses (decision A9), without a judge.
+    """Return the one verdict that every view uses (D-A9), without a judge.
 
     False for a failure of the model's own; null for any other failure and where the case has
     nothing to judge by, so that what is counted never depends on how a trial ended. A check that
@@ -103,7 +103,7 @@ def result_of(
     routing: Routing | None = None,
     elapsed_ms: int | None = None,
 ) -> Result:
-    """Return the trial's line; verdict and tools of a failed trial are empty (decision A7)."""
+    """Return the trial's line; verdict and tools of a failed trial are empty (D-A7)."""
     trial, case, reply = execution.trial, execution.case, execution.reply
     failure = reply.failure
     success = failure is None

@@ -48,7 +48,7 @@ def add_page(report: RunReport) -> None:
 
 
 def _again(run_dir: Path) -> str:
-    """Return the command that makes the report of a run (decision I2)."""
+    """Return the command that makes the report of a run (D-I2)."""
     return shlex.join(("analyze", "report", shown(run_dir.absolute())))
 
 

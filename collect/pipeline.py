@@ -204,7 +204,7 @@ class Run:
         self._apply_rules(execution, result)
 
     def _apply_rules(self, execution: Execution, result: Result) -> None:
-        """Stop where the execution policy says so (decision E7)."""
+        """Stop where the execution policy says so (D-E7)."""
         policy = self._job.policy
         failure = execution.reply.failure
         outside = (

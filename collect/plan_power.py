@@ -1,4 +1,4 @@
-"""What a plan can show of each model, by what the last runs of its suite tell (statistics S11).
+"""What a plan can show of each model, by what the last runs of its suite tell (S11).
 
 Where the collector asks the analysis: for closed formulas of the standard library, and for the
 words that `analyze power` says them in.

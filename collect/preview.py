@@ -72,7 +72,7 @@ def _powers(
 
 
 def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[str]:
-    """Warn where the last run's p95 is above half of a model's time limit (decision E6)."""
+    """Warn where the last run's p95 is above half of a model's time limit (D-E6)."""
     if since is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Answers of earlier runs for `--reuse`: the newest success of the same fingerprint (decision F2).
+"""Answers of earlier runs for `--reuse`: the newest success of the same fingerprint (D-F2).
 
 The fingerprint holds everything that can change an answer, the harness' major version included,
 and the case's hash what decides its verdict; so the whole line is taken over, with its trace.

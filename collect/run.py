@@ -39,7 +39,7 @@ class Options:
     labels: tuple[str, ...] = ()
     max_cost_usd: float | None = None
     reuse: bool = False
-    """Take answers of earlier runs where nothing that matters has changed (decision F2)."""
+    """Take answers of earlier runs where nothing that matters has changed (D-F2)."""
 
 
 NO_OPTIONS = Options()

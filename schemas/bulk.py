@@ -72,7 +72,7 @@ class WholeRun:
 
 
 def is_imported(run_dir: Path) -> bool:
-    """Return whether a folder is another tool's (decision A10), or made of another tool's files."""
+    """Return whether a folder is another tool's (D-A10), or made of another tool's files."""
     if (run_dir / "plan.jsonl").exists():
         return False
     if (run_dir / IMPORT_FILE).exists():

@@ -135,7 +135,7 @@ DEFAULT_DIMENSIONS: dict[str, tuple[Dimension, ...]] = {
     "status_is": ("process",),
     "openclaw_workspace_file_present": (),
 }
-"""Decision E14: the dimensions of a check that names none."""
+"""D-E14: the dimensions of a check that names none."""
 
 
 class PythonHook(Record):

@@ -1,7 +1,7 @@
 """Every way a trial can fail, in one table: what it is called, whose fault it is, what follows.
 
-Decision A5: `availability_status` says whether the provider served us, not whether the model did
-well. A failure of the model keeps `ok`. Decision A6: the cause decides what counts against it.
+D-A5: `availability_status` says whether the provider served us, not whether the model did
+well. A failure of the model keeps `ok`. D-A6: the cause decides what counts against it.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ SKIPPED_ON_REQUEST = "sandbox_missing"
 """Trials that were not made since `--skip-unevaluable` said so: no bad news of a run."""
 
 UNACCEPTED_TIMEOUT = FailureClass("error", "timed_out", "provider", retryable=True)
-"""A time-out before the endpoint had taken the whole request: not the model's (decision A6)."""
+"""A time-out before the endpoint had taken the whole request: not the model's (D-A6)."""
 
 RETRYABLE_HTTP = frozenset({408, 409, 425, 429})
-"""Client errors worth repeating; every 5xx is as well (decision E6)."""
+"""Client errors worth repeating; every 5xx is as well (D-E6)."""
 
 HTTP_PATTERN = re.compile(r"http_([1-5]\d\d)")
 
@@ -110,7 +110,7 @@ def classify(failure_type: str, *, accepted: bool = True) -> FailureClass:
 
 
 def is_open(failure_type: str | None) -> bool:
-    """Return whether a trial that failed so is asked again when its run goes on (decision F2).
+    """Return whether a trial that failed so is asked again when its run goes on (D-F2).
 
     Also one that nobody was asked for want of a key or of credit, and one of a kind that only a
     later version knows.

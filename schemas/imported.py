@@ -1,4 +1,4 @@
-"""Run folders of an earlier tool: results.jsonl with the document's fields only (decision A10).
+"""Run folders of an earlier tool: results.jsonl with its 23 fields only (D-A10).
 
 What the lake wants to know beyond them follows from the log as a whole: ids from names, the
 repetition from the order, the plan from the results. So such a log is always read whole. The
@@ -37,10 +37,10 @@ EXCEPTION = "exception"
 """What the tool calls a time-out, a refused connection and a body that is no JSON alike."""
 
 N_DOCUMENT_FIELDS = 23
-"""Fields that the document has; the others are ours."""
+"""Fields of the older tool; the others are ours."""
 
 LATER_FIELDS = {"tool_calls": (), "tool_call_count": 0, "tool_use_success": False}
-"""Fields of the document that its first tool did not write yet."""
+"""Fields of it that its first version did not write yet."""
 
 
 def _document_result() -> type[BaseModel]:
@@ -131,7 +131,7 @@ def _ids(names: Iterable[tuple[str | None, ...]]) -> dict[tuple[str | None, ...]
 def _result_columns(
     run_id: str, results: Sequence[tuple[int, Any]], limit_ms: int | None, unjudged: set[Prompt]
 ) -> Columns:
-    """Return the columns of results: the document's, and ours as far as they follow from them."""
+    """Return the columns of results: the older tool's, and ours as far as they follow from them."""
     records = [record for _, record in results]
     limits = _limits(records, limit_ms)
     models = [(one.provider, one.model, one.thinking_level) for one in records]
@@ -205,7 +205,7 @@ def _row(record: Any, failure_type: str | None) -> dict[str, Any]:
     if row["parsed_output"] is not None:
         row["parsed_output"] = redact(json_text(row["parsed_output"]))
     if not record.success:
-        row["objective_pass"] = None  # the tool let validators judge error texts (decision A7)
+        row["objective_pass"] = None  # the tool let validators judge error texts (D-A7)
     code = HTTP_PATTERN.fullmatch(record.failure_type or "")
     return row | {
         "raw_output_truncated": len(text) > RAW_OUTPUT_LIMIT,
@@ -232,7 +232,7 @@ def _status(success: bool, failure: FailureClass | None) -> TrialStatus:
 
 
 def _passed(record: Any, failure: FailureClass | None) -> bool | None:
-    """Return the verdict (decision A9)."""
+    """Return the verdict (D-A9)."""
     if record.success:
         verdict: bool | None = record.objective_pass
         return verdict

@@ -1,4 +1,4 @@
-"""Takes secrets out of text before it is written anywhere (decision H4)."""
+"""Takes secrets out of text before it is written anywhere (D-H4)."""
 
 from __future__ import annotations
 

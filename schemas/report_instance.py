@@ -54,7 +54,7 @@ class ValidationBreakdown(ReportRecord):
     unit_test_failed: Count | None = None
     unit_test_total: Count | None = None
     unit_test_coverage: Number | None = Field(
-        default=None, description="Percent of lines; the document's criterion asks for 80."
+        default=None, description="Percent of lines; the criterion of unit tests asks for 80."
     )
     unit_test_points: Number = 0
 

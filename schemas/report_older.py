@@ -1,4 +1,4 @@
-"""Lists and summary of a report by the rule of the tool behind the document, which is not ours.
+"""Lists and summary of a report by the rule of the tool behind schema v2, which is not ours.
 
 There, skipped instances are complete, every instance without a patch has an empty one whatever
 became of it, and the upper of two middle scores is the median. Its files are right by this rule.

@@ -1,4 +1,4 @@
-"""What is wrong with an evaluation report v2: every problem, by place in the document (D7).
+"""What is wrong with an evaluation report v2: every problem, by its place (D-D7).
 
 Errors make a report unusable: a field missing or of a wrong type, an id twice, counts that its own
 instances contradict. Warnings say what a reader fills in, or what its maker counted otherwise.

@@ -1,4 +1,4 @@
-"""Points, score and verdict of one instance: the document's table as pure functions (D3, D4).
+"""Points, score and verdict of one instance: the table of schema v2 as pure functions (D-D3, D-D4).
 
 Points are all or nothing. Nothing here changes a report that somebody else made: an imported one
 keeps its own points and verdict, and `schemas.report_problems` says where they differ from these.
@@ -46,7 +46,7 @@ def is_scored(validation: ValidationBreakdown) -> bool:
 
 
 def points_of(validation: ValidationBreakdown, component: Component) -> int:
-    """Return the points that a component earns: all of them or none (D4).
+    """Return the points that a component earns: all of them or none (D-D4).
 
     Unit tests need every test to pass, and 80 % coverage where it is known; bulk needs the expected
     records, 200 unless said otherwise, where the number processed is known.
@@ -92,7 +92,7 @@ def scored(validation: ValidationBreakdown) -> ValidationBreakdown:
 
 
 def is_resolved(validation: ValidationBreakdown) -> bool:
-    """Return the verdict on scored components (D3): 80 points, and every critical one passed."""
+    """Return the verdict on scored components (D-D3): 80 points, and every critical one passed."""
     total = score_of(validation) if validation.total_score is None else validation.total_score
     return total >= RESOLVED_FROM and all(
         status_of(validation, component) == "pass" for component in CRITICAL

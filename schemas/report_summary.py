@@ -1,4 +1,4 @@
-"""Summary and id lists of an evaluation report, from its instances alone (D5, D6).
+"""Summary and id lists of an evaluation report, from its instances alone (D-D5, D-D6).
 
 Each instance is in exactly one class, so counts always equal lists and add up to the total; two
 halves of a report have the totals of the whole.
@@ -30,7 +30,7 @@ TWINS = (
     ("resolved_instances", "instances_resolved"),
     ("error_instances", "instances_error"),
 )
-"""Two names of one number; a reader accepts either (D1)."""
+"""Two names of one number; a reader accepts either (D-D1)."""
 
 
 class ReportSummary(ReportRecord):
@@ -99,7 +99,7 @@ def with_twins(data: dict[str, Any], pairs: Iterable[tuple[str, str]]) -> dict[s
 
 
 def is_percentage(rate: object) -> bool:
-    """Return whether a stored resolve_rate is one of 0 to 100 rather than of 0 to 1 (D2)."""
+    """Return whether a stored resolve_rate is one of 0 to 100 rather than of 0 to 1 (D-D2)."""
     return type(rate) in {int, float} and 1 < rate <= 100  # type: ignore[operator]
 
 
@@ -119,7 +119,7 @@ def has_patches(instances: Iterable[InstanceResult]) -> bool:
 
 
 def class_of(instance: InstanceResult, *, patches: bool) -> InstanceClass:
-    """Return the one class of an instance (D5).
+    """Return the one class of an instance (D-D5).
 
     Args:
         instance: one of a report.
@@ -161,7 +161,7 @@ def id_lists(instances: Sequence[InstanceResult], *, patches: bool | None = None
 def summary_of(
     instances: Sequence[InstanceResult], *, patches: bool | None = None
 ) -> ReportSummary:
-    """Return the summary of instances whose ids are distinct (D6); rates are unrounded.
+    """Return the summary of instances whose ids are distinct (D-D6); rates are unrounded.
 
     Args:
         instances: of one report, or a part of one.

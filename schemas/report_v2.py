@@ -1,4 +1,4 @@
-"""Evaluation report, schema v2: the document's fields under both of their names (decision D).
+"""Evaluation report, schema v2: its fields under both of their names (D-D1).
 
 `EvaluationReport(**json.load(file))` reads every document that validates. What can be derived and
 is absent is filled in; what a report says itself is never changed, save that a `resolve_rate` in
@@ -32,7 +32,7 @@ TWINS = (
     ("config", "evaluation_config"),
     ("start_time", "created_at"),
 )
-"""Two names of one field; both are always written, a reader accepts either (D1)."""
+"""Two names of one field; both are always written, a reader accepts either (D-D1)."""
 
 Ids = Annotated[tuple[str, ...], Field(strict=False)]
 
@@ -108,7 +108,7 @@ ID_FIELDS = ("resolved_ids", "unresolved_ids", "error_ids", "empty_patch_ids", "
 
 
 def report_json(report: EvaluationReport) -> str:
-    """Return a report as the text of its file: the document's order, two spaces, ASCII only.
+    """Return a report as the text of its file: the schema's order, two spaces, ASCII only.
 
     Unknown fields follow the known ones. The text is a function of the report.
 

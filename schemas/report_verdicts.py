@@ -1,4 +1,4 @@
-"""Whether the verdicts, scores and times that a report stores agree with one another (D3, D4).
+"""Whether the verdicts, scores and times that a report stores agree with one another (D-D3, D-D4).
 
 All of it is a warning: a report keeps what its maker said, and its reader is told.
 """

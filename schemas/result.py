@@ -1,6 +1,7 @@
 """A line of results.jsonl: one result per trial, and the events in between.
 
-Fields stand in the document's order first, then ours. A missing number is null, never 0.
+Fields of the older tool stand first, in its order, then ours (D-A3). A missing number is null,
+never 0.
 """
 
 from __future__ import annotations

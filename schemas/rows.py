@@ -22,7 +22,7 @@ RESULT_COLUMNS = pa.schema(
 """Columns of results and of their text, each once."""
 
 Key = tuple[str, str, int]
-"""A trial inside a run: model_id, case_id, repetition (decision A1)."""
+"""A trial inside a run: model_id, case_id, repetition (D-A1)."""
 
 
 class RunRows:

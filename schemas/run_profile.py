@@ -45,7 +45,7 @@ DEFAULT_SETTINGS = ProfileSettings(
     stream=True,
     transport="builtin",
 )
-"""Decision E6; what is null here is left to the server."""
+"""D-E6; what is null here is left to the server."""
 
 
 class ExecutionPolicy(Record):

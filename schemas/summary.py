@@ -83,7 +83,7 @@ class ToolUse(Record):
 
 
 class GroupSummary(Record):
-    """One model as it was run: the document's fields first, then ours."""
+    """One model as it was run: the older tool's fields first, then ours."""
 
     provider: str = Field(description="Transport.")
     model: str = Field(description="Model string, as requested.")

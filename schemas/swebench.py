@@ -1,4 +1,4 @@
-"""The SWE-bench harness' own files: its report in both styles, and predictions (decision D9).
+"""The SWE-bench harness' own files: its report in both styles, and predictions (D-D9).
 
 Style 5 is that of swebench 5.0, style 4 lacks the classification of infrastructure failures. The
 integer 2 is the harness' schema_version in both.

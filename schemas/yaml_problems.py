@@ -171,7 +171,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 def check_extras(
     extras: dict[str, Any], known: dict[str, FieldInfo], source: Source, at: KeyPath
 ) -> tuple[list[Problem], list[str]]:
-    """Judge fields that the document lets pass through.
+    """Judge fields that may pass through.
 
     Returns:
         Problems for names so near a known one that they are typing errors, and a warning for

@@ -80,7 +80,7 @@ def unjudged(new_run, run_id, started_at_ms):
 
 
 def imported(runs_dir, run_id="20250101_000000"):
-    """A folder of an older tool: results.jsonl with the document's fields alone."""
+    """A folder of an older tool: results.jsonl with its fields alone."""
     import json
 
     folder = runs_dir / run_id

@@ -1,4 +1,4 @@
-"""Evaluation reports v2 for tests: the document's own texts, and any report that is valid."""
+"""Evaluation reports v2 for tests: the examples of schema v2, and any report that is valid."""
 
 import json
 
@@ -170,7 +170,7 @@ COMPLETE = """
 
 
 def filled():
-    """Return the document's top-level example, each `...` filled from the section below it."""
+    """Return the top-level example of schema v2, each `...` filled from the section below it."""
     validation = VALIDATION.replace("{...}", '{"steps": []}')
     instance = INSTANCE.replace("{...}", validation)
     text = TOP_LEVEL.replace('config": {...}', f'config": {CONFIG}')

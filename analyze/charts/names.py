@@ -1,6 +1,6 @@
 """Names along an axis: of any length, on as many lines as they need, and only text.
 
-Names come from outside (decision H5): what would act as text is shown as its escape.
+Names come from outside (D-H5): what would act as text is shown as its escape.
 """
 
 from __future__ import annotations

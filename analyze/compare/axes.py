@@ -1,7 +1,7 @@
 """Where two sides differ in what can change an answer or its verdict, beside what is compared.
 
 Two rows are the same on an axis, or differ, or one of them does not say. What is not said keeps
-nothing out, but for the case: an unknown content is equal to none (decision A2).
+nothing out, but for the case: an unknown content is equal to none (D-A2).
 """
 
 from __future__ import annotations

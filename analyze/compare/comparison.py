@@ -1,7 +1,7 @@
 """Two sides of runs compared: what differs, then for each model what follows.
 
 Reads the runs of both sides, and of the nights before them how much nights vary. One family of
-tests a call, whatever is shown of it (statistics S10).
+tests a call, whatever is shown of it (S10).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plans in order of time: which runs belong together, which came before, what each asked.
 
-A plan is a run, or all shards of one (decision F4). Models are looked up as far back as is needed,
+A plan is a run, or all shards of one (D-F4). Models are looked up as far back as is needed,
 since what a comparison asks for is almost always among the last few plans.
 """
 

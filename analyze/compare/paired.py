@@ -1,6 +1,6 @@
 """What belongs together on two sides, once it is found: cases of a model, and their trials.
 
-The trials of several runs count as further repetitions of their case (statistics S14).
+The trials of several runs count as further repetitions of their case (S14).
 """
 
 from __future__ import annotations

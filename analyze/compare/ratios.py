@@ -1,4 +1,4 @@
-"""Times, tokens and costs of one model on both sides, as paired ratios: statistics S9.
+"""Times, tokens and costs of one model on both sides, as paired ratios: S9.
 
 The value of a case is the mean of ln over its trials, so that the ratio of two sides is one of
 geometric means and a single slow trial moves it little. All cases of a night share its server:

@@ -101,7 +101,7 @@ def obstacles_between(
     min_coverage: float,
     differing: Collection[Axis] = (),
 ) -> Iterator[str]:
-    """Yield why two sides cannot be compared, by statistics S5: never a guess at what is missing.
+    """Yield why two sides cannot be compared, by S5: never a guess at what is missing.
 
     Args:
         base: one side over the cases that are comparable.

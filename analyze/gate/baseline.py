@@ -1,4 +1,4 @@
-"""What a candidate is measured against: one run, or the last of its series pooled (statistics S14).
+"""What a candidate is measured against: one run, or the last of its series pooled (S14).
 
 `last:N` are runs since the last level shift of what is judged: a baseline across one would average
 two levels, and neither a change from the new nor a return to the old could be told. Each metric has

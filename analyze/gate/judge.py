@@ -1,4 +1,4 @@
-"""The rules of a gate: what a comparison means for a pipeline (statistics S13).
+"""The rules of a gate: what a comparison means for a pipeline (S13).
 
 A pure function of comparisons. A drop has to be shown before it fails anything; what the data could
 not have shown is said and passes, unless the gate is to prove that nothing fell.

@@ -1,6 +1,6 @@
 """A line of results.jsonl of which little is known: what the source does not say stays null.
 
-Secrets are taken out of its texts (decision H4); the original beside it stays as it is.
+Secrets are taken out of its texts (D-H4); the original beside it stays as it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a failed run of personal_agent_eval is called here.
 
-Its codes say where its own code gave up; ours say whose fault it was (decision A6).
+Its codes say where its own code gave up; ours say whose fault it was (D-A6).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _counted_before(value: object) -> int:
 
 
 def _migrated(found: OldReport) -> tuple[object, tuple[Finding, ...]]:
-    """Return the document of schema v2, and a finding where it is migrated."""
+    """Return the report of schema v2, and a finding where it is migrated."""
     try:
         made = migration_of(found.value, found.modified_at(), model_name=found.model_name)
     except NotMigratable as exc:

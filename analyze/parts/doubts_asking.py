@@ -109,7 +109,7 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
 
 
 def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
-    """Yield models with so many time-outs that every verdict carries a warning (decision A6)."""
+    """Yield models with so many time-outs that every verdict carries a warning (D-A6)."""
     limit = facts.asked.limits.thresholds.timeout_warning_share
     late = _above(
         facts,

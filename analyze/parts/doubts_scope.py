@@ -15,7 +15,7 @@ from schemas.run_config import Narrowed
 
 
 def shard(facts: RunDoubtFacts) -> Iterator[Doubt]:
-    """Yield that the run is a part of one plan (decision F4)."""
+    """Yield that the run is a part of one plan (D-F4)."""
     asked = facts.asked
     group = asked.run.asked.run_group
     if group is None:

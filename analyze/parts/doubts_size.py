@@ -12,7 +12,7 @@ from schemas.report_answer import Doubt
 
 
 def few_cases(facts: RunDoubtFacts) -> Iterator[Doubt]:
-    """Yield models with verdicts on fewer cases than a gate judges (decision I1)."""
+    """Yield models with verdicts on fewer cases than a gate judges (D-I1)."""
     few = [one for one in facts.models if 0 < one.verdicts.n_units < LEAST_CASES]
     if few:
         told = some([f"{one.model_id} {whole(one.verdicts.n_units)}" for one in few])

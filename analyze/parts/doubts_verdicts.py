@@ -103,7 +103,7 @@ def _bounds(one: ModelFacts) -> str:
 
 
 def infrastructure(facts: RunDoubtFacts) -> Iterator[Doubt]:
-    """Yield failures that are not the models', with whose they are (decision A6)."""
+    """Yield failures that are not the models', with whose they are (D-A6)."""
     hit = [one for one in facts.models if one.outside]
     if not hit:
         return

@@ -164,7 +164,7 @@ def worse_cases(result: GateResult) -> list[CaseChange]:
 
 
 def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str]:
-    """Yield what goes on from here, where something can (decision I2).
+    """Yield what goes on from here, where something can (D-I2).
 
     Args:
         result: what the gate says.

@@ -1,6 +1,6 @@
 """Plain text for terminals and pipes: tables that fit, and text from outside that is only text.
 
-Names, answers and messages of servers are hostile (decision H5): whatever a terminal would obey
+Names, answers and messages of servers are hostile (D-H5): whatever a terminal would obey
 is shown as the escape that Python writes for it. No colours, so that a pipe gets the same.
 """
 

@@ -8,5 +8,5 @@ from schemas.base import Record
 
 
 def record_json(record: Record) -> str:
-    """Return a record as JSON; what a terminal would obey is written as an escape (H5)."""
+    """Return a record as JSON; what a terminal would obey is written as an escape (D-H5)."""
     return json.dumps(record.model_dump(mode="json"), indent=2)

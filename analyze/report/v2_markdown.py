@@ -1,7 +1,7 @@
 """summary.md of an evaluation report v2: numbers first, then tasks by what became of them.
 
 A function of the report alone: no clock, and nothing is counted again that the report says itself.
-Names, messages and answers are shown as text and nothing else (decision H5).
+Names, messages and answers are shown as text and nothing else (D-H5).
 """
 
 from __future__ import annotations

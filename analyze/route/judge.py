@@ -1,6 +1,6 @@
 """Which model for which need, and why: a pure function of what is known about each one.
 
-Tool access is for a confident Tier 1 alone (decision B9), quality is judged by the lower end of
+Tool access is for a confident Tier 1 alone (D-B9), quality is judged by the lower end of
 its interval, latency only where enough trials support the percentile. Too little data is never a
 yes and never a no: it is said, with the number of cases that would settle it. Cases that a model
 was not asked count against it where a need is to be met, and for it where one is to be missed.

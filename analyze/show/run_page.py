@@ -235,7 +235,7 @@ def _problems(page: RunPage) -> Iterator[str]:
 
 
 def _next(page: RunPage) -> Iterator[str]:
-    """Yield the commands that tell more or go on (decision I2)."""
+    """Yield the commands that tell more or go on (D-I2)."""
     run, runs = page.run, _runs_option(page.runs_dir)
     commands = []
     if run.n_missing and run.has_folder and not run.asked.is_imported:

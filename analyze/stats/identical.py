@@ -1,4 +1,4 @@
-"""Whether repeating a case changed anything (statistics S21); standard library only.
+"""Whether repeating a case changed anything (S21); standard library only.
 
 Apart from what is computed of repetitions, since the collector plans with it.
 """

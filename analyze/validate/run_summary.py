@@ -34,7 +34,7 @@ class EarlierPercentiles(EarlierRecord):
 
 
 class EarlierGroup(EarlierRecord):
-    """One model, in the document's fields."""
+    """One model, in the older tool's fields."""
 
     provider: str
     model: str

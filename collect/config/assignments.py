@@ -1,4 +1,4 @@
-"""Which agent runs which openclaw case (decision E4): one each, settled before anything runs."""
+"""Which agent runs which openclaw case (D-E4): one each, settled before anything runs."""
 
 from __future__ import annotations
 

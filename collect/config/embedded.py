@@ -1,4 +1,4 @@
-"""The model that a run serves itself: which file, under which name, with which settings (E10)."""
+"""The model that a run serves itself: which file, under which name, with which settings (D-E10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resolves a judge: where it is asked, with which key and body (decisions G1, G6, H4)."""
+"""Resolves a judge: where it is asked, with which key and body (D-G1, D-G6, D-H4)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from schemas.suite import TRANSPORTS
 from schemas.yaml_nodes import KeyPath
 
 RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"})
-"""A judge is a plain API call that we write: these would change what is asked (decision G1)."""
+"""A judge is a plain API call that we write: these would change what is asked (D-G1)."""
 
 OURS = "is written by the judge's own request: one plain call without tools"
 

@@ -123,11 +123,11 @@ class ResolvedModel:
 
     @property
     def runs_alone(self) -> bool:
-        """Return whether it is never asked beside another such model (decision E13)."""
+        """Return whether it is never asked beside another such model (D-E13)."""
         return self.is_loopback or self.exclusive
 
     def setting(self, name: str, case: LoadedCase) -> JsonValue:
-        """Return a setting's value for one case: the case's own wins (decision E1)."""
+        """Return a setting's value for one case: the case's own wins (D-E1)."""
         if name in case.settings:
             return case.settings[name]
         return self.settings[name].value if name in self.settings else None

@@ -1,4 +1,4 @@
-"""The messages of a case, and the files beside test.yaml that they come from (decisions E9, H3)."""
+"""The messages of a case, and the files beside test.yaml that they come from (D-E9, D-H3)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def messages_of(
 
 
 def envelope(name: str, text: str) -> str:
-    """Return an attachment as the document wraps it."""
+    """Return an attachment in its envelope (D-E9)."""
     body = text if text.endswith("\n") else text + "\n"
     return (
         f"Attached context file: {name}\n--- BEGIN ATTACHMENT {name} ---\n"
@@ -150,7 +150,7 @@ def inside(name: str, key: KeyPath, notes: Notes) -> Path | None:
 
 
 def read_beside(name: str, key: KeyPath, notes: Notes) -> tuple[Path, str] | None:
-    """Read a text file that lies in the case's own folder (decision H3)."""
+    """Read a text file that lies in the case's own folder (D-H3)."""
     if (path := inside(name, key, notes)) is None:
         return None
     if notes.left < 0:

@@ -97,7 +97,7 @@ def _resolve(
         )
         return None
     name = _name(model)
-    if provider not in TRANSPORTS:  # a vendor on OpenRouter (decision E10)
+    if provider not in TRANSPORTS:  # a vendor on OpenRouter (D-E10)
         provider, name = "openrouter", _name(model, vendor=provider)
     transport = TRANSPORT[provider]
     embedded = embedded_of(
@@ -204,7 +204,7 @@ def _applied(
     model: ModelConfig,
     place: _Place,
 ) -> tuple[dict[str, EffectiveSetting], tuple[str, ...]]:
-    """Return the settings in force and the names of those left out (decision E1)."""
+    """Return the settings in force and the names of those left out (D-E1)."""
     sent, left = split(provider, settings)
     dropped = tuple(name for name, one in left.items() if one.origin == "runner_defaults")
     allowed = ", ".join(sorted(TRANSPORT[provider].applies))
@@ -225,7 +225,7 @@ def _applied(
 
 
 def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | None:
-    """Return the effort of reasoning, which two fields may name (decision E12)."""
+    """Return the effort of reasoning, which two fields may name (D-E12)."""
     params = dict(model.primary_params)
     reasoning = params.pop("reasoning", None)
     effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
@@ -254,7 +254,7 @@ def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | N
 def _settings(
     model: ModelConfig, profile: RunProfile, place: _Place
 ) -> dict[str, EffectiveSetting]:
-    """Return each setting's value and origin; the later layer wins (decision E1)."""
+    """Return each setting's value and origin; the later layer wins (D-E1)."""
     extras = dict(model.model_extra or {})
     own = {name: extras.pop(name) for name in list(extras) if name in RunnerSettings.model_fields}
     at = ("models", place.number)

@@ -29,7 +29,7 @@ def find_project(start: Path) -> Path | None:
 
 
 def is_path(reference: str) -> bool:
-    """Return whether a reference is a path rather than an id (decision E3)."""
+    """Return whether a reference is a path rather than an id (D-E3)."""
     has_separator = "/" in reference or "\\" in reference
     return has_separator or reference.startswith(".") or reference.endswith((".yaml", ".yml"))
 

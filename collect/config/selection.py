@@ -1,4 +1,4 @@
-"""Which cases a suite takes (decision E4)."""
+"""Which cases a suite takes (D-E4)."""
 
 from __future__ import annotations
 

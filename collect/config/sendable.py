@@ -1,4 +1,4 @@
-"""What a transport cannot send is said before anything runs, never dropped in silence (E1)."""
+"""What a transport cannot send is said before anything runs, never dropped in silence (D-E1)."""
 
 from __future__ import annotations
 

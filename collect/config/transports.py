@@ -1,4 +1,4 @@
-"""Where a suite's model is asked, and which key may go there (decisions E10, H4)."""
+"""Where a suite's model is asked, and which key may go there (D-E10, D-H4)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Transport:
     api_key_env: str | None
     own_hosts: frozenset[str]
     applies: frozenset[str]
-    """The settings it can send or act by (decision E1)."""
+    """The settings it can send or act by (D-E1)."""
     thinking_levels: tuple[str, ...] | None = None
     """Those it can ask for, least first; None: the server decides."""
     takes_names: bool = True
@@ -119,7 +119,7 @@ TRANSPORT: Mapping[str, Transport] = {
         is_embedded=True,
     ),
 }
-"""Every transport, by name (decision E10)."""
+"""Every transport, by name (D-E10)."""
 
 
 def looks_like_transport(provider: str) -> str | None:
@@ -225,7 +225,7 @@ def name_problem(api_key_env: str | None) -> str | None:
 def key_problem(
     transport: Transport, base_url: str, api_key_env: str | None, allowed_hosts: frozenset[str]
 ) -> str | None:
-    """Return why no key may go to this host, or None when all is well (decision H4)."""
+    """Return why no key may go to this host, or None when all is well (D-H4)."""
     host = host_of(base_url)
     if what := name_problem(api_key_env):
         return what

@@ -1,6 +1,6 @@
 """Asks one address what it is and which models it has, with the key a run would send and no other.
 
-A key goes to its own address only: the rules (decision H4) were applied when the suite was loaded,
+A key goes to its own address only: the rules (D-H4) were applied when the suite was loaded,
 redirects are not followed, and every look of a visit goes to the same host.
 """
 

@@ -83,7 +83,7 @@ def since_written(exchange: Exchange, moment: float | None) -> int | None:
 
 
 def no_end(reply: Reply) -> Reply:
-    """Return what a stream brought that ended without its end marker (decision A5)."""
+    """Return what a stream brought that ended without its end marker (D-A5)."""
     return reply.failed(
         "stream_interrupted",
         error_code=NO_END,
@@ -130,7 +130,7 @@ def error_of(data: Any) -> tuple[str | None, str | None]:
 def failure_type_of(code: str | None, otherwise: str) -> str:
     """Return what a failure is that a server tells of although its status is good.
 
-    A code that is a status says what the status itself would have said (decision A5), were it not
+    A code that is a status says what the status itself would have said (D-A5), were it not
     too late to send one.
     """
     return f"http_{code}" if code and STATUS.fullmatch(code) else otherwise

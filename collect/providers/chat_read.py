@@ -45,7 +45,7 @@ def read_whole(data: Any) -> Reply:
 
 
 def read_stream(exchange: Exchange) -> Reply:
-    """Read a stream to its end marker; without one the answer cannot be trusted (A5)."""
+    """Read a stream to its end marker; without one the answer cannot be trusted (D-A5)."""
     answer, shape, first_token = ChatAnswer(), DeltaShape(), None
     try:
         for event, end in events(exchange.body()):

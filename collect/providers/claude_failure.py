@@ -1,4 +1,4 @@
-"""Why the Claude Code CLI brought no answer: its result and its exit, by the table of decision A5.
+"""Why the Claude Code CLI brought no answer: its result and its exit, by the table of D-A5.
 
 `is_error` tells, and the exit code; `subtype` stays "success" for every error of the API. The text
 of a result is the CLI's own there, never the model's, so it may be searched, for whole phrases.

@@ -53,7 +53,7 @@ def read_whole(data: Any) -> Reply:
 
 
 def read_stream(exchange: Exchange) -> Reply:
-    """Read a stream to its last event; without one the answer cannot be trusted (A5)."""
+    """Read a stream to its last event; without one the answer cannot be trusted (D-A5)."""
     answer, first_token = ResponseAnswer(), None
     try:
         for event, end in events(exchange.body()):

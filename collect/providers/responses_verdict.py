@@ -19,7 +19,7 @@ REFUSALS = {
     "insufficient_quota": "http_429",
     "server_error": "http_500",
 }
-"""Codes of a failed response which mean what an HTTP status means (decision A5).
+"""Codes of a failed response which mean what an HTTP status means (D-A5).
 
 The others, such as `invalid_prompt`, end the same however often they are asked again.
 """
@@ -62,7 +62,7 @@ def judged(reply: Reply, limit: JsonValue) -> Reply:
 def incomplete(reply: Reply, details: Any) -> Reply:
     """Return an answer that the server itself calls unfinished, whatever the reason.
 
-    Also one that a filter stopped: the provider did serve us (decision A5), what came is no whole
+    Also one that a filter stopped: the provider did serve us (D-A5), what came is no whole
     answer to be judged, and asking again would end the same.
     """
     stated = details.get("reason") if isinstance(details, dict) else None

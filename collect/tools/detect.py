@@ -1,6 +1,6 @@
 """Recognises the commands and tools that a model invokes in its text.
 
-The document's five patterns: `` `free -h` ``, `"free -h"` or `'free -h'`, `$ free` or `# free`,
+Five patterns of the older tool: `` `free -h` ``, `"free -h"` or `'free -h'`, `$ free` or `# free`,
 `<tool>free</tool>`, `[tool: free]`. Nothing is executed: this is text matching, made as careful as
 text allows.
 

@@ -145,7 +145,7 @@ def make(nights: Nights) -> None:
 
 
 def older_shape(run_dir: Path, target: Path) -> None:
-    """Write one model's rows of a run as the older tool did: with the document's fields alone."""
+    """Write one model's rows of a run as the older tool did: with its fields alone."""
     names = list(Result.model_fields)[:N_DOCUMENT_FIELDS]
     target.mkdir()
     rows = _lines(run_dir / "results.jsonl")

@@ -1,6 +1,6 @@
 """Results of functional validation, which the older run file keeps apart from its results.
 
-Each component was told by true or false. The points follow from that (decision D4); the total
+Each component was told by true or false. The points follow from that (D-D4); the total
 stays the score that the file says, where it says one.
 """
 

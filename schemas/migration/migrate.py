@@ -42,7 +42,7 @@ class Migration:
     """A report of v2 and the account of what became of the older document."""
 
     report: dict[str, Any]
-    """Plain JSON values: the document of schema v2."""
+    """Plain JSON values: a report of schema v2."""
     shape: V1Shape | Literal["v2"]
     mapped: tuple[Moved, ...] = ()
     defaulted: tuple[Moved, ...] = ()
@@ -72,7 +72,7 @@ def migration_of(
     Args:
         data: parsed JSON; it is never changed.
         now: as in `migrate_v1_to_v2`.
-        model_name: the model, where the document does not name it.
+        model_name: the model, where the report does not name it.
 
     Raises:
         NotMigratable: it is none of the known shapes, or has mistakes; carries every one.

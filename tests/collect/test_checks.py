@@ -95,7 +95,7 @@ JOINED = [
 
 
 def test_checks_join_the_verdict(project, endpoint, tmp_path):
-    """Through a whole run: the conjunction of the validator and all checks (decision A9)."""
+    """Through a whole run: the conjunction of the validator and all checks (D-A9)."""
     from tests.collect.test_run import Made, Quiet, run_in
 
     for number, (validator, checks, _) in enumerate(JOINED):

@@ -13,7 +13,7 @@ from collect.tools import ToolUse, detect_tools, tool_use
 MEGABYTE = 1_000_000
 
 INLINE = [
-    # the document's five patterns
+    # the five patterns of the older tool
     ("`free -h`", "free"),
     ("`ps aux | grep x` then `du`", "ps du"),
     ("run \"free -h\" or 'du -s /'", "free du"),

@@ -1,4 +1,4 @@
-"""One row per edge of decisions B1-B6: validator, text, verdict, violation."""
+"""One row per edge of D-B1 to D-B6: validator, text, verdict, violation."""
 
 from __future__ import annotations
 

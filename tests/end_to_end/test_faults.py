@@ -28,7 +28,7 @@ OUTCOMES = {
     "collector_late": ("timed_out", "error", None),
     "empty_response": ("invalid", "ok", False),
 }
-"""failure_type to (status, availability_status, passed): decisions A5, A6 and A9."""
+"""failure_type to (status, availability_status, passed): D-A5, D-A6 and D-A9."""
 
 MENDED_BY_ASKING_AGAIN = {"http_429", "http_500", "http_503", "stream_interrupted", "timeout"}
 

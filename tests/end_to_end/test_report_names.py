@@ -1,4 +1,4 @@
-"""The names of the document work as docs/reports.md writes them, and load nothing before."""
+"""The names of docs/reports.md work as it writes them, and load nothing before."""
 
 import json
 import re
@@ -12,7 +12,7 @@ import pytest
 import analyze
 import schemas
 
-# The document's examples leave the file to the interpreter to close.
+# The examples leave the file to the interpreter to close.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )

@@ -1,4 +1,4 @@
-"""What is wrong with a report: the document's own examples, every code, and hostile documents."""
+"""What is wrong with a report: the examples of schema v2, every code, and hostile documents."""
 
 import copy
 import json

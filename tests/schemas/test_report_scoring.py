@@ -1,4 +1,4 @@
-"""Points, verdicts, id lists and summaries of evaluation reports: the document's table."""
+"""Points, verdicts, id lists and summaries of evaluation reports: the table of schema v2."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-r"""Text from outside, made visible before it stands in a page (decision H5).
+r"""Text from outside, made visible before it stands in a page (D-H5).
 
 Markup is the template engine's to escape; here is what would act as text: control characters,
 characters that turn the direction or have no width, halves of surrogates, NUL. Each becomes the
