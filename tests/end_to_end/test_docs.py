@@ -21,7 +21,12 @@ from schemas.yaml_source import read_yaml
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "configs" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "configs" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 COMMANDS = {
     "collect": ("run", "plan", "demo", "init", "validate", "schema", "doctor", "restore"),
     "analyze": (
