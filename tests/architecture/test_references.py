@@ -53,7 +53,7 @@ def texts():
     found = {}
     for path in sorted(paths):
         name = path.relative_to(ROOT).as_posix()
-        is_text = path.suffix in SUFFIXES or path.name in {"Makefile"}
+        is_text = path.suffix in SUFFIXES or path.name == "Makefile"
         if is_text and path != Path(__file__) and not name.startswith(OTHERS_TEXTS):
             found[name] = path.read_text(encoding="utf-8")
     return found
@@ -76,7 +76,7 @@ def problems(name, text, known):
         for match in pattern.finditer(text):
             yield f"{name}: `{match[0]}` is {what}"
     for number in sorted(set(CITED.findall(text)) - known):
-        yield f"{name}: `{number}` has no anchor in {', '.join(str(page) for page in PAGES.values())}"
+        yield f"{name}: `{number}` has no anchor in docs/dev or docs/statistics.md"
 
 
 def slug(heading):
@@ -146,3 +146,13 @@ def test_every_fragment_of_a_link_is_an_anchor_of_its_page():
     ]
 
     assert not missing, "\n".join(missing)
+
+
+def test_every_page_is_in_the_list_of_pages():
+    index = ROOT / "docs" / "index.md"
+    listed = {
+        (index.parent / page).resolve()
+        for page in re.findall(r"\]\(([^)#:\s]+\.md)", index.read_text(encoding="utf-8"))
+    }
+
+    assert {*(ROOT / "docs").rglob("*.md")} - {index} == listed - {ROOT / "CONTRIBUTING.md"}
