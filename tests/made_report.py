@@ -738,7 +738,7 @@ GLOSSARY = tuple(
         field=field,
         meaning="Passed among trials with a verdict, averaged in the way that is told here.",
         formula="n_passed / n_scored",
-        source="docs/numbers.md",
+        source="docs/metrics.md",
     )
     for name, field in (
         ("passed %", "passed_rate"),

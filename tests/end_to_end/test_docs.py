@@ -82,16 +82,16 @@ def help_of():
 
 
 def test_every_command_is_documented():
-    first_run = text_of(ROOT / "docs" / "first-run.md")
+    page = text_of(ROOT / "docs" / "commands.md")
     for program, names in COMMANDS.items():
         for name in names:
-            assert f"`{program} {name}" in first_run
+            assert f"`{program} {name}" in page
 
 
 def test_every_option_of_every_command_is_documented(help_of):
-    first_run = text_of(ROOT / "docs" / "first-run.md")
+    page = text_of(ROOT / "docs" / "commands.md")
     for (program, name), text in help_of.items():
-        (line,) = [row for row in first_run.splitlines() if row.startswith(f"| `{program} {name}")]
+        (line,) = [row for row in page.splitlines() if row.startswith(f"| `{program} {name}")]
         options = set(re.findall(r"--[a-z-]+", text.partition("\nOptions:")[2])) - {"--help"}
         assert options == set(re.findall(r"--[a-z-]+", line)), f"{program} {name}"
 
@@ -211,7 +211,7 @@ def test_the_python_of_the_lakes_page_runs(beside_samples, monkeypatch, capsys):
 def test_the_python_of_the_pages_of_charts_and_of_the_report_runs(beside_samples, monkeypatch):
     monkeypatch.chdir(beside_samples)
 
-    drawn, reported = names_of_the_python_of("charts.md"), names_of_the_python_of("report.md")
+    drawn, reported = names_of_the_python_of("charts.md"), names_of_the_python_of("run-report.md")
 
     assert "careful" in str(drawn["best"].to_dict()["datasets"])
     assert "search_file" in str(drawn["cases"].to_dict()["datasets"])

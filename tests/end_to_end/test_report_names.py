@@ -1,4 +1,4 @@
-"""The names of docs/reports.md work as it writes them, and load nothing before."""
+"""The names of docs/evaluation-reports.md work as it writes them, and load nothing before."""
 
 import json
 import re
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "evaluation-reports.md").read_text(encoding="utf-8")
 ONE_LINERS = dict(re.findall(r"^\| ([^|]+) \| `(python -c [^`]+)` \|$", PAGE, re.MULTILINE))
 
 INSTANCE = {
