@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from threading import Thread
 
@@ -19,19 +19,22 @@ from threading import Thread
 def imported_meanwhile(*modules: str) -> Iterator[None]:
     """Import modules in another thread; they are there when the block ends.
 
-    Whoever imports one of them earlier waits for it. What fails to load here is loaded again where
-    it is used, and told there if it fails again: it may have met a module that the other thread was
-    still loading, as altair does with the pandas that pyarrow looks for.
+    Whoever imports one of them earlier waits for it. What fails to load is loaded again when the
+    block ends, and raises there if it fails again: it may have met a module that the other thread
+    was still loading, as altair does with the pandas that pyarrow looks for.
     Ctrl-C waits until they are loaded: within an import of the main thread it can leave Python's
     own lock taken, for which the other thread would wait for ever.
     """
     interrupt = _LateInterrupt()
+    failed: list[str] = []
 
     def load() -> None:
         try:
             for module in modules:
-                with suppress(Exception):
+                try:
                     import_module(module)
+                except Exception:  # noqa: BLE001 - whatever it is, it is raised at the second try
+                    failed.append(module)
         finally:
             interrupt.let_through()
 
@@ -42,6 +45,8 @@ def imported_meanwhile(*modules: str) -> Iterator[None]:
             yield
         finally:
             thread.join()
+    for module in failed:
+        import_module(module)
 
 
 class _LateInterrupt:

@@ -1,6 +1,5 @@
 """What a comparison reads: all of both sides, and files of other months stay closed."""
 
-import importlib
 import subprocess
 import sys
 
@@ -11,8 +10,8 @@ from analyze.compare.outcomes import read_causes, read_outcomes
 from analyze.compare.sides import resolve_sides
 from analyze.meanwhile import imported_meanwhile
 from analyze.session import Session
-from tests.analyze_cli import ROOT
 from tests.sided_runs import Runs
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -76,7 +75,7 @@ def test_modules_are_there_when_the_block_ends():
     assert "colorsys" in sys.modules
 
 
-def test_a_module_that_fails_to_load_is_loaded_again_where_it_is_needed(monkeypatch, tmp_path):
+def test_a_module_that_fails_to_load_is_loaded_again_at_the_end(monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr("threading.excepthook", lambda args: seen.append(args.exc_type))
     monkeypatch.syspath_prepend(tmp_path)
@@ -89,13 +88,25 @@ def test_a_module_that_fails_to_load_is_loaded_again_where_it_is_needed(monkeypa
         "if is_first: raise AttributeError('partially initialized')\n"
     )
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
-    with imported_meanwhile("no.such.module", "fails_once", "colorsys"):
+    with imported_meanwhile("fails_once", "colorsys"):
         pass
 
     assert seen == []
     assert tried.exists()
     assert "colorsys" in sys.modules
-    assert not importlib.import_module("fails_once").is_first
+    assert not sys.modules["fails_once"].is_first
+
+
+def test_a_module_that_is_not_there_raises_when_the_block_ends_and_hides_no_other_error():
+    is_done = False
+    with (
+        pytest.raises(ModuleNotFoundError, match="no_such_module"),
+        imported_meanwhile("no_such_module", "colorsys"),
+    ):
+        is_done = True
+    assert is_done
+    with pytest.raises(ZeroDivisionError), imported_meanwhile("no_such_module"):
+        _ = 1 / 0
 
 
 SWALLOWED = """
