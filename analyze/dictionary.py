@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 from analyze.report.view_text import LAYER_TEXTS
 from analyze.view_pages import ViewPage, all_pages
 
-PATH = Path(__file__).parents[1] / "docs" / "data-dictionary.md"
+PATH = Path(str(files("analyze"))).parent / "docs" / "data-dictionary.md"
 
 HEAD = """\
 # Data dictionary

@@ -1,17 +1,15 @@
 """The columns of the lake's tables as plain data: what schemas/json/lake.json says.
 
 Readers of the lake need names, types and meanings, and neither pyarrow nor the models, whose
-imports cost more than most queries do. Needs nothing but json.
+imports cost more than most queries do. Needs nothing but the standard library.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-from pathlib import Path
+from importlib.resources import files
 from typing import NamedTuple
-
-PATH = Path(__file__).parent / "json" / "lake.json"
 
 
 class LakeColumn(NamedTuple):
@@ -30,7 +28,7 @@ class LakeColumn(NamedTuple):
 @functools.cache
 def lake_columns() -> dict[str, tuple[LakeColumn, ...]]:
     """Return the columns of every raw table, by the table's name without `raw_`."""
-    tables = json.loads(PATH.read_bytes())
+    tables = json.loads((files("schemas") / "json" / "lake.json").read_bytes())
     return {
         table: tuple(LakeColumn(**column) for column in columns)
         for table, columns in tables.items()

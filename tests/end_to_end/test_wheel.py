@@ -4,15 +4,13 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from analyze.catalog import VIEWS
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.peers
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +31,13 @@ def test_the_wheel_holds_views_schemas_and_the_starter_project(wheel):
 
     assert {f"analyze/views/{view}.sql" for view in VIEWS} <= names
     assert {f"schemas/json/{path.name}" for path in (ROOT / "schemas" / "json").iterdir()} <= names
-    assert "schemas/defaults/prices.yaml" in names
+    sources = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("collect", "analyze", "schemas")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert {"schemas/defaults/prices.yaml", "analyze/report/html/style.css"} <= sources <= names
     starter = {
         f"collect/starter_project/{path.relative_to(ROOT)}"
         for path in (ROOT / "configs").rglob("*")
