@@ -35,10 +35,21 @@ MOST_DEATHS = 5
 PAUSE_S = 0.5
 """Before the first new start; doubled with each early death."""
 
+MIRROR_MODULE = "collect.mirror"
+"""What the child runs; started by its name, never imported by the collector."""
+
 ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Arrow's own pool keeps 20 MB more, and is no quicker here."""
 
 Note = Callable[[str], None]
+
+
+def mirror_command(run_dir: Path) -> tuple[str, ...]:
+    """Return the command of the child that follows a run.
+
+    `-P` keeps a folder of the user's called `collect` from being taken for ours.
+    """
+    return (sys.executable, "-P", "-m", MIRROR_MODULE, str(run_dir))
 
 
 class MirrorChild:
@@ -158,18 +169,13 @@ class MirrorChild:
     async def _spawn(self) -> Process | None:
         """Start a process; None when the system has no room for one.
 
-        It is in a session of its own, so that Ctrl-C reaches the collector alone. `-P` keeps a
-        folder of the user's called `collect` from being taken for ours.
+        It is in a session of its own, so that Ctrl-C reaches the collector alone.
         """
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             with os.fdopen(open_own(self._run_dir, "run.log", flags), "ab") as log:
                 return await asyncio.create_subprocess_exec(
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "collect.mirror",
-                    str(self._run_dir),
+                    *mirror_command(self._run_dir),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=log,

@@ -4,15 +4,13 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from typer.testing import CliRunner
 
 import analyze.cli
 from schemas.errors import BenchError
 from tests.forks import forks
-
-ROOT = Path(analyze.cli.__file__).parents[1]
+from tests.support.paths import ROOT
 
 
 @dataclass(frozen=True)

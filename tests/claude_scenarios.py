@@ -2,12 +2,12 @@
 
 import json
 import re
-from pathlib import Path
 
 from collect.config.transports import OAUTH_TOKEN
 from collect.providers.base import Request
+from tests.support import paths
 
-GOLDEN = Path(__file__).parent / "golden/claude_code_cli"
+GOLDEN = paths.GOLDEN / "claude_code_cli"
 
 SYSTEM = {"role": "system", "content": "You answer in one short sentence."}
 PARIS = {"role": "user", "content": "What is the capital of France?"}

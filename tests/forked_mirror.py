@@ -26,11 +26,12 @@ from unittest import mock
 
 from pydantic import BaseModel
 
-from collect.child import ENVIRONMENT
+from collect.child import ENVIRONMENT, MIRROR_MODULE, mirror_command
+from tests.support.paths import ROOT
 
 CLIENT = Path(__file__).with_name("mirror_client.py")
 REAL = asyncio.create_subprocess_exec
-MIRROR = ("-P", "-m", "collect.mirror")
+MIRROR = mirror_command(Path())[1:-1]
 
 
 @cache
@@ -42,8 +43,8 @@ def address():
         listening.bind(path)
         listening.listen(64)
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forked_mirror", str(listening.fileno())],
-            cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, env=os.environ | ENVIRONMENT,
+            [sys.executable, "-m", __name__, str(listening.fileno())],
+            cwd=ROOT, stdin=subprocess.PIPE, env=os.environ | ENVIRONMENT,
             pass_fds=[listening.fileno()],
         )  # fmt: skip
 
@@ -60,9 +61,9 @@ def spawner(where):
     """Return what starts processes as asyncio does, but mirrors as forks."""
 
     def spawn(*command, **options):
-        if command[1:4] == MIRROR:
-            client = (sys.executable, "-I", "-S", str(CLIENT), where, "collect.mirror")
-            command = (*client, *command[4:])
+        if command[1:-1] == MIRROR:
+            client = (sys.executable, "-I", "-S", str(CLIENT), where, MIRROR_MODULE)
+            command = (*client, command[-1])
         return REAL(*command, **options)
 
     return spawn
@@ -88,7 +89,7 @@ def no_mirrors():
 
 def spawn_no_mirror(*command, **options):
     """Start a process as asyncio does, but one that only waits where a mirror would be."""
-    return REAL(*(("cat",) if command[1:4] == MIRROR else command), **options)
+    return REAL(*(("cat",) if command[1:-1] == MIRROR else command), **options)
 
 
 def serve(listening):
@@ -101,7 +102,7 @@ def serve(listening):
     tests: half of what is saved here.
     """
     import_module("analyze.regressions.after_run")
-    import_module("collect.mirror").Follower._warm_up = lambda _: None
+    import_module(MIRROR_MODULE).Follower._warm_up = lambda _: None
     import_module("pyarrow").array([1])
     build_records()
     read_lines = import_module("schemas.read_lines")
@@ -142,7 +143,7 @@ def keep(client):
     mirror = os.fork()
     if mirror == 0:
         become(job, files, client)
-        os._exit(import_module("collect.mirror").main())
+        os._exit(import_module(MIRROR_MODULE).main())
     for fd in files:
         os.close(fd)
     _, status = os.waitpid(mirror, 0)

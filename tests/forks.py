@@ -23,6 +23,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tests.forked_mirror import address, build_records, spawn_no_mirror, spawner
+from tests.support.paths import ROOT
 
 SECONDS = 120
 """Longer takes no call that ends."""
@@ -63,8 +64,8 @@ class Forks:
     def __init__(self, command):
         self.command = command
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "tests.forks", command],
-            cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-W", "error", "-m", __name__, command],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
     def run(self, cwd, arguments, env, stdin="", out=None, has_mirror=True):

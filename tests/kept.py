@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
+from collect.child import mirror_command
 from schemas.arrow import row_of
 from schemas.artifact import Artifact
 from schemas.frames import REFERENCE, whole_frame
@@ -21,14 +22,14 @@ from schemas.lake_files import lake_of
 from schemas.lines import parse_line
 from schemas.result import TRIAL_KEY, Event
 from tests.forks import forks
+from tests.support.paths import ROOT
 
 SEAL_OFTEN = """
 import sys
-if sys.orig_argv[1:4] == ["-P", "-m", "collect.mirror"]:
+if sys.orig_argv[1:-1] == {words}:
     import schemas.mirror
-    schemas.mirror.BATCH_ROWS = 20
+    schemas.mirror.BATCH_ROWS = {rows}
 """
-"""As sitecustomize.py: a mirror that seals every 20 rows, not every 5,000."""
 
 
 class Kept:
@@ -152,15 +153,13 @@ def command(*arguments):
     return [sys.executable, "-P", "-m", "collect", *map(str, arguments)]
 
 
-def processes_of(folder):
-    """Return the collectors and mirrors at work in a folder."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        words = process.info["cmdline"] or []
-        ours = {"collect", "collect.mirror"} & set(words)
-        if ours and any(str(folder) in word for word in words):
-            found.append(process)
-    return found
+def seal_often(folder, rows=20):
+    """Return the PYTHONPATH with which mirrors seal as soon as there are some rows, not 5,000."""
+    site = folder / "site"
+    site.mkdir()
+    words = [*mirror_command(folder)[1:-1]]
+    (site / "sitecustomize.py").write_text(SEAL_OFTEN.format(words=words, rows=rows))
+    return os.pathsep.join([str(site), str(ROOT)])
 
 
 def connections_to(port):

@@ -1,11 +1,12 @@
 """Where the real Claude Code CLI is that tests run against."""
 
 import os
-from pathlib import Path
 
 import pytest
 
-COMMAND = Path(__file__).parents[1] / ".tools/node_modules/.bin/claude"
+from tests.support.paths import TOOLS
+
+COMMAND = TOOLS / "node_modules/.bin/claude"
 
 
 def real_claude():

@@ -12,8 +12,8 @@ import pytest
 
 from analyze.exports.predictions import predictions_lines
 from schemas.swebench import Prediction
+from tests.support.paths import TOOLS
 
-TOOLS = Path(__file__).parents[1] / ".tools"
 INSTALLED = TOOLS / ".swebench"
 PYTHON = TOOLS / "swebench/bin/python"
 

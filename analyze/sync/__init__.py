@@ -1,7 +1,7 @@
 """Keeps the lake complete: looks for news in a folder of runs, and brings them in.
 
 Looking costs one stat a run folder and loads neither pyarrow nor the models; what follows from news
-does (`analyze.bring`).
+does (`analyze.sync.bring`).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list
     for group in groups:
         todo.put(group)
     done: queue.SimpleQueue[tuple[list[str], Brought] | Exception] = queue.SimpleQueue()
-    command = [sys.executable, "-P", "-m", "analyze.sync.helpers", str(runs_dir)]
+    command = [sys.executable, "-P", "-m", __name__, str(runs_dir)]
     processes = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for _ in range(min(N_PROCESSES, len(groups)))

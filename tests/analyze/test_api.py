@@ -1,8 +1,5 @@
 """The history as notebooks use it: frames, queries, summaries, pages."""
 
-import subprocess
-import sys
-
 import polars as pl
 import pytest
 
@@ -19,6 +16,7 @@ from schemas.errors import (
     ViewNotFound,
 )
 from tests import histories
+from tests.support.interpreter import run_without
 
 START = 1_763_762_400_000
 
@@ -136,16 +134,9 @@ def test_a_history_says_what_it_is(history):
 
 
 def test_polars_is_loaded_when_a_frame_is_asked_for():
-    probe = (
-        "import sys, analyze.api\n"
-        "heavy = {'polars', 'pyarrow', 'altair', 'numpy'} & set(sys.modules)\n"
-        "sys.exit(' '.join(sorted(heavy)) or None)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_without("import analyze.api", "polars", "pyarrow", "altair", "numpy")
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(

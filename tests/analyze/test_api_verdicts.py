@@ -12,7 +12,8 @@ from schemas.comparison import Comparison, ThresholdsUsed
 from schemas.errors import ConfigError, RunNotFound
 from schemas.known import KnownFile, Quarantined
 from schemas.thresholds import Thresholds
-from tests.analyze_cli import ROOT, call
+from tests.analyze_cli import call
+from tests.support.paths import ROOT
 from tests.two_nights import case_name, night
 
 pytestmark = pytest.mark.usefixtures("warm_engines")

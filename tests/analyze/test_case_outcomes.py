@@ -1,7 +1,6 @@
 """int_case_outcomes says what the views behind the summary say, over real folders."""
 
 import shutil
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -12,10 +11,10 @@ from analyze.session import open_session
 from analyze.sync import sync
 from schemas.comparison import RatioMetric
 from tests.sided_runs import Runs
+from tests.support.paths import SAMPLES
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 
 SAME = {
     "verdicts": """

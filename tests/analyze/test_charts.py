@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from functools import cache
-from pathlib import Path
 from typing import get_args
 
 import altair as alt
@@ -40,10 +39,10 @@ from schemas.report_parts import (
 )
 from schemas.thresholds import Thresholds
 from tests.analyze_cli import call
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-ROOT = Path(__file__).parents[2]
 LIMITS = ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
 HOSTILE = '<script>alert(1)</script>"]{{7*7}}\u202e'
 

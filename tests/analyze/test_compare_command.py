@@ -10,6 +10,7 @@ from schemas.comparison import Comparison
 from tests.analyze_cli import call, forked, process
 from tests.histories import HOSTILE
 from tests.sided_runs import Runs
+from tests.support.interpreter import imported
 from tests.two_nights import case_name, edited, night
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
@@ -241,7 +242,7 @@ def test_the_projects_own_thresholds_are_used_and_named(new_run, dropped, tmp_pa
 def test_as_a_process_of_its_own_it_loads_no_more_than_it_needs(dropped, tmp_path):
     forked("sync", cwd=tmp_path)
     done = process("compare", "previous", "latest", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
-    loaded = {line.rpartition("|")[2].strip() for line in done.err.splitlines()}
+    loaded = imported(done.err)
 
     assert done.code == 1
     assert "schemas.comparison" in loaded

@@ -6,7 +6,6 @@ import os
 import random
 from functools import lru_cache
 from itertools import chain
-from pathlib import Path
 from shutil import rmtree
 
 import jsonschema
@@ -30,6 +29,7 @@ from tests.compared_plainly import (
     plans_in_time,
     rows_of,
 )
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.peers
 
@@ -223,7 +223,7 @@ def question_of(nights, runs):
 
 @lru_cache
 def schema_of(name):
-    path = Path(__file__).parents[2] / f"schemas/json/{name}.schema.json"
+    path = ROOT / f"schemas/json/{name}.schema.json"
     return jsonschema.Draft202012Validator(json.loads(path.read_text()))
 
 

@@ -13,12 +13,11 @@ from analyze.catalog import EVERYTHING
 from analyze.lake.aliases import Join, join
 from analyze.sync import sync
 from schemas.lake import lake_of
-from tests.analyze_cli import ROOT, call
+from tests.analyze_cli import call
+from tests.support.paths import SAMPLES, TOOLS
 
 pytestmark = pytest.mark.peers
 
-SAMPLES = ROOT / "data" / "samples" / "runs"
-TOOLS = ROOT / ".tools"
 OLDER = TOOLS / "duckdb" / "bin"
 
 COUNTS = """

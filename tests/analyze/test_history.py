@@ -1,8 +1,6 @@
 """Opening the lake for reading: whatever files lie there, of whichever version."""
 
-import os
 import shutil
-from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
@@ -22,8 +20,10 @@ from schemas.lake_columns import lake_columns
 from schemas.lake_files import lake_of, live_files
 from schemas.mirror import mirror_run
 from schemas.thresholds import Thresholds
+from tests.support.interpreter import run_without
+from tests.support.paths import GOLDEN
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "lake_layout_1"
+OLD_LAKE = GOLDEN / "lake_layout_1"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,9 @@ def test_a_file_of_another_program_is_named(run):
 
 def test_files_of_the_first_layout_say_what_supersedes_what(tmp_path):
     lake = lake_of(tmp_path)
-    source = next(path for path in (GOLDEN, *GOLDEN.rglob("lake")) if (path / "results").is_dir())
+    source = next(
+        path for path in (OLD_LAKE, *OLD_LAKE.rglob("lake")) if (path / "results").is_dir()
+    )
     shutil.copytree(source, lake)
 
     with open_lake(lake) as connection:
@@ -161,28 +163,14 @@ def test_thresholds_of_a_project_take_the_place_of_the_packaged_ones(tmp_path):
 
 
 def test_reading_loads_neither_pyarrow_nor_the_models(tmp_path):
-    import subprocess
-    import sys
-
     code = (
-        "import sys\n"
         "from pathlib import Path\n"
         "from analyze.session import Session\n"
         "with Session(Path('runs')) as session: session.rows('from model_summary')\n"
-        "heavy = {'pyarrow', 'pydantic', 'numpy', 'polars'}\n"
-        "sys.exit(' '.join(heavy & set(sys.modules)) or None)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(raw_tables.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_without(code, "pyarrow", "pydantic", "numpy", "polars", cwd=tmp_path)
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
 
 
 def test_a_lake_of_before_clusters_has_none_and_newer_runs_beside_it_do(new_run):

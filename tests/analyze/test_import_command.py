@@ -17,9 +17,10 @@ from analyze.session import open_session
 from schemas.import_record import load_import_record
 from tests.analyze.test_imports_sf_bench import INSTANCES, given, instance, report
 from tests.analyze.test_imports_swebench import REPORT, predictions
-from tests.analyze_cli import ROOT, call, forked
+from tests.analyze_cli import call, forked
 from tests.disk import mounted_disk
 from tests.schemas.test_imported import RECORD
+from tests.support.paths import ROOT
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """What holds of every history: queries that must return no rows, and the grain of every view."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
 from analyze.rows import CONTRACTS
 from analyze.session import open_session
 from tests.made_history import MadeHistory
-
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
+from tests.support.paths import SAMPLES
 
 NEVER = {
     "counts fall from planned to success": """

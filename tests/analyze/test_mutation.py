@@ -2,11 +2,10 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 TEXT = '''"""Docstring with 1 < 2."""
 from typing import TYPE_CHECKING

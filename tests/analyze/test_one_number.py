@@ -3,7 +3,6 @@
 import json
 import math
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -19,10 +18,10 @@ from schemas.thresholds import Thresholds
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.analyze_cli import call
 from tests.nights import Nights
+from tests.support.paths import SAMPLES
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 RATES = {"good": 0.9, "poor": 0.6}
 LIMITS = Thresholds()
 

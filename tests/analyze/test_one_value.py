@@ -7,17 +7,16 @@ time; a place shows some of them. Each place is read as it is printed, and held 
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 from analyze.report.numbers import percent, whole
 from tests.analyze_cli import call
 from tests.nights import Nights
+from tests.support.paths import SAMPLES
 
 pytestmark = pytest.mark.usefixtures("no_library", "warm_engines", "built_once")
 
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 OTHER = r"(?:,? ?case mean [\d.]+:?)? ?"
 LIMITS = OTHER + r"\\?\[([\d.]+), ([\d.]+)\\?\]"
 """Of an interval, which says so where it is of the mean over cases and that is another rate."""

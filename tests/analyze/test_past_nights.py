@@ -1,8 +1,6 @@
 """Past runs are read by a query of their own: what it counts is what int_case_outcomes counts."""
 
 import math
-import subprocess
-import sys
 
 import pytest
 
@@ -14,6 +12,7 @@ from analyze.compare.seen_runs import read_model_runs
 from analyze.session import open_session
 from analyze.stats.assumptions import CaseSeen
 from tests.analyze.test_compared_independently import Nights
+from tests.support.interpreter import run_without
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -141,8 +140,4 @@ def test_a_model_string_names_its_cells_too(tmp_path):
 
 
 def test_the_engine_reads_before_the_records_are_there():
-    code = (
-        "import sys, analyze.compare.evidence; "
-        "sys.exit(' '.join({'pydantic', 'numpy'} & sys.modules.keys()) or None)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    run_without("import analyze.compare.evidence", "pydantic", "numpy")

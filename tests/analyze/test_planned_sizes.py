@@ -3,7 +3,6 @@
 import itertools
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +16,10 @@ from analyze.stats.rate_difference import rate_difference
 from analyze.stats.sign_flip import sign_flip
 from analyze.stats.two_nights import Nights, cases_for_unchanged, interval_se, night_reach
 from schemas.thresholds import Thresholds
+from tests.support.paths import ROOT
 
 USUAL = Planner(Thresholds())
 MODEL = PairModel(0.8, 0.5, 0.9)
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

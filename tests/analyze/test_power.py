@@ -3,8 +3,6 @@
 import itertools
 import math
 import random
-import subprocess
-import sys
 from statistics import NormalDist
 
 import pytest
@@ -15,6 +13,7 @@ from analyze.stats.power import planning_mde
 from analyze.stats.sign_flip import sign_flip
 from analyze.stats.student import LONG, t_cdf, t_quantile
 from schemas.thresholds import Thresholds
+from tests.support.interpreter import run_without
 
 USUAL = Planner(Thresholds())
 CERTAIN = Planner(Thresholds(), Assumptions(0.8, 1.0, 1.0, ()))
@@ -148,15 +147,8 @@ def test_impossible_assumptions_are_errors(wrong):
 
 
 def test_the_collector_can_plan_with_it_without_loading_an_engine():
-    code = (
-        "import sys, analyze.stats.planning, analyze.report.power_text; "
-        "print(sorted({'numpy', 'duckdb', 'pyarrow', 'polars'} & sys.modules.keys()))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.strip() == "[]"
+    code = "import analyze.stats.planning, analyze.report.power_text"
+    run_without(code, "numpy", "duckdb", "pyarrow", "polars")
 
 
 @pytest.mark.parametrize(("n_cases", "repetitions"), [(50, 1), (100, 3), (1000, 1)])

@@ -3,7 +3,6 @@
 import math
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from analyze.shifts.points import Point
 from analyze.shifts.series import Series
 from analyze.stats.recovery import change_of_rates, rate_is_back, value_is_back
 from schemas.thresholds import Thresholds
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -166,7 +166,7 @@ def test_runs_that_lost_their_verdicts_do_not_count():
 
 
 def test_simulated_nights_are_red_as_long_as_they_should_be():
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
         from measures import nights_to_heal, open_drops
         from scenarios import Nights, Size, passes_of_nights

@@ -3,7 +3,6 @@
 import json
 import shlex
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -23,10 +22,10 @@ from tests.analyze.conftest import STARTED_AT_MS
 from tests.asked_runs import asked_of, limits_of
 from tests.histories import DAY_MS, capable, imported, lake_only
 from tests.sided_runs import Runs
+from tests.support.paths import SAMPLES
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 CASES = tuple(f"c{number:02d}" for number in range(30))
 
 

@@ -20,14 +20,15 @@ from analyze.report.page_file import MARKER, MARKER_WITHIN
 from analyze.report.report_markdown import MOST_BYTES, report_markdown
 from schemas.report_parts import RunReport
 from schemas.report_trials import Flip
-from tests.analyze_cli import ROOT, call, process
+from tests.analyze_cli import call, process
 from tests.histories import HOSTILE, imported, lake_only
 from tests.nights import Nights
+from tests.support.interpreter import run_without
+from tests.support.paths import ROOT, SAMPLES
 from tests.two_nights import night
 
 pytestmark = pytest.mark.usefixtures("no_library", "warm_engines")
 
-SAMPLES = ROOT / "data" / "samples" / "runs"
 SHORT = [3, 2, 3, 0, 3]
 STEADY = [3, 3, 2, 3, 0, 3, 1, 3, 3, 3] * 4
 DROPPED = [1, 3, 0, 2, 0, 1, 1, 1, 3, 0] * 4
@@ -414,14 +415,8 @@ def test_markdown_needs_nothing_that_draws(small, tmp_path):
         f"sys.argv[1:] = ['report', {str(small)!r}, '--format', 'md']\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        "heavy = {'altair', 'polars', 'jinja2', 'vl_convert'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    run_without(code, "altair", "polars", "jinja2", "vl_convert", cwd=tmp_path)
 
 
 def test_a_report_warns_of_nothing_by_the_way(samples, tmp_path):

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import shlex
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -21,10 +20,10 @@ from tests.asked_runs import asked_of, limits_of, shifts_of
 from tests.histories import imported, lake_only
 from tests.nights import Nights
 from tests.sided_runs import Runs, parts_of
+from tests.support.paths import SAMPLES
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 CASES = ("a", "b", "c", "d", "e", "f")
 TWICE = (1, 2)
 

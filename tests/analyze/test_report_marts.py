@@ -3,7 +3,6 @@
 import math
 import shutil
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +20,10 @@ from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
 from schemas.run_config import Narrowed
 from tests.asked_runs import asked_in, asked_of
 from tests.sided_runs import Runs
+from tests.support.paths import SAMPLES
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 NIGHTS = sorted(path.name for path in SAMPLES.glob("night_*"))
 DAY_MS = 86_400_000
 

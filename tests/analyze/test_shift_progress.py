@@ -5,7 +5,7 @@ import pty
 import subprocess
 import sys
 
-from tests.analyze_cli import ROOT
+from tests.support.paths import ROOT
 
 WORK = """
 import analyze.shifts.progress as progress

@@ -18,11 +18,11 @@ from schemas.lake import TABLES
 from schemas.lake_files import live_files
 from tests.made_history import MadeHistory
 from tests.spark_views import create_views_on_spark, plain, spark_session
+from tests.support.paths import SAMPLES
 
 pytestmark = pytest.mark.peers
 
 MARTS = [name_of(view) for view in VIEWS if view.startswith("marts/")]
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
 CLOSE = 1e-12
 
 

@@ -13,12 +13,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import analyze.cli
 from schemas.lake_files import live_files
 from schemas.mirror import mirror_run
 from tests.forks import forks
+from tests.support.paths import ROOT
 
-ROOT = Path(analyze.cli.__file__).parents[1]
 COMMAND = [sys.executable, "-W", "error", "-m", "analyze", "sql", "--no-sync"]
 
 

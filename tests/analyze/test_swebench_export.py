@@ -1,7 +1,6 @@
 """The harness' report from outcomes, from v2 reports and from cases of a run."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,8 +18,9 @@ from schemas.swebench import FAILURE_TIERS
 from schemas.swebench_problems import swebench_problems
 from tests.exported import case, instance, model, report
 from tests.harness_outcomes import INSTANCES, OUTSIDE
+from tests.support.paths import GOLDEN
 
-STYLE_4 = Path(__file__).parents[1] / "golden/swebench/style4.json"
+STYLE_4 = GOLDEN / "swebench/style4.json"
 OF_CONTAINERS = {"unstopped_instances", "unstopped_containers", "unremoved_images"}
 
 OUTCOMES = ("resolved", "unresolved", "empty_patch", "error", "unreadable", "incomplete")

@@ -34,6 +34,7 @@ from tests.analyze_cli import call
 from tests.disk import mounted_disk
 from tests.schemas.test_imported import RECORD
 from tests.schemas.test_mirror import event_line, plan_line, result_line
+from tests.support.paths import GOLDEN
 
 CONFIG = {
     "schema_version": 1, "run_id": "", "started_at_ms": 1_764_547_199_000, "benchlake_version": "0",
@@ -42,7 +43,7 @@ CONFIG = {
     "n_planned": 9, "config_files": {}, "allowed_hosts": [], "warnings": [],
 }  # fmt: skip
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "lake_layout_1" / "runs"
+OLD_LAKE = GOLDEN / "lake_layout_1" / "runs"
 
 
 @pytest.fixture
@@ -471,7 +472,7 @@ def test_a_collector_that_writes_meanwhile_loses_nothing(runs_dir):
 
 def test_rows_of_an_older_layout_are_made_again_while_their_log_is_there(tmp_path):
     runs_dir = tmp_path / "runs"
-    shutil.copytree(GOLDEN, runs_dir)
+    shutil.copytree(OLD_LAKE, runs_dir)
     before = held(runs_dir)
 
     synced = sync(runs_dir)
@@ -484,7 +485,7 @@ def test_rows_of_an_older_layout_are_made_again_while_their_log_is_there(tmp_pat
 
 def test_rows_of_an_older_layout_stay_when_their_log_is_gone(tmp_path):
     runs_dir = tmp_path / "runs"
-    shutil.copytree(GOLDEN, runs_dir)
+    shutil.copytree(OLD_LAKE, runs_dir)
     before = held(runs_dir)
     (folder,) = (path for path in runs_dir.iterdir() if path.name != "lake")
     (folder / "results.jsonl").unlink()

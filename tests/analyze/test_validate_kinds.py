@@ -2,7 +2,6 @@
 
 import json
 import tracemalloc
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,8 +10,7 @@ from hypothesis import strategies as st
 from analyze.validate import file_lines, one_file, tally
 from analyze.validate.kinds import kind_of
 from analyze.validate.one_file import validated
-
-SAMPLES = Path(__file__).parents[2] / "data" / "samples" / "runs"
+from tests.support.paths import SAMPLES
 
 V2 = {
     "schema_version": "2.0", "run_id": "r", "model_name": "m", "model_name_or_path": "m",

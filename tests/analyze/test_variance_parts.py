@@ -1,8 +1,5 @@
 """What past runs say about spread: known truth, analysis of variance, what cannot be told."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +8,7 @@ from scipy.stats import f_oneway
 
 from analyze.stats.power import planning_mde
 from analyze.stats.variance_parts import FEWEST_CASES, RunVariance, kappa_of, parts_of_one
+from tests.support.interpreter import run_without
 
 COUNTS = st.integers(0, 6).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m)))
 
@@ -137,12 +135,4 @@ def test_the_fewest_cases_are_enough():
 
 
 def test_the_collector_can_estimate_without_loading_an_engine():
-    code = (
-        "import sys, analyze.stats.variance_parts; "
-        "print(sorted({'numpy', 'duckdb', 'pyarrow', 'polars'} & sys.modules.keys()))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.strip() == "[]"
+    run_without("import analyze.stats.variance_parts", "numpy", "duckdb", "pyarrow", "polars")

@@ -2,15 +2,15 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
+from tests.support.paths import TOOLS
 from tests.watched_page import Watched, draw_all, missing
 
 pytestmark = pytest.mark.peers
 
-AXE = Path(__file__).parents[2] / ".tools/node_modules/axe-core/axe.min.js"
+AXE = TOOLS / "node_modules/axe-core/axe.min.js"
 
 OPEN_SOME = """() => {
   [...document.querySelectorAll("details.trial")].slice(-3).forEach((one) => { one.open = true; });

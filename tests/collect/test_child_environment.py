@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collect.child import MirrorChild
+from collect.child import MIRROR_MODULE, MirrorChild
 from collect.commands import output_of
 from collect.environment import without_secrets
 from collect.local import child as local_child
@@ -67,7 +67,7 @@ def test_a_command_can_be_kept_from_seeing_more():
 def test_the_mirror_sees_no_keys(tmp_path):
     async def go():
         child = await MirrorChild.start(tmp_path)
-        found = environment_of(child.pid, b"collect.mirror")
+        found = environment_of(child.pid, MIRROR_MODULE.encode())
         await child.finish()
         return found
 

@@ -3,13 +3,14 @@
 import json
 import shutil
 import subprocess
-import sys
 from functools import cache
 
 import pytest
 
+from collect.child import MIRROR_MODULE
 from tests import kept
 from tests.endpoint import chunk, sse
+from tests.support.interpreter import run_without
 
 RUN = ("run", "--suite", "s", "--run-profile", "p")
 
@@ -48,13 +49,9 @@ def test_every_command_has_help(collect, name):
 
 
 def test_help_loads_nothing_heavy():
-    code = (
-        "import sys, collect.cli; heavy = {'pydantic', 'httpx', 'rich', 'yaml', 'pyarrow', "
-        "'duckdb', 'polars', 'altair', 'orjson'} & set(sys.modules); "
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, check=False)
-    assert done.stderr.strip() == b""
+    models, engines = ("pydantic", "httpx", "rich", "yaml", "orjson"), ("pyarrow", "duckdb")
+    done = run_without("import collect.cli", *models, *engines, "polars", "altair")
+    assert done.stderr == ""
 
 
 def test_a_run_never_loads_the_engines(project, endpoint):
@@ -62,23 +59,15 @@ def test_a_run_never_loads_the_engines(project, endpoint):
     project.case()
     project.model(base_url=endpoint.base_url)
     code = (
-        "import asyncio, sys\nfrom collect.cli import app\nreal = asyncio.create_subprocess_exec\n"
+        "import asyncio\nfrom collect.cli import app\nreal = asyncio.create_subprocess_exec\n"
         "def spawn(*command, **options):\n"
-        "    return real(*(('cat',) if 'collect.mirror' in command else command), **options)\n"
+        f"    is_mirror = {MIRROR_MODULE!r} in command\n"
+        "    return real(*(('cat',) if is_mirror else command), **options)\n"
         "asyncio.create_subprocess_exec = spawn  # the mirror is another process\n"
         "try: app(['run', '--suite', 's', '--run-profile', 'p'])\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        "heavy = {'pyarrow', 'duckdb', 'polars', 'altair', 'numpy'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=project.root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run_without(code, "pyarrow", "duckdb", "polars", "altair", "numpy", cwd=project.root)
 
 
 def test_run_prints_one_json_object(started, project, endpoint):

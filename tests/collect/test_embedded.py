@@ -7,7 +7,6 @@ import signal
 import subprocess
 from pathlib import Path
 
-import psutil
 import pytest
 
 from collect.config.embedded import default_threads
@@ -22,6 +21,7 @@ from collect.validate import validate_paths
 from schemas.errors import ConfigError, LocalModelError, NotResumable
 from tests import kept
 from tests.forked_mirror import forked_mirrors
+from tests.support.processes import servers_of
 
 SMALL = {"model_id": "small", "provider": "embedded", "warmup": 0}
 SHORT = {"max_tokens": 2, "retries": 0, "timeout_seconds": 60}
@@ -48,16 +48,6 @@ def make(monkeypatch):
             return start(project.load(), Wish(Path("runs"), "r", **wish))
 
     return make_run
-
-
-def servers(folder):
-    """Return the servers of embedded models that were started from a folder."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline", "cwd"])
-        if any("collect/local/server.py" in part for part in process.info["cmdline"] or [])
-        and process.info["cwd"] == str(folder)
-    ]
 
 
 def embedded(project, *models):
@@ -209,7 +199,7 @@ def test_a_file_that_the_engine_refuses_ends_the_run_before_it_begins(weights, o
         make(own)
 
     assert not (own.root / "runs").exists()
-    assert servers(own.root) == []
+    assert servers_of(own.root) == []
     assert KEY_VARIABLE not in os.environ
 
 
@@ -278,7 +268,7 @@ def test_every_file_has_one_server_and_all_is_on_record(real, make, capsys):
     ]  # fmt: skip
     assert {(row["cost_usd"], row["cost_source"]) for row in rows.values()} == {(0.0, "computed")}
     assert all(row["attempt_count"] == 1 for row in rows.values())
-    assert servers(real.root) == []
+    assert servers_of(real.root) == []
     assert KEY_VARIABLE not in os.environ
 
 
@@ -315,7 +305,7 @@ def test_a_server_that_dies_stops_its_model_and_resume_starts_it_again(
 
     assert len(made.counted()) == 8
     assert {row["availability_status"] for row in made.counted().values()} == {"ok"}
-    assert servers(real.root) == []
+    assert servers_of(real.root) == []
 
 
 def test_a_run_that_was_killed_leaves_no_server_and_goes_on_from_anywhere(real, tmp_path):
@@ -333,14 +323,14 @@ def test_a_run_that_was_killed_leaves_no_server_and_goes_on_from_anywhere(real, 
     assert process.poll() is None, process.communicate()
     process.kill()
     process.communicate()
-    kept.wait_for(lambda: not servers(real.root))
+    kept.wait_for(lambda: not servers_of(real.root))
     assert 0 < len(kept.Kept(log.parent).counted()) < 7
 
     done = kept.collect(tmp_path, "run", "--resume", "r", "--runs", str(real.root / "runs"))
 
     assert done.returncode == 0, done.stderr
     assert len(kept.Kept(log.parent).counted()) == 7
-    assert servers(tmp_path) == []
+    assert servers_of(tmp_path) == []
     for path in log.parent.rglob("*"):
         assert (
             not path.is_file()

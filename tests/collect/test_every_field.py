@@ -24,8 +24,7 @@ from schemas.rubric import Expectations, Rubric
 from schemas.run_profile import OpenClawRunProfile, RunProfile
 from schemas.suite import TRANSPORTS, Suite, SuiteOpenClawConfig
 from tests.collect.test_field_effects import CHECKED, LIMITS, PLANNED, VERDICTS, WIRE
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 # ---- warned of or refused by name
 

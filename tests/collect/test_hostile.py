@@ -6,14 +6,14 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from tests.hostile.corpus import CORPUS
 from tests.project import Project
+from tests.support.paths import TESTS
 
-MEASURED = Path(__file__).parents[1] / "hostile" / "measured.py"
+MEASURED = TESTS / "hostile" / "measured.py"
 SECONDS = 10
 """Wall clock; the promise is 2 s, and a busy machine is no reason to fail."""
 

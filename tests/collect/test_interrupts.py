@@ -7,10 +7,10 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 
 from tests.kept import Kept, assert_fits_together, collect
+from tests.support.processes import mirrors_of
 
 RUN = [sys.executable, "-P", "-m", "collect", "run", "--suite", "s", "--run-profile", "p"]
 
@@ -61,15 +61,6 @@ def written(run_dir):
     return [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
 
 
-def mirrors(run_dir):
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if "collect.mirror" in (process.info["cmdline"] or [])
-        and str(run_dir) in process.info["cmdline"]
-    ]
-
-
 def assert_completed(run_dir, n_before):
     """Go on with the run, from anywhere, and check that nothing is asked twice."""
     done = collect(run_dir, "run", "--resume", "r", "--runs", run_dir.parent)
@@ -94,7 +85,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_sums_up(slow_run, endpoint):
     assert all(line["success"] for line in results), "the trial in flight was finished"
     (group,) = json.loads((run_dir / "summary.json").read_text())["models"]
     assert (group["n_planned"], group["n_total"]) == (40, len(results))
-    assert mirrors(run_dir) == []
+    assert mirrors_of(run_dir) == []
     assert f"next: collect run --resume r --runs {run_dir.parent}\n" in out
     endpoint.delay = 0
     assert_completed(run_dir, n_before=len(results))
@@ -125,7 +116,7 @@ def test_after_kill_9_the_child_seals_what_was_written_and_goes(slow_run):
 
     process.kill()
     process.wait()
-    wait_for(lambda: not mirrors(run_dir))
+    wait_for(lambda: not mirrors_of(run_dir))
 
     assert (run_dir / "summary.json").exists()
     (group,) = json.loads((run_dir / "summary.json").read_text())["models"]

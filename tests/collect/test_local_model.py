@@ -24,8 +24,7 @@ from collect.local import wheel
 from collect.local.model import LocalModel
 from collect.local.weights import CACHE_VARIABLE, fetch_weights, find_weights
 from schemas.errors import LocalModelError
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 @pytest.fixture(scope="module")

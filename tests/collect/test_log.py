@@ -22,6 +22,7 @@ from schemas.frames import frames, frames_end
 from schemas.run_config import load_run_config
 from schemas.trial import PlannedTrial
 from tests.run_rows import config, event, inventory, planned, result
+from tests.support.paths import ROOT
 from tests.synced import Synced
 
 NOW = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -537,7 +538,7 @@ for number in range(10_000_000):
 
 def test_killed_again_and_again_every_line_is_whole_and_has_its_trace(run_dir):
     for number in range(4):
-        writer = python(APPEND, run_dir, cwd=Path(__file__).parents[2], env=with_tests())
+        writer = python(APPEND, run_dir, cwd=ROOT, env=with_tests())
         assert writer.stdout.readline() == "writing\n"
         time.sleep(0.01 + 0.04 * number)
         writer.kill()
@@ -555,4 +556,4 @@ def test_killed_again_and_again_every_line_is_whole_and_has_its_trace(run_dir):
 
 
 def with_tests():
-    return os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    return os.environ | {"PYTHONPATH": str(ROOT)}

@@ -18,15 +18,16 @@ import pytest
 import uvloop
 
 from collect import child as child_module
-from collect.child import MirrorChild
+from collect.child import MIRROR_MODULE, MirrorChild, mirror_command
 from schemas.lake import parts_of
 from schemas.lake_files import lake_of, live_files
 from schemas.mirror import RunMirror, mirror_run
 from tests.disk import mounted_disk
+from tests.kept import seal_often
 from tests.schemas.test_mirror import plan_line, result_line
+from tests.support.processes import mirrors_of
 
 N_PLANNED = 200
-COMMAND = [sys.executable, "-P", "-m", "collect.mirror"]
 LOOPS = pytest.mark.parametrize(
     "loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
 )
@@ -60,15 +61,6 @@ def make_run(folder):
 def append(run_dir, *numbers):
     with (run_dir / "results.jsonl").open("a") as log:
         log.writelines(result_line(number) + "\n" for number in numbers)
-
-
-def mirrors(run_dir):
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        command = process.info["cmdline"] or []
-        if "collect.mirror" in command and str(run_dir) in command:
-            found.append(process)
-    return found
 
 
 def wait_for(condition, seconds=30):
@@ -135,7 +127,7 @@ def test_a_child_follows_to_the_end_and_sums_up(run_dir, loop_factory):
     ids=["asyncio", "uvloop"],
 )
 def test_a_child_killed_at_any_moment_is_started_again_and_every_line_is_there_once(
-    run_dir, monkeypatch, loop_factory, n_kills
+    run_dir, tmp_path, monkeypatch, loop_factory, n_kills
 ):
     """Eleven kills of both; while importing, mirroring, sealing, waiting, as the dice fall.
 
@@ -147,7 +139,7 @@ def test_a_child_killed_at_any_moment_is_started_again_and_every_line_is_there_o
     monkeypatch.setattr(child_module, "PAUSE_S", 0.001)
     monkeypatch.setattr(child_module, "MOST_DEATHS", 10**6)
     monkeypatch.setattr(child_module, "STEADY_S", 0.0)
-    monkeypatch.setenv("PYTHONPATH", str(seal_often(run_dir.parent)))
+    monkeypatch.setenv("PYTHONPATH", seal_often(tmp_path, rows=3))
     notes = []
 
     async def run():
@@ -182,20 +174,7 @@ def test_a_child_killed_at_any_moment_is_started_again_and_every_line_is_there_o
     assert_parquet_equals_jsonl(run_dir)
     assert len(live_files(lake_of(run_dir.parent), "results")) > n_kills / 2
     assert summary_of(run_dir) == (N_PLANNED, N_PLANNED)
-    assert mirrors(run_dir) == []
-
-
-def seal_often(folder):
-    """Return a folder that makes every Python process seal after 3 rows, for more moments."""
-    site = folder / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "import sys\n"
-        "if sys.orig_argv[1:4] == ['-P', '-m', 'collect.mirror']:\n"
-        "    import schemas.mirror\n"
-        "    schemas.mirror.BATCH_ROWS = 3\n"
-    )
-    return site
+    assert mirrors_of(run_dir) == []
 
 
 def test_a_child_that_always_dies_is_given_up_until_the_end(run_dir, monkeypatch):
@@ -264,7 +243,7 @@ def test_when_the_collector_is_killed_the_child_seals_sums_up_and_goes(run_dir):
     ) as collector:
         collector.stdout.readline()
         append(run_dir, *range(7))
-        (child,) = mirrors(run_dir)
+        (child,) = mirrors_of(run_dir)
         collector.kill()
         collector.wait()
     wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
@@ -282,7 +261,7 @@ def test_a_strange_file_in_the_lake_is_named_and_set_aside_by_the_child(run_dir)
 
     with (
         said.open("wb") as log,
-        subprocess.Popen([*COMMAND, str(run_dir)], stdin=subprocess.PIPE, stderr=log) as child,
+        subprocess.Popen(mirror_command(run_dir), stdin=subprocess.PIPE, stderr=log) as child,
     ):
         wait_for(lambda: said.stat().st_size)
         child.stdin.close()
@@ -302,7 +281,7 @@ def test_on_a_full_disk_nothing_is_corrupt_and_the_child_tries_again(small_disk)
     filler = small_disk / "filler"
     fill(filler)
 
-    with subprocess.Popen([*COMMAND, str(run_dir)], stdin=subprocess.PIPE) as child:
+    with subprocess.Popen(mirror_command(run_dir), stdin=subprocess.PIPE) as child:
         wait_for(lambda: not live_files(lake_of(run_dir.parent), "plans"))
         time.sleep(2)
         assert child.poll() is None, "it goes on"
@@ -324,7 +303,7 @@ def test_a_disk_that_stays_full_is_one_sentence_and_later_all_is_there(small_dis
     fill(filler)
 
     done = subprocess.run(
-        [*COMMAND, str(run_dir)],
+        mirror_command(run_dir),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -347,7 +326,7 @@ def test_a_child_leaves_pandas_alone_wherever_it_is_installed(run_dir, tmp_path)
     path = os.pathsep.join([str(package.parent), *filter(None, sys.path)])
 
     done = subprocess.run(
-        [*COMMAND, str(run_dir)],
+        mirror_command(run_dir),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONPATH": path},
     )  # fmt: skip
@@ -362,7 +341,7 @@ def test_a_file_that_may_not_grow_stands_for_a_full_disk_where_none_can_be_mount
     append(run_dir, *range(200))
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "from collect.mirror import main\n"
+        f"from {MIRROR_MODULE} import main\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000)); sys.exit(main())"
     )
 

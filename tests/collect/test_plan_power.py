@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 
 import numpy as np
 import orjson
@@ -17,6 +15,7 @@ from collect.seen import outcomes_seen
 from schemas.thresholds import Thresholds
 from tests import kept, run_rows
 from tests.analyze_cli import call
+from tests.support.interpreter import run_without
 
 DAY_MS = 86_400_000
 N_CASES = 24
@@ -264,19 +263,11 @@ def test_planning_loads_no_engine(project, planned, night):
     night("first", 1)
     night("second", 2)
     code = (
-        "import sys\nfrom collect.cli import app\n"
+        "from collect.cli import app\n"
         "try: app(['plan', '--suite', 's', '--run-profile', 'p'])\n"
         "except SystemExit as end: assert not end.code, end.code\n"
-        "heavy = {'pyarrow', 'duckdb', 'polars', 'altair', 'numpy', 'scipy'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=project.root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    heavy = ("pyarrow", "duckdb", "polars", "altair", "numpy", "scipy")
+    done = run_without(code, *heavy, cwd=project.root)
 
-    assert done.returncode == 0, done.stderr
     assert "known from run second" in done.stdout

@@ -15,6 +15,7 @@ from schemas.project_file import LoadedProject, find_project_file, load_project_
 from schemas.thresholds import Thresholds
 from schemas.yaml_problems import parse
 from schemas.yaml_source import read_yaml
+from tests.support.paths import ROOT
 
 TEXT = """\
 schema_version: 1
@@ -160,7 +161,7 @@ def test_the_packaged_prices_are_written_as_a_user_would_write_them():
 
 
 def test_the_file_shown_in_the_documentation_loads_as_written(project):
-    page = (Path(__file__).parents[2] / "docs" / "planning.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     project.write("benchlake.yaml", block)
 

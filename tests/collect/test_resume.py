@@ -13,9 +13,9 @@ from tests.kept import (
     begin,
     collect,
     collect_log,
-    processes_of,
     wait_for,
 )
+from tests.support.processes import processes_of
 
 NEW = ("run", "--suite", "s", "--run-profile", "p", "--json")
 

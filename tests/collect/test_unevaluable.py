@@ -2,12 +2,12 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.kept import Kept, collect
+from tests.support.paths import ROOT
 
 SUITE = ("--suite", "s", "--run-profile", "p")
 HOOK = {"check_id": "own", "python_hook": {"import_path": "m", "callable_name": "f"}}
@@ -29,7 +29,7 @@ TOOLS = {
 
 def documented():
     """Return the case that docs/configuration.md shows."""
-    text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    text = (ROOT / "docs" / "configuration.md").read_text()
     blocks = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
     (case,) = [block for block in blocks if block.get("case_id") == "disk_report"]
     return case

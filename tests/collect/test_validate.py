@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from collect.validate import text, to_json, validate_paths
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 def validated(project, *paths):

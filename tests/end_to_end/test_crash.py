@@ -8,14 +8,14 @@ import time
 import pytest
 
 from tests.kept import (
-    SEAL_OFTEN,
     assert_fits_together,
     begin,
     collect,
     connections_to,
-    processes_of,
+    seal_often,
     wait_for,
 )
+from tests.support.processes import processes_of
 
 N_CASES = 70
 REPETITIONS = 4
@@ -33,10 +33,7 @@ def work(project, endpoint, answers, tmp_path, monkeypatch):
         execution_policy={"max_concurrency": 16, "run_repetitions": REPETITIONS},
         runner_defaults={"temperature": 0.0},
     )
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(SEAL_OFTEN)
-    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("PYTHONPATH", seal_often(tmp_path))
 
     def script(wire, request):
         wire.sleep(0.05)

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from importlib.metadata import requires
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,10 +16,10 @@ from schemas.run_profile import RunProfile
 from schemas.suite import Suite
 from schemas.yaml_problems import parse
 from schemas.yaml_source import read_yaml
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.docs
 
-ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import typer
@@ -14,10 +13,10 @@ from junitparser import JUnitXml
 import analyze.cli
 import collect.cli
 from analyze.gate.known_files import read_known
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.docs
 
-ROOT = Path(__file__).parents[2]
 GROUPS = {
     "collect": typer.main.get_command(collect.cli.app),
     "analyze": typer.main.get_command(analyze.cli.app_for([])),

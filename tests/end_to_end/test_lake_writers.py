@@ -10,25 +10,17 @@ import pytest
 
 from collect.child import MirrorChild
 from schemas.lake_files import lake_of, live_files
+from tests.kept import seal_often
 from tests.schemas.test_mirror import event_line, plan_line, result_line
 
 N_RUNS = 4
 N_LINES = 200
-SEAL_OFTEN = """
-import sys
-if sys.orig_argv[1:4] == ["-P", "-m", "collect.mirror"]:
-    import schemas.mirror
-    schemas.mirror.BATCH_ROWS = 20
-"""
 
 
 @pytest.fixture
 def runs_dir(tmp_path, monkeypatch):
     """Folders of four runs before their first trial; their mirrors seal every 20 rows."""
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(SEAL_OFTEN)
-    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("PYTHONPATH", seal_often(tmp_path))
     for number in range(N_RUNS):
         folder = tmp_path / "runs" / f"r-{number}"
         folder.mkdir(parents=True)

@@ -6,14 +6,14 @@ import runpy
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 
+from tests.support.paths import ROOT
+
 pytestmark = pytest.mark.docs
 
-ROOT = Path(__file__).parents[2]
 made_docs = runpy.run_path(str(ROOT / "docs" / "make.py"))
 FOLDER = ROOT / "notebooks"
 SAMPLES = ROOT / "data" / "samples"

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from collect.config import load_inputs
@@ -18,18 +17,9 @@ from schemas.run_config import EmbeddedServer
 from schemas.summary import RunSummary
 from schemas.validators import VALIDATOR_TYPES
 from tests.real_claude import real_claude
+from tests.support.processes import servers_of
 
 COLLECT = [sys.executable, "-P", "-m", "collect"]
-
-
-def servers(folder):
-    """Return the embedded servers that were started from a folder."""
-    return [
-        process.pid
-        for process in psutil.process_iter(["cmdline", "cwd"])
-        if any("collect/local/server.py" in part for part in process.info["cmdline"] or [])
-        and process.info["cwd"] == str(folder)
-    ]
 
 
 def with_claude():
@@ -94,7 +84,7 @@ def test_the_demo_runs_a_benchmark_and_cleans_up(weights, tmp_path):
     lines = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
     lines = [line for line in lines if line["record_type"] == "result"]
     assert {line["validator_type"] for line in lines} == set(VALIDATOR_TYPES)
-    assert servers(tmp_path) == [], "the model's server is gone"
+    assert servers_of(tmp_path) == [], "the model's server is gone"
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     inventory = json.loads((run_dir / "inventory.json").read_text())

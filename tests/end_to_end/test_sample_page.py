@@ -3,15 +3,14 @@
 import hashlib
 import runpy
 import struct
-from pathlib import Path
 
 import pytest
 
+from tests.support.paths import ROOT
 from tests.watched_page import chromium
 
 pytestmark = pytest.mark.docs
 
-ROOT = Path(__file__).parents[2]
 made_docs = runpy.run_path(str(ROOT / "docs" / "make.py"))
 PAGE = made_docs["PAGE"]
 PICTURES = made_docs["PICTURES"]

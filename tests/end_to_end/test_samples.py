@@ -18,8 +18,8 @@ from schemas.lines import parse_line
 from schemas.result import Event, Result
 from schemas.run_config import load_run_config
 from schemas.trial import PlannedTrial
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
 RUNS = SAMPLES / "runs"
 OLD = "older_tool"

@@ -8,7 +8,8 @@ import pytest
 
 from schemas.lake import read_lake_file
 from tests.disk import mounted_disk
-from tests.kept import SEAL_OFTEN, Kept, assert_fits_together, collect, processes_of, wait_for
+from tests.kept import Kept, assert_fits_together, collect, seal_often, wait_for
+from tests.support.processes import processes_of
 
 N_TRIALS = 240
 N_LETTERS = 20_000
@@ -33,10 +34,7 @@ def work(project, endpoint, answers, tmp_path, monkeypatch):
              "base_url": endpoint.base_url}  # fmt: skip
     project.suite(models=[model], prompt_lists=["long.json"])
     project.profile(execution_policy={"max_concurrency": 4}, runner_defaults={"stream": False})
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(SEAL_OFTEN)
-    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("PYTHONPATH", seal_often(tmp_path))
 
     def script(wire, request):
         dice = random.Random(request.body["messages"][0]["content"])

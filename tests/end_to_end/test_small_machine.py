@@ -14,7 +14,7 @@ from collect.log import RunLog
 from schemas.errors import ConfigError, LocalModelError, Problem, ViewError
 from schemas.shortage import shortage_of
 from tests.analyze.conftest import RunFolder
-from tests.analyze_cli import ROOT
+from tests.support.paths import ROOT
 
 
 def limited(limit, *words, cwd):

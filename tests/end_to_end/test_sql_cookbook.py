@@ -3,16 +3,15 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 from analyze.api import open_history
 from analyze.imports.sf_bench import import_sf_bench
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.docs
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "sql-cookbook.md").read_text(encoding="utf-8")
 QUERIES = dict(re.findall(r"^## ([^\n]+)\n.*?```sql\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL))
 REPORT = {

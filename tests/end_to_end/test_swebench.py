@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
 
@@ -21,12 +20,13 @@ from schemas.swebench_problems import swebench_problems
 from tests.analyze_cli import call
 from tests.harness_outcomes import INSTANCES, MODEL, OUTSIDE, RUN_ID
 from tests.real_swebench import evaluated, write_reports
+from tests.support.paths import GOLDEN
 
 pytestmark = pytest.mark.peers
 
 OUTCOMES = ("resolved", "unresolved", "empty_patch", "error", "unreadable", "incomplete")
 N_BY_CHANCE = 40
-STYLE_4 = Path(__file__).parents[1] / "golden/swebench/style4.json"
+STYLE_4 = GOLDEN / "swebench/style4.json"
 OF_CONTAINERS = {"unstopped_instances", "unstopped_containers", "unremoved_images"}
 
 

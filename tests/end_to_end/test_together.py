@@ -4,16 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 def test_nobody_ever_counts_wrong(tmp_path):
     done = subprocess.run(
-        [sys.executable, HERE / "benchmarks" / "together.py", "--seconds", "6"],
+        [sys.executable, ROOT / "benchmarks" / "together.py", "--seconds", "6"],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=200,
-        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(HERE)},
+        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
 
     assert done.returncode == 0, done.stdout + done.stderr

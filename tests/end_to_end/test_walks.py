@@ -1,16 +1,15 @@
 """The walks of the documentation, typed as they stand where pipx has installed the commands."""
 
 import runpy
-from pathlib import Path
 
 import pytest
 
 from collect.local.weights import find_weights
+from tests.support.paths import ROOT
 from tests.watched_page import missing
 
 pytestmark = pytest.mark.peers
 
-ROOT = Path(__file__).parents[2]
 walks = runpy.run_path(str(ROOT / "docs" / "walks.py"))
 PAGES = sorted(walks["FOLDER"].glob("*.md"))
 MOST_COMMANDS = 15

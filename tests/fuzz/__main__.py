@@ -26,9 +26,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.fuzz.inputs import inputs
 from tests.fuzz.targets import CORPUS, TARGETS
+from tests.support.paths import ROOT
 
-HERE = Path(__file__).parents[2]
-KEPT = HERE / ".fuzz"
+KEPT = ROOT / ".fuzz"
 ROUND = 200
 """Inputs of one seed."""
 
@@ -71,8 +71,8 @@ def fuzzed(target, asked):
     """Fuzz a target in a process of its own; return whether all went well."""
     command = [sys.executable, "-m", "tests.fuzz", target.name, "--child"]
     command += ["--seconds", str(asked.seconds), "--seed", str(asked.seed)]
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}
-    with subprocess.Popen(command, cwd=HERE, env=environment) as process:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
         try:
             code = process.wait(timeout=asked.seconds + GRACE_S)
         except subprocess.TimeoutExpired:
@@ -191,8 +191,8 @@ def report(target, data, why):
     more = f" (the first {SHOWN:,} bytes)" if len(data) > SHOWN else ""
     print(
         f"{target.name}: {why.rstrip()}\n\ninput of {len(data):,} bytes{more}: {data[:SHOWN]!r}\n"
-        f"again: python -m tests.fuzz {target.name} --input {path.relative_to(HERE)}\n"
-        f"when it is mended: cp {path.relative_to(HERE)} {CORPUS.relative_to(HERE)}/{target.name}/",
+        f"again: python -m tests.fuzz {target.name} --input {path.relative_to(ROOT)}\n"
+        f"when it is mended: cp {path.relative_to(ROOT)} {CORPUS.relative_to(ROOT)}/{target.name}/",
         flush=True,
     )
 

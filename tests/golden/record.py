@@ -1,4 +1,4 @@
-"""Records golden exchanges against the embedded model: `.venv/bin/python tests/golden/record.py`.
+"""Records golden exchanges against the embedded model: `python -m tests.golden.record`.
 
 Not part of the tests: run it when a provider sends something else than before, and look at what
 changed. Ids, dates and the model's own timings differ each time.
@@ -8,10 +8,7 @@ import socket
 import socketserver
 import sys
 import threading
-from pathlib import Path
 from urllib.parse import urlsplit
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from collect.local.model import LocalModel
 from collect.local.weights import fetch_weights

@@ -36,10 +36,10 @@ from schemas.seal import LakeWriter
 from schemas.swap import LakeBusy, lake_lock
 from tests.disk import mounted_disk
 from tests.run_rows import event, planned, result
+from tests.support.paths import ROOT
 
 MONTH = "2025-11"
 NOW_MS = 1_770_000_000_000  # 2026-02
-HERE = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -579,8 +579,8 @@ def test_killed_before_any_change_of_the_disk_it_is_completed_or_taken_back(lake
     arguments = [sys.executable, "-P", "-c", KILLED, lake.parent, folder, str(NOW_MS), *tables]
     done = subprocess.run(
         [str(argument) for argument in arguments],
-        cwd=HERE, check=True, capture_output=True, text=True, timeout=200,
-        env=os.environ | {"PYTHONPATH": str(HERE)},
+        cwd=ROOT, check=True, capture_output=True, text=True, timeout=200,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
 
     n_steps = int(done.stdout)

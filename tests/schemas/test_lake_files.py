@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,8 +11,10 @@ from schemas.compact import compact
 from schemas.lake import TABLES, Coverage, covered_until, files_of, parts_of, read_lake_file
 from schemas.lake_files import INTENT, TABLE_NAMES, lake_of, live_files, live_paths, month_of
 from tests.schemas.test_compact import NOW_MS, rows_of
+from tests.support.interpreter import run_without
+from tests.support.paths import GOLDEN
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "lake_layout_1" / "runs"
+OLD_LAKE = GOLDEN / "lake_layout_1" / "runs"
 RUN_ID = "old-run-000001"
 MONTH = "2025-11"
 
@@ -22,7 +22,7 @@ MONTH = "2025-11"
 @pytest.fixture
 def old_lake(tmp_path):
     """What the first layout left of a run that was resumed: one trial, two records."""
-    shutil.copytree(GOLDEN, tmp_path / "runs")
+    shutil.copytree(OLD_LAKE, tmp_path / "runs")
     return tmp_path / "runs" / "lake"
 
 
@@ -175,15 +175,10 @@ def test_the_month_is_that_of_utc():
 
 def test_looking_at_files_needs_the_standard_library_only():
     code = (
-        "import sys, schemas.lake_files as l, schemas.parts\n"
+        "import schemas.lake_files as l, schemas.parts\n"
         "assert set(l.TABLE_NAMES) == {'results', 'outputs', 'events', 'plans', 'runs'}\n"
-        "print(*{'pyarrow', 'pydantic', 'orjson', 'duckdb'} & set(sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parents[2],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.stdout.strip() == ""
+    run_without(code, "pyarrow", "pydantic", "orjson", "duckdb")
 
 
 def test_a_stretch_is_known_by_its_bytes_and_lines(old_lake):
