@@ -38,7 +38,8 @@ def in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list
     for group in groups:
         todo.put(group)
     done: queue.SimpleQueue[tuple[list[str], Brought] | Exception] = queue.SimpleQueue()
-    command = [sys.executable, "-P", "-m", __name__, str(runs_dir)]
+    # Not with -m: there this module, and what it defines and pickles, would have another name.
+    command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(runs_dir)]
     processes = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for _ in range(min(N_PROCESSES, len(groups)))
@@ -104,7 +105,3 @@ def main() -> None:
             answer = exc
         sys.stdout.buffer.write(base64.b64encode(pickle.dumps(answer)) + b"\n")
         sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    main()
