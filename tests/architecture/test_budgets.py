@@ -2,9 +2,9 @@
 
 import ast
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
+
 PAGE = ROOT / "docs" / "dev" / "budgets.md"
 ROW = re.compile(r'^\| <a id="[^"]+"></a>(P-\w+) \|(.+)\|$', re.MULTILINE)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")

@@ -18,7 +18,20 @@ from tests.support.paths import ROOT, TESTS, as_glob
 
 HEADS = ("collect", "analyze", "schemas", "tests", "benchmarks")
 FOLDERS = (*HEADS, "docs", "notebooks", ".ci")
-SUFFIXES = {".py", ".md", ".ipynb", ".sql", ".toml", ".yaml", ".html", ".js", ".css", ""}
+SUFFIXES = {
+    ".py",
+    ".md",
+    ".ipynb",
+    ".sql",
+    ".toml",
+    ".yaml",
+    ".html",
+    ".j2",
+    ".js",
+    ".css",
+    ".sh",
+    "",
+}
 LEFT_OUT = (
     "CHANGELOG.md",  # tells what was
     "docs/sample-report.html",  # made by a program, and most of it is the library of the charts
@@ -36,9 +49,15 @@ OF_TESTS = ("browser", "end_to_end", "hostile", "golden", "fuzz", "architecture"
 """Folders of tests that are also written without `tests/`."""
 
 PATH = re.compile(
-    rf"(?<![\w./\\~@-])((?:{'|'.join(map(re.escape, (*FOLDERS, *OF_TESTS)))})/"
+    rf"(?<![\w./\\~@*-])((?:{'|'.join(map(re.escape, (*FOLDERS, *OF_TESTS)))})/"
     r"(?:[\w./*-]|\{[^}\n]*\}|<\w+>)*(?<![.]))"
 )
+
+TO_BE_MADE = re.compile(r"\*\*([\w/]+)\.py\*\*")
+"""In bold, as pages name the files of a recipe that the reader is to make."""
+
+FILE_ENDS = {"py", "md"}
+"""Of a file beside the page that names it: `benchmarks.md`."""
 
 METHODS = {name for kind in (dict, list) for name in dir(kind)}
 """Of a variable that is called as a package is: `tests.items()` of a dictionary."""
@@ -160,15 +179,26 @@ def files_in(folder, below=""):
 
 def dotted_in(text):
     """Yield the dotted names that begin with a package of ours; a file's name is none."""
+    new = made_in(text)
     for head, rest in DOTTED.findall(text.replace("\\n", "\n")):
         parts = rest.split(".")[1:]
-        if parts[-1] != "py" and not (len(parts) == 1 and parts[0] in METHODS):
+        if parts[-1] in FILE_ENDS or (len(parts) == 1 and parts[0] in METHODS):
+            continue
+        if not f"{head}{rest}.".startswith(new):
             yield f"{head}{rest}"
+
+
+def made_in(text):
+    """Return the modules that a recipe makes, each with a dot behind it."""
+    return tuple(f"{path.replace('/', '.')}." for path in TO_BE_MADE.findall(text))
 
 
 def imported_in(text):
     """Yield the full name of each thing that a `from … import …` takes."""
+    new = made_in(text)
     for module, several, one in IMPORTED.findall(text.replace("\\n", "\n")):
+        if f"{module}.".startswith(new):
+            continue
         for name in (several or one).split(","):
             words = name.split("#")[0].split()
             if words:

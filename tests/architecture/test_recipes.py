@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
@@ -14,8 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from analyze.charts.drawn import CHARTS
 from analyze.cli import SECTIONS
 from schemas.validators import Validator
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dev" / "extending.md"
 PACKAGES = ("analyze", "collect", "schemas")
 RUNS = ("night_01", "night_07_outage")

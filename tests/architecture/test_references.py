@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
+
 PAGES = {
     "D-": ROOT / "docs" / "dev" / "decisions.md",
     "P-": ROOT / "docs" / "dev" / "budgets.md",
