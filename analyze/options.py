@@ -37,7 +37,7 @@ AllowOption = Annotated[
 SuiteOption = Annotated[str | None, typer.Option("--suite", help="Only this suite.")]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", metavar="MODEL", help="Only this, by model_id or model string."),
+    typer.Option("--model", metavar="MODEL", help="Only this, by model_id, model string or label."),
 ]
 FormOption = Annotated[
     Literal["table", "md", "json"] | None,

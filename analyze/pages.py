@@ -52,7 +52,7 @@ class Pages:
         Args:
             run: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
             case: a case_id.
-            model: a model_id or model string.
+            model: a model_id, model string or label.
             repetition: from 1; without it every one.
 
         Raises:

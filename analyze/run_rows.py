@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyze.rows import RunsRow, RunSummaryRow
 from analyze.stats.case_rate import CaseRate, case_rate
@@ -69,6 +69,8 @@ class ListedModel:
 @dataclass(frozen=True)
 class ListedRun:
     """One run in a list."""
+
+    MODEL_FIELDS: ClassVar[tuple[str, ...]] = ("models",)
 
     asked: RunsRow
     came: RunSummaryRow

@@ -38,6 +38,7 @@ from analyze.rows import (
 from schemas.errors import AnalyzeError, ViewError
 from schemas.folders import is_planned
 from schemas.inventory import Inventory, ResourceSnapshot
+from schemas.model_names import ModelNames
 from schemas.summary import RunSummary
 from schemas.thresholds import Thresholds
 
@@ -202,7 +203,9 @@ def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
     """
     texts = {
         run_dir / "summary.json": summary_json(summary),
-        run_dir / "summary.md": summary_markdown(summary, read_inventory(run_dir)),
+        run_dir / "summary.md": summary_markdown(
+            summary, read_inventory(run_dir), names_of_run(run_dir)
+        ),
     }
     for path, text in texts.items():
         temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
@@ -216,6 +219,15 @@ def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
             temporary.unlink(missing_ok=True)
     json_path, markdown_path = texts
     return json_path, markdown_path
+
+
+def names_of_run(run_dir: Path) -> ModelNames:
+    """Return what a run's own config calls its models: its summary says nothing of other runs.
+
+    Raises:
+        SchemaError: the run's config cannot be read.
+    """
+    return ModelNames.of_models(read_config(run_dir).models)
 
 
 def summary_json(summary: RunSummary) -> str:

@@ -48,7 +48,7 @@ class Verdicts:
                 these with commas between; or `history`, which is `last:7`.
             candidate: the same but `history`; `latest` unless given, and with `against` the base's
                 runs.
-            model: only this one, by its model_id or model string.
+            model: only this one, by its model_id, model string or label.
             against: the candidate's model, where two models are compared.
             allow: axes on which a difference keeps no case out, such as `settings`.
             by_tag: add the differences of every tag.
@@ -69,8 +69,8 @@ class Verdicts:
             base,
             candidate,
             limits=used.thresholds,
-            model=model,
-            against=against,
+            model=self._meant(model),
+            against=self._meant(against),
             allow=allowed,
             known=known_of(known),
         )
@@ -112,7 +112,7 @@ class Verdicts:
             known: cases that are not tested, and shifts that are acknowledged.
             quarantine: another name of `known`.
             allow: axes on which a difference keeps no case out.
-            model: only this one, by its model_id or model string.
+            model: only this one, by its model_id, model string or label.
             today: day by which entries of the quarantine have ended; by default this one, in UTC.
             limits: thresholds, and where they are from.
 
@@ -133,7 +133,7 @@ class Verdicts:
             limits=used,
             candidate=candidate,
             baseline=baseline,
-            model=model,
+            model=self._meant(model),
             confirm=confirm,
             allow=axes_named(allow),
             known=known_of(known if quarantine is None else quarantine),
@@ -155,7 +155,7 @@ class Verdicts:
         Args:
             since: a run, `label:NAME`, a day or a span such as `7d`: only shifts since then.
             suite: only this one.
-            model: only this one, by its model_id or model string.
+            model: only this one, by its model_id, model string or label.
             known: shifts that need no alert.
             allow: `case` takes cases by their id, whatever their content.
             limits: thresholds, and where they are from.
@@ -166,6 +166,7 @@ class Verdicts:
         from analyze.named import axes_named  # noqa: PLC0415 - as in `compare`
         from analyze.shifts.alerts import find_regressions  # noqa: PLC0415 - loads numpy
 
+        model = self._meant(model)
         self._require(suite, model)
         return find_regressions(
             self._session,
@@ -189,7 +190,7 @@ class Verdicts:
 
         Args:
             suite: only this one.
-            model: only this one, by its model_id or model string.
+            model: only this one, by its model_id, model string or label.
             quarantine: cases that are marked.
             limits: thresholds, and where they are from.
 
@@ -198,6 +199,7 @@ class Verdicts:
         """
         from analyze.shifts.flaky import find_flaky  # noqa: PLC0415 - loads scipy
 
+        model = self._meant(model)
         self._require(suite, model)
         return find_flaky(
             self._session,
@@ -223,7 +225,7 @@ class Verdicts:
         Args:
             suite: learn from its last runs.
             run: newest run to learn from; not together with `suite`.
-            model: only this one, by its model_id or model string.
+            model: only this one, by its model_id, model string or label.
             cases: instead of the suite's.
             repetitions: instead of the run's.
             difference: to be shown, 0.05 is 5 points; by default the margin.
@@ -235,8 +237,14 @@ class Verdicts:
         """
         from analyze.power_plan import PowerQuestion, plan_power  # noqa: PLC0415 - as above
 
-        question = PowerQuestion(suite, run, model, cases, repetitions, difference)
+        question = PowerQuestion(suite, run, self._meant(model), cases, repetitions, difference)
         return plan_power(self._session, question, (limits or _limits()).thresholds)
+
+    def _meant(self, model: str | None) -> str | None:
+        """Return the model_id of a label; anything else stays."""
+        from analyze.query.model_names import meant_model  # noqa: PLC0415 - loads the base records
+
+        return meant_model(self._session, model)
 
     def _require(self, suite: str | None, model: str | None) -> None:
         from analyze.which import require_model, require_suite  # noqa: PLC0415 - as above

@@ -162,21 +162,24 @@ def require_suite(session: Session, suite_id: str) -> None:
     Raises:
         ConfigError: there is none; names the nearest.
     """
-    _require(session, "suite_id", suite_id, "suite")
+    rows = session.rows("select distinct suite_id from int_group_models")
+    _require_known(suite_id, {name for (name,) in rows}, "suite")
 
 
 def require_model(session: Session, model: str) -> None:
     """Check that a model was asked in some run, by its model_id or its model string.
 
     Raises:
-        ConfigError: there is none; names the nearest.
+        ConfigError: there is none; names the nearest, and each id with its label.
     """
-    _require(session, "model_id, model", model, "model")
+    rows = session.rows("select distinct model_id, model from int_group_models")
+    known = {name for row in rows for name in row}
+    if model not in known:
+        from analyze.query.model_names import read_names  # noqa: PLC0415 - for the message alone
 
-
-def _require(session: Session, columns: str, wanted: str, what: str) -> None:
-    rows = session.rows(f"select distinct {columns} from int_group_models")  # noqa: S608
-    _require_known(wanted, {name for row in rows for name in row}, what)
+        names = read_names(session)
+        listed = {name for model_id, string in rows for name in (names.listed(model_id), string)}
+        raise _unknown(model, "model", listed, known.union(map(names.of, known)))
 
 
 def require_those(session: Session, suite_id: str | None, model: str | None) -> None:
@@ -203,10 +206,22 @@ def require_label(session: Session, label: str) -> None:
 def _require_known(wanted: str, there: Iterable[str], what: str) -> None:
     known = sorted(there)
     if wanted not in known:
-        problem = Problem(
-            None,
-            f"no run has {what} `{wanted}`",
-            allowed=", ".join(known[:MOST_NAMED]) or "there is none yet",
-            nearest=nearest(wanted, known),
-        )
-        raise ConfigError([problem])
+        raise _unknown(wanted, what, known, known)
+
+
+def _unknown(wanted: str, what: str, listed: Iterable[str], known: Iterable[str]) -> ConfigError:
+    """Return the error of a name that no run has.
+
+    Args:
+        wanted: what was said.
+        what: it is meant to be.
+        listed: what there is, as it is listed.
+        known: what could have been said.
+    """
+    problem = Problem(
+        None,
+        f"no run has {what} `{wanted}`",
+        allowed=", ".join(sorted(listed)[:MOST_NAMED]) or "there is none yet",
+        nearest=nearest(wanted, sorted(known)),
+    )
+    return ConfigError([problem])

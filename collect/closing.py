@@ -16,6 +16,7 @@ from rich.text import Text
 from collect.progress import RunReport
 from schemas.errors import EXIT_INTERRUPTED, counted, printable, runs_flag
 from schemas.interval import is_apart
+from schemas.model_names import NO_NAMES, ModelNames
 from schemas.run_config import RunConfig, load_run_config, output_limits
 from schemas.thresholds import Thresholds
 
@@ -45,10 +46,11 @@ def show(
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
     has_numbers = report.is_summed_up and report.present > 0
     groups = _groups(run_dir / "summary.json") if has_numbers else []
-    if groups:
-        console.print(_table(groups))
     config = load_run_config(run_dir / "config.json") if groups else None
-    doubts = distrust(groups, limits, config)
+    names = ModelNames.of_models(config.models) if config else NO_NAMES
+    if groups:
+        console.print(_table(groups, names))
+    doubts = distrust(groups, limits, config, names)
     said = (*report.open_shifts, *doubts, *_outcome(report), *(detectable if groups else ()))
     for line in said:
         console.print(Text(line))
@@ -61,7 +63,10 @@ def show(
 
 
 def distrust(
-    groups: list[dict[str, Any]], limits: Thresholds, config: RunConfig | None = None
+    groups: list[dict[str, Any]],
+    limits: Thresholds,
+    config: RunConfig | None = None,
+    names: ModelNames = NO_NAMES,
 ) -> list[str]:
     """Return what keeps a model's numbers from being taken at face value.
 
@@ -69,10 +74,11 @@ def distrust(
         groups: of summary.json.
         limits: what is worth a warning.
         config: what the run was asked to do; None: not known.
+        names: of the models.
     """
     lines = []
     for group in groups:
-        name, coverage = printable(group["model_id"]), group["coverage"]
+        name, coverage = printable(names.of(group["model_id"])), group["coverage"]
         least = limits.min_coverage
         if coverage is not None and coverage < least:
             lines.append(
@@ -112,7 +118,7 @@ def _groups(path: Path) -> list[dict[str, Any]]:
     return groups
 
 
-def _table(groups: list[dict[str, Any]]) -> Table:
+def _table(groups: list[dict[str, Any]], names: ModelNames) -> Table:
     table = Table(title=None, pad_edge=False)
     for name in ("model", "passed", "95 % interval", "coverage", "p50 ms", "p95 ms", "ttft p50"):
         table.add_column(name, justify="left" if name == "model" else "right")
@@ -121,7 +127,7 @@ def _table(groups: list[dict[str, Any]]) -> Table:
     for group in groups:
         latency, ttft = group["latency_ms"], group["ttft_ms"]
         table.add_row(
-            Text(printable(group["model_id"])),
+            Text(printable(names.of(group["model_id"]))),
             _percent(group["passed_rate"]),
             _interval(group["passed_rate"], group["passed_ci95"]),
             _percent(group["coverage"]),

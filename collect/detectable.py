@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collect.plan_size import PlanSize
+from schemas.model_names import ModelNames, with_names
 from schemas.thresholds import Thresholds
 
 NAMED = 3
@@ -20,7 +21,11 @@ def is_first(runs_dir: Path, suite_id: str) -> bool:
 
 
 def detectable_lines(
-    sizes: Mapping[str, PlanSize], runs_dir: Path, suite_id: str, limits: Thresholds
+    sizes: Mapping[str, PlanSize],
+    runs_dir: Path,
+    suite_id: str,
+    limits: Thresholds,
+    names: ModelNames,
 ) -> list[str]:
     """Return what a run of a size can and cannot show, by what `collect plan` learns from.
 
@@ -29,13 +34,14 @@ def detectable_lines(
         runs_dir: folder with one folder a run, of which the run itself is one by now.
         suite_id: suite of the run.
         limits: alpha, power, and the margin.
+        names: of the models.
     """
     from analyze.report.power_text import closing_line, merged  # noqa: PLC0415 - not
     from collect.plan_power import powers_of  # noqa: PLC0415 - before the first request
     from collect.seen import MOST_BYTES, outcomes_seen  # noqa: PLC0415
 
     runs = outcomes_seen(runs_dir, suite_id, sizes, at_most=MOST_BYTES)
-    plans = merged(powers_of(sizes, runs, limits))
+    plans = with_names(merged(powers_of(sizes, runs, limits)), names)
     lines = [closing_line(plan) for plan in plans[:NAMED]]
     if len(plans) > NAMED:
         lines.append(f"and {len(plans) - NAMED} more: `analyze power` has them all")

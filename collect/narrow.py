@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from collect.config import RunInputs
+from collect.config import ResolvedModel, RunInputs
 from schemas.errors import ConfigError, Problem, nearest
+from schemas.model_names import ModelNames
 from schemas.run_config import Narrowed
 from schemas.trial import PlannedTrial
 
@@ -42,14 +43,17 @@ def parse_shard(text: str) -> Shard:
 def narrow(inputs: RunInputs, wanted: Narrowed) -> RunInputs:
     """Return the inputs with only the cases and models that the flags name.
 
+    A model is named by its model_id, or else by its label.
+
     Raises:
         ConfigError: a flag names something the suite does not have, or nothing is left.
     """
+    wanted = wanted.model_copy(update={"models": _model_ids(inputs.models, wanted.models)})
     models = {model.model_id for model in inputs.models}
     cases = {case.case_id for case in inputs.cases}
     tags = {tag for case in inputs.cases for tag in case.tags}
     problems = [
-        *_unknown("--model", wanted.models, models),
+        *_unknown("--model", wanted.models, models, ModelNames.of_models(inputs.models).listed),
         *_unknown("--case", wanted.cases, cases),
         *_unknown("--tag", wanted.tags, tags),
     ]
@@ -74,14 +78,40 @@ def narrow(inputs: RunInputs, wanted: Narrowed) -> RunInputs:
     )
 
 
-def _unknown(flag: str, named: Sequence[str], known: set[str]) -> list[Problem]:
+def _model_ids(models: Sequence[ResolvedModel], named: Sequence[str]) -> tuple[str, ...]:
+    """Return the model_id of each model that a flag names; what none is called stays.
+
+    Raises:
+        ConfigError: a label is that of several models.
+    """
+    known, names = {model.model_id for model in models}, ModelNames.of_models(models)
+    meant = {name: [name] if name in known else names.called(name) or [name] for name in named}
+    unclear = [
+        Problem(
+            None,
+            "--model: the label of several models; name one by its model_id",
+            found=f"`{name}`",
+            allowed=", ".join(ids),
+        )
+        for name, ids in meant.items()
+        if len(ids) > 1
+    ]
+    if unclear:
+        raise ConfigError(unclear)
+    return tuple(dict.fromkeys(meant[name][0] for name in named))
+
+
+def _unknown(
+    flag: str, named: Sequence[str], known: set[str], listed: Callable[[str], str] = str
+) -> list[Problem]:
+    all_there = ", ".join(map(listed, sorted(known))) or "none"
     return [
         Problem(
             None,
             f"{flag}: the suite has no such thing",
             found=f"`{name}`",
             nearest=nearest(name, known),
-            allowed=None if nearest(name, known) else ", ".join(sorted(known)) or "none",
+            allowed=None if nearest(name, known) else all_there,
         )
         for name in named
         if name not in known

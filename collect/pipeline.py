@@ -32,6 +32,7 @@ from collect.turns import Turns
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
 from schemas.failures import SKIPPED_ON_REQUEST
 from schemas.frames import artifact_frame
+from schemas.model_names import ModelNames
 from schemas.redact import redact, redact_json
 from schemas.result import Event, Result
 from schemas.trial import PlannedTrial
@@ -86,6 +87,7 @@ class Run:
         self.report = RunReport(job.run_id, str(log.run_dir), job.n_planned)
         self._failed_outside = bool(finished.count_into(self.report, final=True))
         self._models = {model.model_id: model for model in job.models}
+        self._names = ModelNames.of_models(job.models)
         around = Around(tags_of(job.models), log.write_text, self._event)
         self._executor = Executor(
             models=job.models,
@@ -152,7 +154,7 @@ class Run:
         stopped: dict[str, list[str]] = {}
         for model_id, reason in self._executor.stopped_models.items():
             self._event("model_stopped", model_id, reason)
-            stopped.setdefault(reason, []).append(f"`{model_id}`")
+            stopped.setdefault(reason, []).append(f"`{self._names.of(model_id)}`")
         for reason, names in stopped.items():
             who = f"model {names[0]} was" if len(names) == 1 else f"models {', '.join(names)} were"
             self._screen.note(f"{who} stopped: {reason}")
@@ -179,7 +181,7 @@ class Run:
         trial = execution.trial
         for note in reply.notes:
             self._event("provider_note", trial.model_id, note)
-            self._screen.note(f"model `{trial.model_id}`: {redact(note)}")
+            self._screen.note(f"model `{self._names.of(trial.model_id)}`: {redact(note)}")
         frame = await off_loop(reply.text, partial(artifact_frame, artifact_of(execution)))
         path = self._log.append_artifact(trial.model_id, frame)
         n_tool_calls = len(reply.tool_calls) or len(tools.tool_calls)
@@ -263,7 +265,7 @@ class Run:
     def _throttled(self, model: ResolvedModel, limit: int) -> None:
         detail = f"too many 429: goes on with {limit} at once"
         self._event("throttled", model.model_id, detail)
-        self._screen.note(f"model `{model.model_id}`: {detail}")
+        self._screen.note(f"model `{self._names.of(model.model_id)}`: {detail}")
 
     def _event(self, event: str, model_id: str | None, detail: JsonValue) -> None:
         run_id, at_ms = self.report.run_id, now_ms()

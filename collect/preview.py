@@ -23,6 +23,7 @@ from collect.plan_size import sizes_of
 from collect.seen import outcomes_seen, tokens_seen
 from schemas.errors import counted, printable
 from schemas.errors import shown as shown_path
+from schemas.model_names import ModelNames, with_id, with_names
 from schemas.project_file import LoadedProject
 from schemas.run_config import Narrowed
 from schemas.trial import PlannedTrial
@@ -171,7 +172,7 @@ def _key_present(model: ResolvedModel) -> bool | None:
 
 def plan_text(shown: Preview) -> str:
     """Return the plan for people."""
-    inputs = shown.inputs
+    inputs, names = shown.inputs, ModelNames.of_models(shown.inputs.models)
     policy = inputs.profile.execution_policy
     lines = [
         f"suite {inputs.suite.suite_id} ({inputs.suite.title})",
@@ -184,7 +185,7 @@ def plan_text(shown: Preview) -> str:
         "",
     ]
     for model in inputs.models:
-        lines += _model_text(model)
+        lines += _model_text(model, names)
         lines += [_estimate_text(one) for one in shown.estimates if one.model_id == model.model_id]
     lines += ["", "cases"]
     for case in inputs.cases:
@@ -194,9 +195,9 @@ def plan_text(shown: Preview) -> str:
         lines.append(f"  {case.case_id:<28} {validator:<16}{tools}{own}")
     lines += [
         "",
-        *_news_text(shown.news),
+        *_news_text(shown.news, names),
         "",
-        *powers_text(shown.powers, inputs.project.thresholds),
+        *powers_text(with_names(shown.powers, names), inputs.project.thresholds),
     ]
     lines += [f"warning: {warning}" for warning in inputs.warnings]
     return "\n".join(printable(line) for line in lines)
@@ -221,7 +222,7 @@ NEWS_SHOWN = 20
 """Single trials named in the text; `--json` has them all."""
 
 
-def _news_text(news: News) -> list[str]:
+def _news_text(news: News, names: ModelNames) -> list[str]:
     """Return what is new since the last run, and why, trial by trial where something changed."""
     if news.since is None:
         return ["no earlier run of this suite: every trial is new"]
@@ -229,13 +230,14 @@ def _news_text(news: News) -> list[str]:
     lines = [f"since run {news.since}: {news.summary()}"]
     for one in changed[:NEWS_SHOWN]:
         model_id, case_id, repetition = one.key
-        lines.append(f"  {one.kind}: {model_id} {case_id} {repetition} ({', '.join(one.why)})")
+        what = f"{names.of(model_id)} {case_id} {repetition}"
+        lines.append(f"  {one.kind}: {what} ({', '.join(one.why)})")
     if len(changed) > NEWS_SHOWN:
         lines.append(f"  and {len(changed) - NEWS_SHOWN} more; --json names them all")
     return lines
 
 
-def _model_text(model: ResolvedModel) -> list[str]:
+def _model_text(model: ResolvedModel, names: ModelNames) -> list[str]:
     key = "no key"
     if model.api_key_env is not None:
         missing = "NOT SET" if model.key_required else "not set, not needed here"
@@ -247,7 +249,7 @@ def _model_text(model: ResolvedModel) -> list[str]:
     if (served := model.embedded) is not None:
         threads = counted(served.threads, "thread")
         where = f"served by the run, {threads}, {served.context_tokens:,} tokens of context"
-    head = f"model {model.model_id}: {model.model} by {model.provider} {where}"
+    head = f"model {with_id(names.of(model.model_id))}: {model.model} by {model.provider} {where}"
     settings = [
         f"  {name:<20} {setting.value!s:<10} from {setting.origin}"
         for name, setting in sorted(model.settings.items())

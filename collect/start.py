@@ -31,6 +31,7 @@ from schemas.errors import ConfigError, NotResumable, Problem, RunInLake, neares
 from schemas.folders import refuse_name
 from schemas.footer import parts_in
 from schemas.lake_files import lake_of, month_of
+from schemas.model_names import ModelNames
 from schemas.prices import Price
 from schemas.result import Event
 from schemas.run_config import Narrowed
@@ -148,6 +149,7 @@ def start(inputs: RunInputs, wish: Wish) -> int:
             runs_dir,
             inputs.suite.suite_id,
             inputs.project.thresholds,
+            ModelNames.of_models(inputs.models),
         ),
         lambda: is_first(runs_dir, inputs.suite.suite_id),
         inputs.project.thresholds,
@@ -206,6 +208,7 @@ def go_on(run: str, wish: Wish) -> int:
             wish.runs_dir,
             suite_id,
             job.thresholds,
+            ModelNames.of_models(job.models),
         ),
         lambda: is_first(wish.runs_dir, suite_id),
         job.thresholds,

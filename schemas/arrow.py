@@ -49,6 +49,8 @@ def arrow_type(annotation: Any) -> pa.DataType:
             return arrow_type(present[0])
     if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
         return pa.list_(arrow_type(args[0]))
+    if origin is dict and args[0] is str:
+        return pa.map_(pa.string(), arrow_type(args[1]))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return pa.struct([_field(name, info) for name, info in annotation.model_fields.items()])
     message = f"no Arrow type for {annotation!r}"

@@ -6,7 +6,7 @@ over base, times in ms, costs in USD. Nothing here is rounded.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -55,6 +55,8 @@ class ThresholdsUsed(Record):
 
 class Side(Record):
     """One side of a comparison as it was asked for, and the runs that this means."""
+
+    MODEL_FIELDS: ClassVar[tuple[str, ...]] = ("model",)
 
     asked: str = Field(description="Such as `latest`, a run id, `label:NAME` or `last:7`.")
     run_ids: tuple[str, ...] = Field(description="Oldest first; shards of one plan together.")
@@ -333,6 +335,8 @@ class PlainDifference(Record):
 
 class Comparison(Record):
     """Two sides, what differs between them, and what follows for each model."""
+
+    MODEL_WORDS: ClassVar[tuple[str, ...]] = ("unmatched",)
 
     schema_version: Positive = COMPARISON_VERSION
     base: Side

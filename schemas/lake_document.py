@@ -67,6 +67,8 @@ def duckdb_type(kind: pa.DataType) -> str:
     """Return an Arrow type as DuckDB writes it."""
     if pa.types.is_list(kind):
         return f"{duckdb_type(kind.value_type)}[]"
+    if pa.types.is_map(kind):
+        return f"MAP({duckdb_type(kind.key_type)}, {duckdb_type(kind.item_type)})"
     if pa.types.is_struct(kind):
         parts = ", ".join(f'"{part.name}" {duckdb_type(part.type)}' for part in kind)
         return f"STRUCT({parts})"

@@ -6,7 +6,7 @@ procedures take the cases as they are, the same ones night after night (`cases: 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -32,6 +32,8 @@ class Series(Record):
 
 class Shift(Record):
     """One level shift of a series: one alert, whatever it is seen again in later runs."""
+
+    MODEL_FIELDS: ClassVar[tuple[str, ...]] = ("together",)
 
     series: Series
     method: Literal["scan", "t_scan", "rank_scan"] = Field(

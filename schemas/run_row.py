@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from schemas.base import Count, EpochMillis, Record, Usd
 from schemas.run_config import Narrowed, RunConfig
+
+Labels = Annotated[dict[str, str], BeforeValidator(dict)]
+"""By model_id; Arrow returns a map as pairs."""
 
 
 class RunRow(Record):
@@ -35,6 +39,11 @@ class RunRow(Record):
     machine: str | None = Field(
         default=None,
         description="Cores and memory of the machine that collected; null: not known.",
+    )
+    model_labels: Labels | None = Field(
+        default=None,
+        description="Names for people, by model_id, of the models that have one; null: not known, "
+        "as of an imported run.",
     )
     recorded_at_ms: EpochMillis = Field(
         description="When this row was made; of a run's rows the one with the highest counts."
@@ -72,5 +81,6 @@ def run_row(config: RunConfig, run_dir: Path) -> RunRow:
         max_cost_usd=config.max_cost_usd,
         judge_hash=config.judge_hash,
         machine=machine_of(run_dir),
+        model_labels={model.model_id: model.label for model in config.models if model.label},
         recorded_at_ms=config.started_at_ms,
     )

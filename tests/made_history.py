@@ -108,6 +108,7 @@ class MadeHistory:
             "max_cost_usd": 1.5 if number == 1 else None,
             "judge_hash": None,
             "machine": None,
+            "model_labels": None if is_old else {"m3": f"GPT {number}"},
             "recorded_at_ms": started_at_ms,
         }
         assert set(description) == set(arrow_schema(RunRow).names)

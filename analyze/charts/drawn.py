@@ -27,12 +27,14 @@ from analyze.parts.matrix import matrix_of
 from analyze.shifts.alerts import find_regressions
 from analyze.summarize import thresholds_of
 from schemas.errors import AnalyzeError
+from schemas.model_names import NO_NAMES, ModelNames, with_names
 from schemas.report_parts import RunReport
 
 if TYPE_CHECKING:
     import polars as pl
 
     from analyze.parts.asked import Asked
+    from schemas.base import Record
     from schemas.comparison import Comparison
 
 Draw = Callable[["pl.DataFrame"], Any]
@@ -45,45 +47,50 @@ class Source:
     asked: Asked
     compared: Callable[[], Comparison]
     """With the baseline."""
+    names: ModelNames = NO_NAMES
+    """What the models are called."""
 
     def models(self) -> pl.DataFrame:
         """Return a row for each model of the run's summary."""
-        return frame(self.asked.summary, "models")
+        return self.frame(self.asked.summary, "models")
 
+    def frame(self, record: Record, part: str) -> pl.DataFrame:
+        """Return the frame of a part of a record, with the names of models in it."""
+        return frame(with_names(record, self.names), part)
 
-def _part(**part: Any) -> pl.DataFrame:
-    """Return the frame of one part of a report: `_part(latency=latency_of(asked))`."""
-    (name,) = part
-    return frame(RunReport.model_construct(**part), name)
+    def part(self, **part: Any) -> pl.DataFrame:
+        """Return the frame of one part of a report: `part(latency=latency_of(asked))`."""
+        (name,) = part
+        return self.frame(RunReport.model_construct(**part), name)
 
 
 def _comparison(source: Source) -> tuple[pl.DataFrame, Draw]:
-    return comparable(frame(source.compared(), "groups")), comparison
+    return comparable(source.frame(source.compared(), "groups")), comparison
 
 
 def _history(source: Source) -> tuple[pl.DataFrame, Draw]:
     asked = source.asked
-    points = _part(history=history_of(asked))
+    points = source.part(history=history_of(asked))
     if points.is_empty():
         return points, history
     shifts = find_regressions(asked.session, limits=asked.limits, suite=asked.run.asked.suite_id)
-    return points, partial(history, shifts=frame(shifts, "shifts"))
+    return points, partial(history, shifts=source.frame(shifts, "shifts"))
 
 
 def _latency(metric: Metric, source: Source) -> tuple[pl.DataFrame, Draw]:
-    bins = _part(latency=latency_of(source.asked))
-    late = timeouts_of(source.asked.summary, metric)
+    bins = source.part(latency=latency_of(source.asked))
+    late = timeouts_of(with_names(source.asked.summary, source.names), metric)
     return bins.filter(bins["metric"] == metric), partial(latency, metric=metric, timeouts=late)
 
 
 def _frontier(by: By, source: Source) -> tuple[pl.DataFrame, Draw]:
-    points = _part(frontier=frontier_of(source.asked))
+    points = source.part(frontier=frontier_of(source.asked))
     return points.drop_nulls(["passed_rate", ALONG[by].value]), partial(frontier, by=by)
 
 
 def _matrix(source: Source) -> tuple[pl.DataFrame, Draw]:
     found = matrix_of(source.asked)
-    return frame(found, "cells"), partial(matrix, n_cases=found.n_cases)
+    return source.frame(found, "cells"), partial(matrix, n_cases=found.n_cases)
 
 
 def _tiers(source: Source) -> tuple[pl.DataFrame, Draw]:
@@ -108,7 +115,7 @@ CHARTS: dict[str, tuple[Callable[[Source], tuple[pl.DataFrame, Draw]], str]] = {
     "frontier_time": (partial(_frontier, "time"), "no trial of it has a verdict and a time"),
     "tiers": (_tiers, "no case of it expects a tool"),
     "failures": (
-        lambda source: (_part(failures=failures_of(source.asked)), failures),
+        lambda source: (source.part(failures=failures_of(source.asked)), failures),
         "no trial of it failed",
     ),
 }

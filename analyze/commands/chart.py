@@ -56,13 +56,15 @@ def chart(
 
     from analyze.charts.drawn import Source, drawn
     from analyze.charts.theme import DARK, LIGHT, themed
+    from analyze.query.model_names import read_names
     from analyze.session import open_session
     from analyze.which import resolve_run, runs_dir_of
 
     with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
         run_id = resolve_run(session, run)
         asked = _asked(session, run_id)
-        made = drawn(name, Source(asked, lambda: _compared(asked, baseline)))
+        names = read_names(session)
+        made = drawn(name, Source(asked, lambda: _compared(asked, baseline), names))
     _write(themed(made, DARK if dark else LIGHT), output, kind)
     typer.echo(output)
 

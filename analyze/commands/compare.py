@@ -72,8 +72,10 @@ def compare(
     from analyze.gate.compared import resolve_compared
     from analyze.limits import limits_in_force
     from analyze.meanwhile import imported_meanwhile
+    from analyze.query.model_names import meant_model, read_names
     from analyze.session import open_session
     from analyze.which import runs_dir_of
+    from schemas.model_names import NO_NAMES, with_names
 
     wanted, allowed = form_of(form, json=json), _axes(allow)
     where = runs_dir_of(runs, candidate or base)
@@ -88,12 +90,13 @@ def compare(
             base,
             candidate,
             limits=limits.thresholds,
-            model=model,
-            against=against,
+            model=meant_model(session, model),
+            against=meant_model(session, against),
             allow=allowed,
             known=entries,
         )
         evidence = read_evidence(session, *sides)
+        names = NO_NAMES if wanted == "json" else read_names(session)
 
     from analyze.compare.comparison import compare_evidence
 
@@ -105,12 +108,14 @@ def compare(
     elif wanted == "md":
         from analyze.report.comparison_markdown import comparison_markdown
 
-        typer.echo(comparison_markdown(found, all_cases=by == "cell"), nl=False)
+        shown = with_names(found, names)
+        typer.echo(comparison_markdown(shown, all_cases=by == "cell"), nl=False)
     else:
         from analyze.report.comparison_text import comparison_lines
         from analyze.report.plain import screen_width
 
-        lines = comparison_lines(found, screen_width(), all_cases=by == "cell")
+        shown = with_names(found, names)
+        lines = comparison_lines(shown, screen_width(), all_cases=by == "cell")
         typer.echo("\n".join(lines))
     verdicts = {group.verdict for group in found.groups}
     if "regressed" in verdicts:

@@ -113,11 +113,13 @@ def _of_run(
     """Return the files of a run, and where its reports go unless somebody says otherwise."""
     from analyze.exports.places import own_place
     from analyze.exports.texts import texts_of_run
+    from analyze.query.model_names import meant_model
     from analyze.session import open_session
     from analyze.which import resolve_run, run_folder, runs_dir_of
 
     with open_session(runs_dir_of(runs, what), sync=sync) as session:
         run_id = resolve_run(session, what)
+        model = meant_model(session, model)
         own = None
         if form == "report-v2" and output is None:
             own = own_place(run_folder(session, run_id))

@@ -40,17 +40,21 @@ def flaky(
     """
     from analyze.gate.known_files import read_known
     from analyze.limits import limits_in_force
+    from analyze.query.model_names import meant_model, read_names
     from analyze.report.plain import screen_width
     from analyze.session import open_session
     from analyze.shifts.flaky import find_flaky
     from analyze.shifts.progress import Progress
     from analyze.which import require_those
+    from schemas.model_names import NO_NAMES, with_names
 
     wanted = form_of(form, json=json)
     limits = limits_in_force(Path.cwd())
     known = None if quarantine is None else read_known(quarantine)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
+        model = meant_model(session, model)
         require_those(session, suite, model)
+        names = NO_NAMES if wanted == "json" else read_names(session)
         found = find_flaky(
             session, limits=limits, known=known, suite=suite, model=model, tell=progress
         )
@@ -61,7 +65,8 @@ def flaky(
         return
     from analyze.report.flaky_text import flaky_lines, flaky_markdown
 
+    shown = with_names(found, names)
     if wanted == "md":
-        typer.echo(flaky_markdown(found, is_all=is_all), nl=False)
+        typer.echo(flaky_markdown(shown, is_all=is_all), nl=False)
     else:
-        typer.echo("\n".join(flaky_lines(found, screen_width(), is_all=is_all)))
+        typer.echo("\n".join(flaky_lines(shown, screen_width(), is_all=is_all)))

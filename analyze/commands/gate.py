@@ -83,15 +83,18 @@ def gate(
 
     Example: analyze gate latest --baseline last:7 --max-drop 0.05
     """
+    from dataclasses import replace
     from datetime import UTC, datetime
 
     from analyze.gate.decide import Question, decide
     from analyze.gate.known_files import read_known
     from analyze.limits import limits_in_force
     from analyze.named import axes_named, metrics_named
+    from analyze.query.model_names import meant_model, read_names
     from analyze.session import open_session
     from analyze.which import runs_dir_of
     from schemas.gate import GateRules
+    from schemas.model_names import NO_NAMES, with_names
 
     wanted, limits = form_of(form, json=json), limits_in_force(Path.cwd())
     least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
@@ -114,7 +117,9 @@ def gate(
         _require_place(junit)
     where = runs_dir_of(runs, candidate)
     with open_session(where, sync=not no_sync) as session:
-        decision = decide(session, question, datetime.now(UTC).date())
+        meant = replace(question, model=meant_model(session, model))
+        decision = decide(session, meant, datetime.now(UTC).date())
+        names = NO_NAMES if wanted == "json" else read_names(session)
         if junit is not None:
             from analyze.gate.case_counts import candidate_cases
             from analyze.report.junit import junit_xml
@@ -127,12 +132,13 @@ def gate(
     elif wanted == "md":
         from analyze.report.gate_markdown import gate_markdown
 
-        typer.echo(gate_markdown(decision.result, where), nl=False)
+        typer.echo(gate_markdown(with_names(decision.result, names), where), nl=False)
     else:
         from analyze.report.gate_text import gate_lines
         from analyze.report.plain import screen_width
 
-        typer.echo("\n".join(gate_lines(decision.result, screen_width(), where)))
+        shown = with_names(decision.result, names)
+        typer.echo("\n".join(gate_lines(shown, screen_width(), where)))
     if junit is not None:
         _write(junit, report)
     if decision.result.exit_code:

@@ -29,7 +29,7 @@ def power(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="Only this, by model_id or model string."),
+        typer.Option(metavar="MODEL", help="Only this, by model_id, model string or label."),
     ] = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
@@ -44,9 +44,11 @@ def power(
     """
     from analyze.limits import limits_in_force
     from analyze.power_plan import PowerQuestion, plan_power
+    from analyze.query.model_names import meant_model, read_names
     from analyze.report.power_text import answer_json, answer_lines
     from analyze.session import open_session
     from analyze.which import runs_dir_of
+    from schemas.model_names import NO_NAMES, with_names
 
     if run is not None and suite is not None:
         what = "--run names a run, and with it its suite: leave --suite out"
@@ -55,11 +57,14 @@ def power(
         what = "a difference of 0 needs no end of cases: give one above 0"
         raise typer.BadParameter(what)
     used = limits_in_force(Path.cwd())
-    question = PowerQuestion(suite, run, model, cases, repetitions, difference)
     where = runs if run is None else runs_dir_of(runs, run)
     with open_session(where, sync=not no_sync) as session:
+        meant = meant_model(session, model)
+        question = PowerQuestion(suite, run, meant, cases, repetitions, difference)
         answer = plan_power(session, question, used.thresholds)
+        names = NO_NAMES if json else read_names(session)
     if json:
         typer.echo(answer_json(answer, used))
     else:
-        typer.echo("\n".join(answer_lines(answer, used, with_table=difference is None)))
+        shown = with_names(answer, names)
+        typer.echo("\n".join(answer_lines(shown, used, with_table=difference is None)))

@@ -58,12 +58,14 @@ def regressions(
     """
     from analyze.gate.known_files import read_known
     from analyze.limits import limits_in_force
+    from analyze.query.model_names import meant_model, read_names
     from analyze.report.plain import screen_width
     from analyze.report.regressions_words import everything, is_alert, look_options
     from analyze.session import open_session
     from analyze.shifts.alerts import find_regressions
     from analyze.shifts.progress import Progress
     from analyze.which import require_those
+    from schemas.model_names import NO_NAMES, with_names
 
     wanted = form_of(form, json=json)
     allowed: tuple[Axis, ...] = () if allow is None else (allow,)
@@ -71,7 +73,9 @@ def regressions(
     limits = limits_in_force(Path.cwd())
     entries = None if known is None else read_known(known)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
+        model = meant_model(session, model)
         require_those(session, suite, model)
+        names = NO_NAMES if wanted == "json" else read_names(session)
         found = find_regressions(
             session,
             limits=limits,
@@ -89,11 +93,12 @@ def regressions(
     elif wanted == "md":
         from analyze.report.regressions_markdown import regressions_markdown
 
-        typer.echo(regressions_markdown(found, look), nl=False)
+        typer.echo(regressions_markdown(with_names(found, names), look), nl=False)
     else:
         from analyze.report.regressions_text import regressions_lines
 
-        lines = regressions_lines(found, screen_width(), look, is_all=is_all)
+        shown = with_names(found, names)
+        lines = regressions_lines(shown, screen_width(), look, is_all=is_all)
         typer.echo("\n".join(lines))
     if any(map(is_alert, everything(found))):
         raise typer.Exit(EXIT_BAD_NEWS)

@@ -76,10 +76,12 @@ def report(
     Example: analyze report latest --baseline previous
     """
     from analyze.meanwhile import imported_meanwhile
+    from analyze.query.model_names import read_names
     from analyze.report.page_file import form_of, page_of, require_free, write_page
     from analyze.session import open_session
     from analyze.shifts.progress import Progress
     from analyze.which import is_run_folder, resolve_run, run_folder, runs_dir_of
+    from schemas.model_names import NO_NAMES, with_names
 
     if not runs.exists():
         raise _no_folder(runs)
@@ -109,6 +111,7 @@ def report(
             from analyze.limits import limits_in_force
             from analyze.parts.build import build_report
 
+            names = NO_NAMES if wanted == "json" else read_names(session)
             found = build_report(
                 session,
                 run_id,
@@ -117,7 +120,9 @@ def report(
                 transcript_bytes=transcripts * KB,
                 known=entries,
                 tell=progress,
+                names=names,
             )
+        found = with_names(found, names)
         text = _text_of(found, wanted) if bundle is None else _page_of(found, bundle)
     if output is None:
         typer.echo(text, nl=False)

@@ -22,7 +22,8 @@ LIMIT = 30
 def runs(
     suite: Annotated[str | None, typer.Option(help="Runs of this suite.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="Runs that asked this model, by model_id or model string.")
+        str | None,
+        typer.Option(help="Runs that asked this model_id, model string or label."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Runs with this label.")] = None,
     limit: Annotated[
@@ -43,31 +44,34 @@ def runs(
     Example: analyze runs --limit 20
     """
     from analyze.gate.known_files import read_known
+    from analyze.query.model_names import meant_model, read_names
     from analyze.report.open_shift_words import open_lines, unused_lines
     from analyze.report.plain import screen_width
     from analyze.report.run_table import run_lines, runs_json
     from analyze.run_rows import read_runs
     from analyze.session import open_session
     from analyze.which import require_label, require_model, require_suite
+    from schemas.model_names import NO_NAMES, with_names
 
     entries = None if known is None else read_known(known)
     with open_session(runs, sync=not no_sync) as session:
         if suite is not None:
             require_suite(session, suite)
-        if model is not None:
+        if (model := meant_model(session, model)) is not None:
             require_model(session, model)
         if label is not None:
             require_label(session, label)
         listed = read_runs(session, suite=suite, model=model, label=label, limit=limit)
+        names = NO_NAMES if json else read_names(session)
         opened, unused = _open_shifts(session, listed, model, entries) if not json else ([], [])
     if json:
         typer.echo(runs_json(listed.runs))
         return
     width = screen_width()
     for line in [
-        *run_lines(listed, width),
-        *open_lines(opened, width),
-        *unused_lines(unused, width),
+        *run_lines(with_names(listed, names), width),
+        *open_lines(with_names(opened, names), width),
+        *unused_lines(with_names(unused, names), width),
     ]:
         typer.echo(line)
 

@@ -16,7 +16,7 @@ def show(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL", help="A model_id or model string: what was said."),
+        typer.Argument(metavar="MODEL", help="A model_id, model string or label: what was said."),
     ] = None,
     repetition: Annotated[
         int | None, typer.Argument(metavar="REP", min=1, help="One repetition; else all.")

@@ -25,9 +25,16 @@ def summarize(
 
     Example: analyze summarize latest
     """
+    from analyze.query.model_names import read_names
     from analyze.report.summary_table import summary_markdown
     from analyze.session import open_session
-    from analyze.summarize import read_inventory, summary_json, summary_of, write_files
+    from analyze.summarize import (
+        names_of_run,
+        read_inventory,
+        summary_json,
+        summary_of,
+        write_files,
+    )
     from analyze.which import known_runs, resolve_run, run_folder, runs_dir_of
     from schemas.folders import is_planned
 
@@ -40,6 +47,7 @@ def summarize(
             run_ids |= dict.fromkeys(every if name == "all" else [resolve_run(session, name)])
         for place, run_id in enumerate(run_ids):
             folder = run_folder(session, run_id)
+            is_ours = folder is not None and is_planned(folder)
             summary = summary_of(session, run_id, folder)
             if json and as_list:
                 typer.echo(
@@ -49,8 +57,10 @@ def summarize(
                 typer.echo(summary_json(summary), nl=False)
             else:
                 inventory = None if folder is None else read_inventory(folder)
-                typer.echo(("\n" if place else "") + summary_markdown(summary, inventory), nl=False)
-            if folder is not None and is_planned(folder):
+                names = names_of_run(folder) if folder and is_ours else read_names(session)
+                text = summary_markdown(summary, inventory, names)
+                typer.echo(("\n" if place else "") + text, nl=False)
+            if folder is not None and is_ours:
                 for path in write_files(folder, summary):
                     typer.echo(path, err=json)
     if json and as_list:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyze.compare.history import History, is_called
 from analyze.compare.texts import SIDE_WORDS, Texts, refused, runs_of
+from analyze.query.model_names import read_names
 from analyze.which import MOST_NAMED, require_model
 from schemas.errors import ConfigError, Problem, nearest
 
@@ -103,11 +104,11 @@ def _require_model(session: Session, history: History, side: Chosen, *, is_one: 
     found = sorted({key.model_id for key in keys if is_called(key, side.model)})
     if not found:
         require_model(session, side.model)
-        there = sorted({key.model_id for key in keys})
+        there, names = sorted({key.model_id for key in keys}), read_names(session)
         problem = Problem(
             None,
             f"`{side.asked}` has no model `{side.model}`",
-            allowed=", ".join(there[:MOST_NAMED]) or "nothing was planned there",
+            allowed=", ".join(map(names.listed, there[:MOST_NAMED])) or "nothing was planned there",
             nearest=nearest(side.model, there),
         )
         raise ConfigError([problem])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from analyze.run_rows import ListedRun
 from analyze.runs_option import runs_option
 from analyze.session import Session
 from schemas.comparison import Comparison, ThresholdsUsed
+from schemas.model_names import NO_NAMES, ModelNames
 from schemas.summary import RunSummary
 
 
@@ -27,11 +29,17 @@ class Asked:
     comparison: Comparison | None
     """With the baseline."""
     limits: ThresholdsUsed
+    names: ModelNames = NO_NAMES
+    """What models are called in sentences; everywhere else an id stands until it is shown."""
 
     @property
     def run_id(self) -> str:
         """Of the run."""
         return self.run.run_id
+
+    def called(self, model_ids: Sequence[str]) -> list[str]:
+        """Return the names of models, for a sentence."""
+        return [self.names.of(model_id) for model_id in model_ids]
 
     def command(self, *words: str) -> str:
         """Return an `analyze` command that can be copied as it stands."""

@@ -5,6 +5,7 @@ The baseline is the run of the suite that started before, unless somebody names 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +33,7 @@ from analyze.shifts.series import Histories
 from analyze.summarize import summary_of, thresholds_of
 from analyze.which import run_folder
 from schemas.comparison import Comparison, ThresholdsUsed
+from schemas.model_names import NO_NAMES, ModelNames
 from schemas.regressions import Regressions
 from schemas.report_parts import RunReport
 
@@ -63,6 +65,7 @@ def build_report(
     transcript_bytes: int = TRANSCRIPT_BYTES,
     known: KnownFile | None = None,
     tell: Tell | None = None,
+    names: ModelNames = NO_NAMES,
 ) -> RunReport:
     """Return a report of one run.
 
@@ -74,13 +77,14 @@ def build_report(
         transcript_bytes: of text of transcripts, as UTF-8.
         known: shifts that are acknowledged are not told as news.
         tell: is told how far the search for level shifts is.
+        names: of models, for sentences; fields hold ids, `with_names` puts names there.
 
     Raises:
         RunNotFound: there is no such baseline; names the nearest.
         ConfigError: the baseline means nothing, or the run itself.
         ViewError: the lake cannot be read.
     """
-    asked = _asked(session, run_id, baseline, limits, known)
+    asked = replace(_asked(session, run_id, baseline, limits, known), names=names)
     histories = Histories(session, METRICS, tell=tell)
     shifts = _shifts(asked, known, tell, histories)
     opened = find_open_shifts(

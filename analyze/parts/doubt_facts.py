@@ -55,6 +55,8 @@ class ModelFacts:
     notes: tuple[str, ...]
     """What the collector noted about its provider."""
     stopped: str | None
+    name: str
+    """For sentences."""
 
     @property
     def model_id(self) -> str:
@@ -121,6 +123,7 @@ def doubt_facts(asked: Asked) -> RunDoubtFacts:
                 who=who[run_id, name],
                 notes=tuple(dict.fromkeys(notes[name])),
                 stopped=stopped.get(name),
+                name=asked.names.of(name),
             )
         )
     return RunDoubtFacts(

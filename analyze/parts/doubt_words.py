@@ -27,7 +27,7 @@ def some(texts: Sequence[str], between: str = ", ") -> str:
 
 def names_of(models: Sequence[ModelFacts]) -> str:
     """Return the names of models, as far as a sentence takes them."""
-    return some([one.model_id for one in models])
+    return some([one.name for one in models])
 
 
 def ids_of(models: Sequence[ModelFacts]) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def unpinned_routing(facts: RunDoubtFacts) -> Iterator[Doubt]:
     if free:
         upstreams = {one.model_id: _upstreams(facts, one) for one in free}
         told = [
-            f"{one.model_id} by {some(upstreams[one.model_id]) or 'an upstream without a name'}"
+            f"{one.name} by {some(upstreams[one.model_id]) or 'an upstream without a name'}"
             for one in free
         ]
         yield Doubt(
@@ -86,7 +86,7 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
         margin = facts.asked.limits.thresholds.ratio_margin
         told = some(
             [
-                f"{one.model_id} {share(one.n_late, one.n_timed)}, "
+                f"{one.name} {share(one.n_late, one.n_timed)}, "
                 f"at worst {whole(one.worst_late_ms)} ms"
                 for one in late
             ],
@@ -118,7 +118,7 @@ def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
         lambda side: (side.n_timeout, side.n_scorable),
     )
     if late:
-        told = some([f"{one.model_id} {shares}" for one, shares in late], "; ")
+        told = some([f"{one.name} {shares}" for one, shares in late], "; ")
         yield Doubt(
             code="timeouts",
             is_serious=True,
@@ -143,9 +143,7 @@ def truncated(facts: RunDoubtFacts) -> Iterator[Doubt]:
         lambda side: (side.n_truncated, side.n_total),
     )
     if cut:
-        told = some(
-            [f"{one.model_id} {shares}{_limit_of(facts, one)}" for one, shares in cut], "; "
-        )
+        told = some([f"{one.name} {shares}{_limit_of(facts, one)}" for one, shares in cut], "; ")
         yield Doubt(
             code="truncated",
             is_serious=True,

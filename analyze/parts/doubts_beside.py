@@ -14,6 +14,7 @@ from analyze.report.numbers import in_cases, pair
 from analyze.shifts.levels import FEWEST
 from analyze.which import run_folder
 from schemas.comparison import AxisReport, Comparison, GroupComparison
+from schemas.model_names import with_names
 from schemas.regressions import Regressions
 from schemas.report_answer import Doubt
 
@@ -34,7 +35,7 @@ def not_comparable(asked: Asked) -> Iterator[Doubt]:
             code="not_comparable",
             is_serious=True,
             model_ids=tuple(model_ids),
-            sentence=f"{some(model_ids)} cannot be compared with the baseline: "
+            sentence=f"{some(asked.called(model_ids))} cannot be compared with the baseline: "
             f"{'; '.join(reasons)}. Whether anything changed is not known.",
             command=compare_of(asked),
         )
@@ -44,7 +45,7 @@ def not_comparable(asked: Asked) -> Iterator[Doubt]:
             is_serious=False,
             model_ids=(),
             sentence=f"Not on both sides, so compared with nothing: "
-            f"{some(asked.comparison.unmatched, '; ')}.",
+            f"{some(with_names(asked.comparison, asked.names).unmatched, '; ')}.",
             command=compare_of(asked),
         )
 
@@ -75,7 +76,8 @@ def _axis(asked: Asked, comparison: Comparison, axis: AxisReport) -> Iterator[Do
     ]
     told = some(
         [
-            f"{in_cases(group.n_cases or 0, group.n_clusters)} of {group.candidate_model_id}"
+            f"{in_cases(group.n_cases or 0, group.n_clusters)} of "
+            f"{asked.names.of(group.candidate_model_id)}"
             for group in left
         ]
     )
@@ -144,7 +146,9 @@ def skipped_history(asked: Asked, shifts: Regressions | None) -> Iterator[Doubt]
     for why, names in models.items():
         reasons[tuple(names)].append(why)
     if reasons:
-        told = [f"{some(names)} ({some(whys, '; ')})" for names, whys in reasons.items()]
+        told = [
+            f"{some(asked.called(names))} ({some(whys, '; ')})" for names, whys in reasons.items()
+        ]
         yield Doubt(
             code="skipped_history",
             is_serious=False,

@@ -124,7 +124,7 @@ def unknown_cost(facts: RunDoubtFacts) -> Iterator[Doubt]:
     unsure = [one for one in facts.models if one.group.n_cost_known < one.n_measured]
     if unsure:
         told = some(
-            [f"{one.model_id} {share(one.group.n_cost_known, one.n_measured)}" for one in unsure]
+            [f"{one.name} {share(one.group.n_cost_known, one.n_measured)}" for one in unsure]
         )
         n_unknown = sum(one.n_measured - one.group.n_cost_known for one in unsure)
         yield Doubt(

@@ -15,7 +15,7 @@ def few_cases(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models with verdicts on fewer cases than a gate judges (D-I1)."""
     few = [one for one in facts.models if 0 < one.verdicts.n_units < LEAST_CASES]
     if few:
-        told = some([f"{one.model_id} {whole(one.verdicts.n_units)}" for one in few])
+        told = some([f"{one.name} {whole(one.verdicts.n_units)}" for one in few])
         is_clustered = any(one.verdicts.n_clusters is not None for one in few)
         units = "clusters of cases" if is_clustered else "cases"
         yield Doubt(

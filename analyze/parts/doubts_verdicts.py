@@ -25,7 +25,7 @@ def no_verdict(facts: RunDoubtFacts) -> Iterator[Doubt]:
     silent = [one for one in facts.models if one.group.n_scorable and not one.verdicts.n_trials]
     command = facts.asked.command("show", facts.asked.run_id)
     if silent:
-        told = some([f"{one.model_id} 0 of {whole(one.group.n_scorable)}" for one in silent])
+        told = some([f"{one.name} 0 of {whole(one.group.n_scorable)}" for one in silent])
         yield Doubt(
             code="no_verdict",
             is_serious=True,
@@ -53,7 +53,7 @@ def missing_trials(facts: RunDoubtFacts) -> Iterator[Doubt]:
         return
     least = facts.asked.limits.thresholds.min_coverage
     n_missing, came = sum(one.n_missing for one in short), facts.asked.run.came
-    told = some([f"{one.model_id} {share(one.n_missing, one.group.n_planned)}" for one in short])
+    told = some([f"{one.name} {share(one.n_missing, one.group.n_planned)}" for one in short])
     why = f" The run was stopped: {facts.stopped}." if facts.stopped else ""
     yield Doubt(
         code="missing_trials",
@@ -92,14 +92,14 @@ def coverage(facts: RunDoubtFacts) -> Iterator[Doubt]:
 
 
 def _covered(one: ModelFacts) -> str:
-    return f"{one.model_id} {share(one.verdicts.n_trials, one.group.n_scorable)}"
+    return f"{one.name} {share(one.verdicts.n_trials, one.group.n_scorable)}"
 
 
 def _bounds(one: ModelFacts) -> str:
     """Return the rate with the others counted as failed, and as passed (Manski 2003)."""
     strict = one.group.score_strict or 0.0
     upper = min(strict + 1 - one.verdicts.n_trials / one.group.n_scorable, 1.0)
-    return f"{percent(strict)} and {percent(upper)} % ({one.model_id})"
+    return f"{percent(strict)} and {percent(upper)} % ({one.name})"
 
 
 def infrastructure(facts: RunDoubtFacts) -> Iterator[Doubt]:
@@ -130,7 +130,7 @@ def infrastructure(facts: RunDoubtFacts) -> Iterator[Doubt]:
 
 def _failed(one: ModelFacts) -> str:
     kinds = some([f"{whole(k.n_trials)} {k.failure_type} ({k.cause})" for k in one.outside])
-    return f"{one.model_id} {kinds}" + (f", stopped: {one.stopped}" if one.stopped else "")
+    return f"{one.name} {kinds}" + (f", stopped: {one.stopped}" if one.stopped else "")
 
 
 def _is_too_many(lost: int, of: int, least: float) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyze.history import read_config
+from analyze.query.model_names import read_names
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import line_of
@@ -15,6 +16,7 @@ from analyze.session import open_session
 from analyze.summarize import thresholds_of
 from schemas.folders import run_folders
 from schemas.manifest import Manifest
+from schemas.model_names import with_names
 
 if TYPE_CHECKING:
     from analyze.session import Session
@@ -39,9 +41,12 @@ def open_after_run(run_dir: Path) -> list[str]:
     with open_session(run_dir.parent, sync=False) as session:
         found = find_open_shifts(session, [run_id], limits=thresholds_of(run_dir)).shifts
         n_unseen = _n_not_in_lake(session)
+        names = read_names(session)
     told = [
         f"open shift: {line_of(sentence)}; {line_of(command)}"
-        for sentence, command in open_sentences(one.shift for one in found[:MOST_TOLD])
+        for sentence, command in open_sentences(
+            with_names(one.shift, names) for one in found[:MOST_TOLD]
+        )
     ]
     look = shlex.join(["analyze", "runs", *runs_option(run_dir.parent)])
     if (more := len(found) - len(told)) > 0:

@@ -28,6 +28,7 @@ from analyze.runs_option import runs_option
 from schemas.comparison import Axis
 from schemas.errors import counted
 from schemas.known import Acknowledged, ShiftMetric
+from schemas.model_names import id_of
 from schemas.regressions import CellShift, Regressions, SeriesSkipped, Shift
 
 WHAT: dict[ShiftMetric, str] = {
@@ -159,7 +160,7 @@ def command(one: Shift | CellShift, options: Sequence[str]) -> str:
         first, model_id = one.first_bad_run, one.model_id
     else:
         first, model_id = one.first_run, one.series.model_id
-    words = ["analyze", "compare", one.last_run_before, first, "--model", model_id]
+    words = ["analyze", "compare", one.last_run_before, first, "--model", id_of(model_id)]
     for axis in AXES:
         if any(_is_whole(axis, change) for change in one.changed) and axis not in options:
             words += ["--allow", axis]
@@ -177,7 +178,7 @@ def to_paste(one: Shift | CellShift) -> list[str]:
     if isinstance(one, CellShift):
         entry = {
             "suite_id": one.suite_id,
-            "model_id": one.model_id,
+            "model_id": id_of(one.model_id),
             "case_id": one.case_id,
             "metric": "passed_rate",
             "first_run": one.first_bad_run,
@@ -186,7 +187,7 @@ def to_paste(one: Shift | CellShift) -> list[str]:
     else:
         entry = {
             "suite_id": one.series.suite_id,
-            "model_id": one.series.model_id,
+            "model_id": id_of(one.series.model_id),
             "metric": one.series.metric,
             "first_run": one.first_run,
             "direction": one.direction,

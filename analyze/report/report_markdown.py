@@ -31,6 +31,7 @@ from analyze.report.plain import safe
 from analyze.report.regressions_words import entry_line, everything, headline, mark, names
 from analyze.report.summary_table import as_text
 from schemas.errors import counted
+from schemas.model_names import with_id
 from schemas.report_answer import ModelAnswer, ReportedRun
 from schemas.report_parts import RunReport
 from schemas.summary import GroupSummary
@@ -157,7 +158,7 @@ def _model_row(answer: ModelAnswer, report: RunReport) -> list[str]:
     mean = case_mean(answer.passed_rate, answer.estimate)
     since = [change_sentence(answer), changes_beside(report).get(answer.model_id, "")]
     return [
-        _text(answer.model_id),
+        _text(with_id(answer.model_id)),
         _passed(answer),
         f"{mean}{percent(answer.low)} to {percent(answer.high)}" if known else DASH,
         _text("; ".join(filter(None, since))) if report.baseline else DASH,

@@ -25,6 +25,7 @@ from analyze.report.numbers import (
     whole,
 )
 from analyze.report.plain import Column, least_width, line_of, table
+from schemas.model_names import with_id
 
 if TYPE_CHECKING:
     from analyze.run_rows import Listed, ListedModel, ListedRun
@@ -140,7 +141,8 @@ def model_lines(run: ListedRun) -> list[str]:
 
 
 def _model_line(one: ListedModel, *, has_twin: bool) -> str:
-    name = f"{one.model_id} ({one.provider} {one.model})" if has_twin else one.model_id
+    name = with_id(one.model_id)
+    name = f"{name} ({one.provider} {one.model})" if has_twin else name
     if one.passed.rate is None:
         return line_of(f"{name}: no verdict")
     return line_of(f"{name}: passed% {_rate_of(one.passed, one.score_strict, one.coverage)}")
@@ -189,7 +191,7 @@ PASSED = Field(Column("passed% [95 %]"), passed_of)
 PASSED_ALONE = Field(PASSED.column, lambda run: _rate_of(run.passed, None, None))
 COST = Field(Column("USD", "right"), cost_of)
 TOOK = Field(Column("took", "right"), lambda run: duration(run.took_ms or None))
-MODELS = Field(Column("models", least=16), lambda run: line_of(", ".join(run.models)))
+MODELS = Field(Column("models", least=16), lambda run: line_of(", ".join(map(with_id, run.models))))
 LABEL = Field(Column("label", least=8), lambda run: line_of(", ".join(run.asked.labels)))
 NOTES = Field(Column("notes", least=20), notes_of)
 

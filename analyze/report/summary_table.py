@@ -14,6 +14,7 @@ from typing import get_args
 
 from analyze.report.numbers import BEYOND_LIMIT, limits_of, millis, pair, percent
 from schemas.inventory import Inventory, ResourceSnapshot
+from schemas.model_names import NO_NAMES, ModelNames
 from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 
 COLUMNS = (
@@ -55,12 +56,15 @@ MARKUP = re.compile(r"[\\`|*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that Markdown acts on; an underscore inside a word it leaves alone."""
 
 
-def summary_markdown(summary: RunSummary, inventory: Inventory | None = None) -> str:
+def summary_markdown(
+    summary: RunSummary, inventory: Inventory | None = None, names: ModelNames = NO_NAMES
+) -> str:
     """Return summary.md: passed rates first, then the table of the older tool.
 
     Args:
         summary: the run in numbers.
         inventory: names the sizes of local models; without it that column is empty.
+        names: of models, for the first table; the other is the older tool's to the letter.
     """
     sizes = {model.name: model.size for model in inventory.ollama_models} if inventory else {}
     twins = Counter(_shown_key(group) for group in summary.models)
@@ -75,7 +79,7 @@ def summary_markdown(summary: RunSummary, inventory: Inventory | None = None) ->
         _line(RATES),
         _line(["---"] * len(RATES)),
         *(
-            _line([as_text(cell) for cell in _rates(group, twins[_shown_key(group)] > 1)])
+            _line([as_text(cell) for cell in _rates(group, names, twins[_shown_key(group)] > 1)])
             for group in summary.models
         ),
         "",
@@ -107,13 +111,14 @@ def _shown_key(group: GroupSummary) -> tuple[str, str, str | None]:
     return group.provider, group.model, group.thinking_level
 
 
-def _rates(group: GroupSummary, has_twin: bool) -> list[str]:
+def _rates(group: GroupSummary, names: ModelNames, has_twin: bool) -> list[str]:
     """Return how good one model is; the strict rate where not every trial has a verdict."""
     interval = group.passed_ci95
     n_cases = interval.n_cases if interval else int(group.passed_rate is not None)
     is_partial = (group.coverage or 0) < 1
+    name = names.of(group.model_id)
     return [
-        _name(group, has_twin),
+        _name(group, has_twin) if name == group.model_id else f"{name} ({group.model})",
         percent(group.passed_rate),
         limits_of(group.passed_rate, interval),
         percent(group.score_strict) if is_partial else "",

@@ -52,6 +52,9 @@ class ModelsRow(ViewRow):
         description="Reasoning effort asked for; null where none was."
     )
     model_id: str = Field(description="Local name of the model.")
+    model_label: str | None = Field(
+        description="Name for people, as the newest run that has one says; null: none has."
+    )
     n_runs: Positive = Field(description="Runs that planned it.")
     n_planned: Positive = Field(description="Planned trials of all runs.")
     n_total: Count = Field(description="Trials with a result.")

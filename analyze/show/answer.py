@@ -7,11 +7,12 @@ How it looks is decided in `report` and `transcript`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyze.aliases.ids import CaseIds, read_ids
+from analyze.query.model_names import meant_model, read_names
 from analyze.report.run_table import run_object
 from analyze.run_rows import read_run
 from analyze.show.case_page import case_lines
@@ -24,6 +25,7 @@ from analyze.summarize import summary_of
 from analyze.which import MOST_NAMED, resolve_run, run_folder
 from schemas.artifact import Artifact
 from schemas.errors import ConfigError, Problem, nearest
+from schemas.model_names import with_names
 
 if TYPE_CHECKING:
     from analyze.session import Session
@@ -79,7 +81,7 @@ def show(
         trials = _trials_of(written, run_id, case, ids)
         if model is None:
             return _case(written, trials, ids, width)
-        return _trials(written, _chosen(trials, model, repetition))
+        return _trials(written, _chosen(trials, meant_model(written, model), repetition))
 
 
 def _trials_of(session: Session, run_id: str, case: str, ids: CaseIds) -> list[ShownTrial]:
@@ -130,7 +132,7 @@ def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
         "problems": list(page.problems),
         "renamed": dict(page.renamed),
     }
-    return Shown(list(run_page_lines(page, width)), data)
+    return Shown(list(run_page_lines(with_names(page, read_names(session)), width)), data)
 
 
 def _renamed(session: Session, run_id: str, ids: CaseIds) -> dict[str, str]:
@@ -176,7 +178,8 @@ def _case(session: Session, trials: Sequence[ShownTrial], ids: CaseIds, width: i
             asdict(trial) | {"answer": answer} for trial, answer in zip(trials, shown, strict=True)
         ],
     }
-    return Shown(list(case_lines(trials, shown, validator, width, all_ids)), data)
+    named = with_names(trials, read_names(session))
+    return Shown(list(case_lines(named, shown, validator, width, all_ids)), data)
 
 
 def _trials(session: Session, trials: Sequence[ShownTrial]) -> Shown:
@@ -192,8 +195,10 @@ def _trials(session: Session, trials: Sequence[ShownTrial]) -> Shown:
         for trial in trials
     ]
     lines: list[str] = []
+    names = read_names(session)
     for page in pages:
-        lines += [*(["", ""] if lines else []), *transcript_lines(page)]
+        named = replace(page, trial=with_names(page.trial, names))
+        lines += [*(["", ""] if lines else []), *transcript_lines(named)]
     return Shown(lines, [_trial_data(page) for page in pages])
 
 

@@ -12,6 +12,7 @@ from analyze.report.numbers import usd, whole
 from analyze.report.plain import Column, facts, line_of, table
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
+from schemas.model_names import id_of
 
 COLUMNS = (
     Column("model", least=10, is_name=True),
@@ -50,7 +51,7 @@ def case_lines(
     rows = [row for _, pairs in by_model for row in _rows(list(pairs))]
     yield from table(COLUMNS, rows, width)
     yield ""
-    yield line_of(f"analyze show {first.run_id} {first.case_id} {first.model_id}") + (
+    yield line_of(f"analyze show {first.run_id} {first.case_id} {id_of(first.model_id)}") + (
         "  shows what was said"
     )
 

@@ -28,6 +28,7 @@ from analyze.run_rows import ListedRun
 from analyze.runs_option import runs_option
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
+from schemas.model_names import hidden_id, id_of
 from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 
 MODELS = (
@@ -155,7 +156,8 @@ def _models(groups: Sequence[GroupSummary], width: int) -> Iterator[str]:
 
 def _asked_as(group: GroupSummary) -> str:
     level = "" if group.thinking_level is None else f", {group.thinking_level}"
-    return f"{group.provider} {group.model}{level}"
+    hidden = hidden_id(group.model_id)
+    return f"{f'{hidden} · ' if hidden else ''}{group.provider} {group.model}{level}"
 
 
 def _group(group: GroupSummary) -> list[str]:
@@ -242,7 +244,7 @@ def _next(page: RunPage) -> Iterator[str]:
         commands.append((f"collect run --resume {_word(run.run_id)}{runs}", "completes the run"))
     if page.trials:
         trial = page.trials[0]
-        words = " ".join(map(_word, (run.run_id, trial.case_id, trial.model_id)))
+        words = " ".join(map(_word, (run.run_id, trial.case_id, id_of(trial.model_id))))
         commands.append((f"analyze show {words}{runs}", "shows what was said"))
     if commands:
         yield ""

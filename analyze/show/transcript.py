@@ -19,6 +19,7 @@ from analyze.show.trace_file import NoTrace
 from analyze.show.trace_text import indented, trace_lines
 from analyze.show.trial_rows import ShownTrial, TrialText
 from schemas.artifact import Artifact
+from schemas.model_names import hidden_id
 
 VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
 
@@ -103,7 +104,9 @@ def failure_of(trial: ShownTrial) -> str:
 def model_of(trial: ShownTrial) -> str:
     """Return the model as it was asked for."""
     level = f" · thinking {trial.thinking_level}" if trial.thinking_level else ""
-    return line_of(f"{trial.provider} · {trial.model}{level}")
+    hidden = hidden_id(trial.model_id)
+    model_id = f"{hidden} · " if hidden else ""
+    return line_of(f"{model_id}{trial.provider} · {trial.model}{level}")
 
 
 def _served(trial: ShownTrial) -> str:

@@ -75,7 +75,9 @@ def run_doctor(
     suites = suites_to_look_at(suite, Path.cwd(), allowed_hosts)
     has_project = suite is not None or find_project(Path.cwd()) is not None
     try:
-        scene, report = asyncio.run(_look(suites, runs_dir, has_project=has_project))
+        scene, report = asyncio.run(
+            _look(suites, runs_dir, has_project=has_project, is_for_people=not as_json)
+        )
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; {again} looks once more\n")
         return EXIT_INTERRUPTED
@@ -88,7 +90,7 @@ def run_doctor(
 
 
 async def _look(
-    suites: tuple[LookedAt, ...], runs_dir: Path, *, has_project: bool
+    suites: tuple[LookedAt, ...], runs_dir: Path, *, has_project: bool, is_for_people: bool
 ) -> tuple[Scene, DoctorReport]:
     """Run every check and return what they found, without keys."""
     models = [model for suite in suites for model in suite.models]
@@ -97,7 +99,7 @@ async def _look(
     if not models:
         places = usual_places()
     visits = {place: asyncio.create_task(visit(place)) for place in places}
-    scene = Scene(suites, has_project, runs_dir, visits)
+    scene = Scene(suites, has_project, runs_dir, visits, is_for_people)
     waiting = asyncio.create_task(say_waiting(len(places)))
     areas = await asyncio.gather(*(_limited(area, check, scene) for area, check in CHECKS))
     for task in (waiting, *visits.values()):

@@ -17,6 +17,7 @@ from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from collect.doctor.visit import Place, Visit
 from schemas.errors import ConfigError, Problem
+from schemas.model_names import ModelNames
 from schemas.project_file import load_project_file
 from schemas.run_profile import OpenClawRunProfile, RunProfile
 from schemas.suite import Suite
@@ -52,15 +53,18 @@ class Scene:
     has_project: bool
     runs_dir: Path
     visits: Mapping[Place, asyncio.Task[Visit]]
+    is_for_people: bool = False
+    """Models are called by their labels; a program gets their ids."""
 
     def models(self) -> list[tuple[str, ResolvedModel]]:
         """Return every model with what to call it; with its suite where there are several."""
         several = len([suite for suite in self.suites if suite.models]) > 1
-        return [
-            (f"{suite.name}/{model.model_id}" if several else model.model_id, model)
-            for suite in self.suites
-            for model in suite.models
-        ]
+        found = []
+        for suite in self.suites:
+            names = ModelNames.of_models(suite.models if self.is_for_people else ())
+            within = f"{suite.name}/" if several else ""
+            found += [(f"{within}{names.of(model.model_id)}", model) for model in suite.models]
+        return found
 
     def embedded(self) -> list[tuple[str, ResolvedModel]]:
         """Return the models that a run serves itself, called as in `models`."""

@@ -20,6 +20,7 @@ from collect.local.model import ENGINE_ADVICE, LocalModel, refuse_missing_engine
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
 from schemas.errors import ConfigError, Interrupted, LocalModelError, Problem
+from schemas.model_names import ModelNames
 from schemas.yaml_source import dotted, read_yaml
 
 Say = Callable[[str], None]
@@ -39,6 +40,8 @@ class Servers:
             say: receives what the user waits for.
         """
         self._users: dict[File, list[ResolvedModel]] = {}
+        models = tuple(models)
+        self._names = ModelNames.of_models(models)
         for model in models:
             if model.embedded is not None:
                 self._users.setdefault(model.embedded.model_file, []).append(model)
@@ -109,7 +112,8 @@ class Servers:
         first = users[0]
         assert first.embedded is not None
         name = name_of(first.embedded)
-        self._say(f"starting the embedded model {name} (model `{first.model_id}`) ...")
+        called = self._names.of(first.model_id)
+        self._say(f"starting the embedded model {name} (model `{called}`) ...")
         began = time.monotonic()
         local = LocalModel(
             model_file=weights_of(file, self._say),

@@ -48,6 +48,8 @@ class RunFolder:
         self.ollama_models: tuple[OllamaModel, ...] = ()
         self.asked: dict[str, Any] = {}
         """Fields of config.json that are not as usual."""
+        self.labels: dict[str, str] = {}
+        """Of models, by their ids."""
 
     @property
     def path(self) -> Path:
@@ -199,7 +201,7 @@ class RunFolder:
             models=tuple(
                 RunModel(
                     model_id=model_id,
-                    label=None,
+                    label=self.labels.get(model_id),
                     provider=trial.provider,
                     model=trial.model,
                     thinking_level=trial.thinking_level,

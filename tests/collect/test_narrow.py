@@ -53,6 +53,45 @@ def test_what_the_suite_does_not_have_is_named(inputs, flags, message):
     assert message in str(caught.value)
 
 
+@pytest.fixture
+def labelled(project):
+    """A suite of models with labels: two that are the same, one that is another one's id."""
+    project.case("a")
+    labels = {"m1": "Fast one", "m2": "Twin", "m3": "Twin", "m4": "m1", "m5": None}
+    project.suite(
+        models=[
+            {"model_id": one, "label": label, "provider": "ollama_openai"}
+            for one, label in labels.items()
+        ]
+    )
+    return project.load()
+
+
+def test_a_model_is_named_by_its_id_or_else_by_its_label(labelled):
+    def chosen(*names):
+        inputs = narrow(labelled, Narrowed(models=names))
+        return [model.model_id for model in inputs.models], inputs.narrowed.models
+
+    assert chosen("Fast one", "m5") == (["m1", "m5"], ("m1", "m5"))
+    assert chosen("m1") == (["m1"], ("m1",)), "an id goes before the label of another model"
+    assert chosen("Twin (m3)") == (["m3"], ("m3",)), "as it is shown"
+    assert chosen("Fast one", "m1") == (["m1"], ("m1",))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Twin", "--model: the label of several models; name one by its model_id; found `Twin`; "
+         "allowed: m2, m3"),
+        ("other", "allowed: m1 (Fast one), m2 (Twin), m3 (Twin), m4 (m1), m5"),
+    ],
+)  # fmt: skip
+def test_a_model_that_is_not_there_is_answered_with_ids_and_labels(labelled, name, message):
+    with pytest.raises(ConfigError) as caught:
+        narrow(labelled, Narrowed(models=(name,)))
+    assert message in str(caught.value)
+
+
 def test_a_limit_takes_the_models_in_turn(inputs):
     assert keys(inputs, max_trials=5) == [
         ("m1", 1, "a"), ("m1", 1, "b"), ("m1", 1, "c"), ("m2", 1, "a"), ("m2", 1, "b"),

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from schemas.model_names import id_of
 from schemas.report_trials import Transcript
 
 UNSAFE = re.compile(r"[^a-z0-9_-]")
@@ -23,7 +24,7 @@ def trial_anchor(model_id: str, case_id: str, repetition: int, *, is_baseline: b
     A name with other characters than ids have ends in a hash of itself.
     """
     end = "-base" if is_baseline else ""
-    return f"trial-{_safe(model_id)}-{_safe(case_id)}-{repetition}{end}"
+    return f"trial-{_safe(id_of(model_id))}-{_safe(case_id)}-{repetition}{end}"
 
 
 def anchors_of(shown: Iterable[Transcript]) -> list[str]:

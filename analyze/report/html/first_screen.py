@@ -84,7 +84,7 @@ def _standing(
     mean = case_mean(answer.passed_rate, answer.estimate)
     return Standing(
         name=answer.model_id,
-        below=asked_as(answer.provider, answer.model, answer.thinking_level),
+        below=asked_as(answer),
         rate=percent(answer.passed_rate),
         interval=f"{mean}{percent(low)} to {percent(high)}" if is_known else "",
         strict=_strict(answer),

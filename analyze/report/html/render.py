@@ -24,6 +24,7 @@ from analyze.report.html.csp import policy
 from analyze.report.html.sections import sections_of
 from analyze.report.numbers import duration, moment, whole
 from schemas.errors import counted
+from schemas.model_names import id_of
 from schemas.report_parts import RunReport
 
 PAGE = "page.html.j2"
@@ -80,7 +81,12 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters.update(
-        moment=moment, whole=whole, counted=counted, duration=duration, since=_since
+        moment=moment,
+        whole=whole,
+        counted=counted,
+        duration=duration,
+        since=_since,
+        model_id=id_of,
     )
     environment.filters["groupby_href"] = _runs_of_links
     return environment

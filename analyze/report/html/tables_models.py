@@ -14,8 +14,9 @@ from analyze.report.numbers import (
     usd,
     whole,
 )
+from schemas.model_names import hidden_id
 from schemas.report_answer import ModelAnswer
-from schemas.report_parts import FrontierPoint
+from schemas.report_parts import FrontierPoint, ModelProvenance
 from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 from schemas.thresholds import Thresholds
 
@@ -31,13 +32,16 @@ TOO_FEW = "Fewer than 5 trials are expected beyond this percentile; it is never 
 
 def model_cell(group: GroupSummary) -> Cell:
     """Return the name of a model, and how it was asked below."""
-    return Cell(group.model_id, below=asked_as(group.provider, group.model, group.thinking_level))
+    return Cell(group.model_id, below=asked_as(group))
 
 
-def asked_as(provider: str, model: str, thinking_level: str | None) -> str:
-    """Return how a model was asked: `openrouter · vendor/model · thinking high`."""
-    words = [provider, model, f"thinking {thinking_level}" if thinking_level else ""]
-    return " · ".join(filter(None, words))
+def asked_as(one: GroupSummary | ModelAnswer | ModelProvenance) -> str:
+    """Return how a model was asked: `openrouter · vendor/model · thinking high`.
+
+    Where its name does not say its model_id that comes first.
+    """
+    level = f"thinking {one.thinking_level}" if one.thinking_level else ""
+    return " · ".join(filter(None, (hidden_id(one.model_id), one.provider, one.model, level)))
 
 
 def leaderboard(summary: RunSummary, answers: Sequence[ModelAnswer]) -> Table:

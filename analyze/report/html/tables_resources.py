@@ -100,7 +100,7 @@ def served(models: tuple[ModelProvenance, ...]) -> Table | None:
 def _served(one: ModelProvenance) -> list[Cell]:
     build = one.model_build or ""
     return [
-        Cell(one.model_id, below=asked_as(one.provider, one.model, one.thinking_level)),
+        Cell(one.model_id, below=asked_as(one)),
         Cell(", ".join(one.served_models)),
         Cell(", ".join(one.served_providers)),
         Cell(one.routing or ""),

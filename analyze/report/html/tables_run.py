@@ -10,6 +10,7 @@ from analyze.report.html.cells import Cell, Column, Mark, Table, number
 from analyze.report.limits_source import HASH_SHOWN
 from analyze.report.numbers import limits_of, moment, percent, whole
 from schemas.errors import counted
+from schemas.model_names import id_of
 from schemas.report_parts import (
     FailureCount,
     HistoryPoint,
@@ -47,7 +48,7 @@ def matrix(found: Matrix, run_id: str, anchors: dict[Place, str], command: str) 
     columns = [
         Column("case", "case_id"),
         Column("all %", "passed_rate", is_number=True),
-        *(Column(model, f"model:{model}", is_number=True) for model in models),
+        *(Column(model, f"model:{id_of(model)}", is_number=True) for model in models),
     ]
     rows = []
     for case_id, cells in of_case.items():
@@ -110,7 +111,7 @@ def history(points: tuple[HistoryPoint, ...], command: str) -> Table:
     columns = (
         Column("run", "run_id"),
         Column("started (UTC)", "started_at_ms"),
-        *(Column(f"{model} %", f"model:{model}", is_number=True) for model in models),
+        *(Column(f"{model} %", f"model:{id_of(model)}", is_number=True) for model in models),
     )
     rows = []
     for run_id in reversed(runs):

@@ -13,6 +13,23 @@ planned as (
     group by provider, model, thinking_level, model_id
 ),
 
+labelled as (
+    select
+        plans.provider,
+        plans.model,
+        plans.thinking_level,
+        plans.model_id,
+        runs.model_labels[plans.model_id] as model_label,
+        row_number() over (
+            partition by plans.provider, plans.model, plans.thinking_level, plans.model_id
+            order by runs.started_at_ms desc nulls last, runs.run_id desc
+        ) as age
+    from int_plan_counts as plans
+    inner join stg_runs as runs
+        on plans.run_id = runs.run_id
+    where runs.model_labels[plans.model_id] is not null
+),
+
 answered as (
     select
         provider,
@@ -33,6 +50,7 @@ select
     planned.model,
     planned.thinking_level,
     planned.model_id,
+    labelled.model_label,
     planned.n_runs,
     planned.n_planned,
     coalesce(answered.n_total, 0) as n_total,
@@ -41,6 +59,12 @@ select
     answered.first_started_at_ms,
     answered.last_started_at_ms
 from planned
+left join labelled
+    on planned.provider = labelled.provider
+    and planned.model = labelled.model
+    and planned.thinking_level is not distinct from labelled.thinking_level
+    and planned.model_id = labelled.model_id
+    and labelled.age = 1
 left join answered
     on planned.provider = answered.provider
     and planned.model = answered.model

@@ -13,6 +13,7 @@ select
     max_cost_usd,
     judge_hash,
     machine,
+    model_labels,
     is_imported,
     is_narrowed,
     recorded_at_ms
