@@ -57,8 +57,8 @@ def summarize(
                 typer.echo(summary_json(summary), nl=False)
             else:
                 inventory = None if folder is None else read_inventory(folder)
-                names = names_of_run(folder) if folder and is_ours else read_names(session)
-                text = summary_markdown(summary, inventory, names)
+                called = names_of_run(folder) if folder and is_ours else read_names(session)
+                text = summary_markdown(summary, inventory, called)
                 typer.echo(("\n" if place else "") + text, nl=False)
             if folder is not None and is_ours:
                 for path in write_files(folder, summary):

@@ -81,7 +81,7 @@ def show(
         trials = _trials_of(written, run_id, case, ids)
         if model is None:
             return _case(written, trials, ids, width)
-        return _trials(written, _chosen(trials, meant_model(written, model), repetition))
+        return _trials(written, _chosen(trials, meant_model(written, model) or model, repetition))
 
 
 def _trials_of(session: Session, run_id: str, case: str, ids: CaseIds) -> list[ShownTrial]:
