@@ -7,6 +7,7 @@ names directly before it is shown, and what is printed as JSON is the record as 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, Protocol, TypeVar
@@ -129,6 +130,10 @@ NO_NAMES = ModelNames()
 """Every model is called by its id."""
 
 
+PLAIN = frozenset({str, int, float, bool, type(None)})
+"""Types of values that hold no record: most values of a report."""
+
+
 def with_names(value: Value, names: ModelNames) -> Value:
     """Return a record as people read it: every model_id in it is the name of that model.
 
@@ -144,6 +149,8 @@ def with_names(value: Value, names: ModelNames) -> Value:
 
 
 def _named(value: Any, names: ModelNames) -> Any:
+    if type(value) in PLAIN:
+        return value
     if hasattr(value, "model_copy"):  # a record; pydantic itself is not loaded for this
         changed = _changed(value, vars(value), names)
         return value.model_copy(update=changed) if changed else value
@@ -152,6 +159,8 @@ def _named(value: Any, names: ModelNames) -> Any:
         changed = _changed(value, fields, names)
         return dataclasses.replace(value, **changed) if changed else value
     if type(value) in {tuple, list}:
+        if not value or type(value[0]) in PLAIN:
+            return value
         return _same_or(value, [_named(one, names) for one in value])
     if type(value) is dict:
         found = {key: _named(one, names) for key, one in value.items()}
@@ -161,18 +170,28 @@ def _named(value: Any, names: ModelNames) -> Any:
 
 def _changed(record: Any, fields: Mapping[str, Any], names: ModelNames) -> dict[str, Any]:
     """Return the fields of a record that are others with names."""
-    ids, words = (getattr(type(record), name, ()) for name in ("MODEL_FIELDS", "MODEL_WORDS"))
+    ids, words = _marked(type(record), tuple(fields))
     found = {}
     for name, value in fields.items():
-        if name in ids or name.endswith(("model_id", "model_ids")):
+        if name in ids:
             new = _name(value, names)
         elif name in words:
             new = _same_or(value, [_in_words(text, names) for text in value])
+        elif type(value) in PLAIN:
+            continue
         else:
             new = _named(value, names)
         if new is not value:
             found[name] = new
     return found
+
+
+@functools.cache
+def _marked(kind: type, fields: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return which fields of a record hold ids, and which hold sentences with one."""
+    by_name = [name for name in fields if name.endswith(("model_id", "model_ids"))]
+    ids = frozenset((*by_name, *getattr(kind, "MODEL_FIELDS", ())))
+    return ids, frozenset(getattr(kind, "MODEL_WORDS", ()))
 
 
 def _same_or(old: Any, new: list[Any]) -> Any:

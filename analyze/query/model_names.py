@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 LABELS = """
 select model_labels
-from stg_runs
-where model_labels is not null
-order by started_at_ms nulls first, run_id
+from raw_runs
+where cardinality(model_labels) > 0
+order by started_at_ms nulls first, run_id, recorded_at_ms
 """
+"""Of every description of a run: all of them have the same, and to take the newest costs more."""
 
 IDS = "select distinct model_id from int_group_models where model_id in (select unnest(?))"
 
