@@ -168,9 +168,10 @@ def _named(value: Any, names: ModelNames) -> Any:
     return value
 
 
-def _changed(record: Any, fields: Mapping[str, Any], names: ModelNames) -> dict[str, Any]:
+def _changed(record: object, fields: Mapping[str, Any], names: ModelNames) -> dict[str, Any]:
     """Return the fields of a record that are others with names."""
-    ids, words = _marked(type(record), tuple(fields))
+    ids = _id_fields(tuple(fields), getattr(record, "MODEL_FIELDS", ()))
+    words: Collection[str] = getattr(record, "MODEL_WORDS", ())
     found = {}
     for name, value in fields.items():
         if name in ids:
@@ -187,11 +188,10 @@ def _changed(record: Any, fields: Mapping[str, Any], names: ModelNames) -> dict[
 
 
 @functools.cache
-def _marked(kind: type, fields: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return which fields of a record hold ids, and which hold sentences with one."""
+def _id_fields(fields: tuple[str, ...], named: tuple[str, ...]) -> frozenset[str]:
+    """Return which fields of a record hold ids: by their names, and those that it names itself."""
     by_name = [name for name in fields if name.endswith(("model_id", "model_ids"))]
-    ids = frozenset((*by_name, *getattr(kind, "MODEL_FIELDS", ())))
-    return ids, frozenset(getattr(kind, "MODEL_WORDS", ()))
+    return frozenset((*by_name, *named))
 
 
 def _same_or(old: Any, new: list[Any]) -> Any:

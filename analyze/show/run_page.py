@@ -140,8 +140,8 @@ def _verdicts(came: RunSummaryRow) -> str:
 def _models(groups: Sequence[GroupSummary], width: int) -> Iterator[str]:
     """Yield a row for each model, the best first.
 
-    Where the whole names leave no room, each has its id, by which people ask for it, and what that
-    is stands below.
+    Where all that is known of a model leaves no room, its name stands alone, and its id and how it
+    was asked stand below.
     """
     best_first = sorted(groups, key=lambda one: best_first_key(one.passed_rate))
     rows = [_group(group) for group in best_first]
