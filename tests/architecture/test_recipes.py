@@ -97,7 +97,12 @@ def test_the_recipes_work_as_they_stand(place):
     assert found["verdicts"] == [True, False]
     assert found["chart"] == [0, "coverage.svg\n"]
     words = re.findall(r">([^<>]+)</text>", (place / "coverage.svg").read_text(encoding="utf-8"))
-    assert {"Coverage", "trials with a verdict", "careful", "playful"} <= set(words)
+    assert {
+        "Coverage",
+        "trials with a verdict",
+        "SmolLM2 135M, greedy",
+        "SmolLM2 135M, sampled",
+    } <= set(words)
     code, table = found["command"]
     assert code == 0
     assert table.split()[:3] == ["model", "reason", "trials"]
