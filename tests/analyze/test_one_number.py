@@ -14,6 +14,7 @@ from collect.plan_power import powers_json, powers_of
 from collect.plan_size import sizes_of
 from collect.seen import outcomes_seen
 from schemas.interval import Interval
+from schemas.model_names import ModelNames
 from schemas.thresholds import Thresholds
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.analyze_cli import call
@@ -76,7 +77,7 @@ def of_the_collector(runs_dir, newest):
         sizes = sizes_of(map(trial_of, plan))
     suite_id = json.loads((runs_dir / newest / "config.json").read_text())["suite_id"]
     plans = powers_of(sizes, outcomes_seen(runs_dir, suite_id, sizes), LIMITS)
-    lines = detectable_lines(sizes, runs_dir, suite_id, LIMITS)
+    lines = detectable_lines(sizes, runs_dir, suite_id, LIMITS, ModelNames())
     return by_model(powers_json(plans)), lines
 
 

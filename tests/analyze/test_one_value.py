@@ -43,6 +43,9 @@ def asked_once(runs_dir):
     return Nights(runs_dir, 16, 1).add(1, rates={"good": 0.9, "poor": 0.0625})[-1]
 
 
+LABELS = {"SmolLM2 135M, greedy": "careful", "SmolLM2 135M, sampled": "playful"}
+"""What people read in place of the ids of the samples' models."""
+
 HISTORIES = (
     sample("night_04_context"), sample("night_07_outage"), sample("night_09_reused"),
     clustered, with_holes, asked_once,
@@ -76,6 +79,8 @@ def _facts(one):
 
 def of_lines(text, pattern, *names):
     """Return what the lines of a text say that a pattern finds; the first group is the model."""
+    for label, model_id in LABELS.items():
+        text = text.replace(f"{label} (smollm2-135m)", model_id).replace(label, model_id)
     found = {}
     for model_id, *values in re.findall(pattern, text, re.MULTILINE | re.DOTALL):
         pairs = zip(names, values, strict=True)
