@@ -80,7 +80,8 @@ def _facts(one):
 def of_lines(text, pattern, *names):
     """Return what the lines of a text say that a pattern finds; the first group is the model."""
     for label, model_id in LABELS.items():
-        text = text.replace(f"{label} (smollm2-135m)", model_id).replace(label, model_id)
+        for known in (f"{label} (smollm2-135m)", f"{label} ({model_id})", label):
+            text = text.replace(known, model_id)
     found = {}
     for model_id, *values in re.findall(pattern, text, re.MULTILINE | re.DOTALL):
         pairs = zip(names, values, strict=True)

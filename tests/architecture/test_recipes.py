@@ -15,6 +15,8 @@ from analyze.cli import SECTIONS
 from schemas.validators import Validator
 from tests.support.paths import ROOT
 
+pytestmark = pytest.mark.docs
+
 PAGE = ROOT / "docs" / "dev" / "extending.md"
 PACKAGES = ("analyze", "collect", "schemas")
 RUNS = ("night_01", "night_07_outage")
