@@ -53,5 +53,5 @@ VIEWS = (
 """Every view; each reads only tables and views that stand before it.
 
 A file `x.portable.sql` is no view of its own: it says what `x` says to engines that have no
-quantiles of a list.
+quantiles of a list, or no `map_extract`.
 """

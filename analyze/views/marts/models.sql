@@ -1,4 +1,6 @@
 -- One row per provider, model, thinking level and model_id, over all runs.
+-- Its twin models.portable.sql says the same for engines without map_extract; DuckDB before 1.2 takes
+-- the value of a key for a list.
 with
 
 planned as (
@@ -19,7 +21,7 @@ labelled as (
         plans.model,
         plans.thinking_level,
         plans.model_id,
-        runs.model_labels[plans.model_id] as model_label,
+        map_extract(runs.model_labels, plans.model_id)[1] as model_label,
         row_number() over (
             partition by plans.provider, plans.model, plans.thinking_level, plans.model_id
             order by runs.started_at_ms desc nulls last, runs.run_id desc
@@ -27,7 +29,7 @@ labelled as (
     from int_plan_counts as plans
     inner join stg_runs as runs
         on plans.run_id = runs.run_id
-    where runs.model_labels[plans.model_id] is not null
+    where map_extract(runs.model_labels, plans.model_id)[1] is not null
 ),
 
 answered as (

@@ -1,0 +1,77 @@
+-- One row per provider, model, thinking level and model_id, over all runs.
+with
+
+planned as (
+    select
+        provider,
+        model,
+        thinking_level,
+        model_id,
+        count(*) as n_runs,
+        cast(sum(n_planned) as bigint) as n_planned
+    from int_plan_counts
+    group by provider, model, thinking_level, model_id
+),
+
+labelled as (
+    select
+        plans.provider,
+        plans.model,
+        plans.thinking_level,
+        plans.model_id,
+        runs.model_labels[plans.model_id] as model_label,
+        row_number() over (
+            partition by plans.provider, plans.model, plans.thinking_level, plans.model_id
+            order by runs.started_at_ms desc nulls last, runs.run_id desc
+        ) as age
+    from int_plan_counts as plans
+    inner join stg_runs as runs
+        on plans.run_id = runs.run_id
+    where runs.model_labels[plans.model_id] is not null
+),
+
+answered as (
+    select
+        provider,
+        model,
+        thinking_level,
+        model_id,
+        count(*) as n_total,
+        count(case when is_success then 1 end) as n_success,
+        count(distinct served_model) as n_served_models,
+        min(case when is_measured then started_at_ms end) as first_started_at_ms,
+        max(case when is_measured then started_at_ms end) as last_started_at_ms
+    from trials
+    group by provider, model, thinking_level, model_id
+)
+
+select
+    planned.provider,
+    planned.model,
+    planned.thinking_level,
+    planned.model_id,
+    labelled.model_label,
+    planned.n_runs,
+    planned.n_planned,
+    coalesce(answered.n_total, 0) as n_total,
+    coalesce(answered.n_success, 0) as n_success,
+    coalesce(answered.n_served_models, 0) as n_served_models,
+    answered.first_started_at_ms,
+    answered.last_started_at_ms
+from planned
+left join labelled
+    on planned.provider = labelled.provider
+    and planned.model = labelled.model
+    and planned.thinking_level is not distinct from labelled.thinking_level
+    and planned.model_id = labelled.model_id
+    and labelled.age = 1
+left join answered
+    on planned.provider = answered.provider
+    and planned.model = answered.model
+    and planned.thinking_level is not distinct from answered.thinking_level
+    and planned.model_id = answered.model_id
+order by
+    planned.provider,
+    planned.model,
+    planned.thinking_level nulls first,
+    planned.model_id
