@@ -141,7 +141,7 @@ TARGETS ?=
 fuzz: $(STAMP) ## throw made inputs at what reads the bytes of others (SECONDS=20, TARGETS=)
 	$(BIN)/python -m tests.fuzz $(TARGETS) --seconds $(SECONDS)
 
-# `make mutants FILES=schemas/swap.py N=20`; an interrupted run goes on where it was.
+# `make mutants FILES=schemas/lake/transaction.py N=20`; an interrupted run goes on where it was.
 FILES ?=
 N ?= 100
 

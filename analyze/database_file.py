@@ -13,8 +13,8 @@ from analyze.moved_files import FilesMoved, have_moved, until_settled
 from analyze.raw_tables import declare, engine_errors, fill, literal
 from analyze.view_pages import RAW_GRAINS
 from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, shown
-from schemas.lake_columns import lake_columns
-from schemas.lake_files import lake_of
+from schemas.lake.columns import lake_columns
+from schemas.lake.layout import lake_of
 
 MARK = "benchlake: views over the lake of a folder of runs"
 """Comment on the view `about` of a file that we wrote."""

@@ -21,7 +21,7 @@ from analyze.report.v2_files import (
 from analyze.report.v2_markdown import generate_markdown_summary
 from analyze.which import is_run_folder, resolve_run, runs_dir_of
 from schemas.errors import AnalyzeError
-from schemas.report_v2 import EvaluationReport
+from schemas.formats.report_v2 import EvaluationReport
 
 __all__ = ["generate_markdown_summary", "make_run_report"]
 

@@ -15,7 +15,7 @@ from analyze.raw_tables import connect, fill
 from schemas.errors import SchemaError
 
 if TYPE_CHECKING:
-    from schemas.run_config import RunConfig
+    from schemas.run.config import RunConfig
 
 
 def read_config(run_dir: Path) -> RunConfig:
@@ -26,7 +26,7 @@ def read_config(run_dir: Path) -> RunConfig:
     """
     from pydantic import ValidationError  # noqa: PLC0415 - most queries need no config
 
-    from schemas.run_config import load_run_config  # noqa: PLC0415
+    from schemas.run.config import load_run_config  # noqa: PLC0415
 
     path = run_dir / "config.json"
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from schemas.comparison import ThresholdsUsed
+from schemas.output.comparison import ThresholdsUsed
 from schemas.thresholds import Thresholds
 
 NAME = "benchlake.yaml"

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import duckdb
 
 from analyze.rows import CONTRACTS
-from schemas.lake_columns import LakeColumn, lake_columns
+from schemas.lake.columns import LakeColumn, lake_columns
 
 SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {

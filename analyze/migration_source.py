@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding, error
-from schemas.json_text import read_json_text
-from schemas.report_v1 import LOOKED_FOR, is_result, is_v2, shape_of
+from schemas.formats.report_v1 import LOOKED_FOR, is_result, is_v2, shape_of
+from schemas.io.json_text import read_json_text
 
 REPORT_FILE = "report.json"
 SUMMARY_FILE = "summary.json"

@@ -24,8 +24,8 @@ from analyze.stats.repetition import (
     pass_hat_k,
 )
 from analyze.stats.tiers import LABELS, tier_confident, tier_of
-from schemas.inventory import ResourceSnapshot
-from schemas.summary import GroupSummary, TokenTotals, ToolUse
+from schemas.output.summary import GroupSummary, TokenTotals, ToolUse
+from schemas.run.inventory import ResourceSnapshot
 from schemas.thresholds import Thresholds
 
 

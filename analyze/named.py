@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, cast, get_args
 
-from schemas.comparison import Axis, Metric
 from schemas.errors import ConfigError, Problem, nearest
+from schemas.output.comparison import Axis, Metric
 
 Name = TypeVar("Name", bound=str)
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from analyze.session import Session
 from analyze.which import resolve_run, run_folder
-from schemas.summary import RunSummary
+from schemas.output.summary import RunSummary
 
 if TYPE_CHECKING:
-    from schemas.comparison import ThresholdsUsed
-    from schemas.known import KnownFile
-    from schemas.report_parts import RunReport
+    from schemas.config.known_issues import KnownFile
+    from schemas.output.comparison import ThresholdsUsed
+    from schemas.output.report import RunReport
 
 PAGE_WIDTH = 100
 """Columns of a page outside a terminal."""

@@ -17,8 +17,8 @@ from analyze.lake.left_out import without_left_out
 from analyze.query.case_names import NAMED_TABLES, make_case_names, with_newest_ids
 from schemas.errors import DamagedFile, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
-from schemas.lake_columns import LakeColumn, lake_columns
-from schemas.lake_files import ALIASES, TABLE_NAMES, live_files, may_hold
+from schemas.lake.columns import LakeColumn, lake_columns
+from schemas.lake.layout import ALIASES, TABLE_NAMES, live_files, may_hold
 
 SCHEMA_VERSION = 1
 """Version of files up to which this program reads; a test holds it equal to `schemas.base`."""

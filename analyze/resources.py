@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from schemas.inventory import DiskRoot, ResourceSnapshot
+from schemas.run.inventory import DiskRoot, ResourceSnapshot
 
 MEMORY_COLUMNS = (
     "mem_total",

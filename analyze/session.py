@@ -21,7 +21,7 @@ from analyze.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
 from analyze.moved_files import FilesMoved, have_moved, interruptible, until_settled
 from analyze.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
 from schemas.errors import ViewError
-from schemas.lake_files import ALIASES, lake_of, live_files
+from schemas.lake.layout import ALIASES, lake_of, live_files
 
 if TYPE_CHECKING:
     import numpy as np

@@ -36,10 +36,10 @@ from analyze.rows import (
     ViewRow,
 )
 from schemas.errors import AnalyzeError, ViewError
-from schemas.folders import is_planned
-from schemas.inventory import Inventory, ResourceSnapshot
-from schemas.model_names import ModelNames
-from schemas.summary import RunSummary
+from schemas.output.summary import RunSummary
+from schemas.run.inventory import Inventory, ResourceSnapshot
+from schemas.run.layout import is_planned
+from schemas.run.model_names import ModelNames
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from analyze.session import Session
 
 if TYPE_CHECKING:
     from analyze.power_plan import PowerAnswer
-    from schemas.comparison import Axis, Comparison, Metric, ThresholdsUsed
-    from schemas.gate import GateResult
-    from schemas.known import KnownFile
-    from schemas.regressions import Flaky, Regressions
+    from schemas.config.known_issues import KnownFile
+    from schemas.output.comparison import Axis, Comparison, Metric, ThresholdsUsed
+    from schemas.output.gate import GateResult
+    from schemas.output.regressions import Flaky, Regressions
 
 
 class Verdicts:
@@ -122,7 +122,7 @@ class Verdicts:
         """
         from analyze.gate.decide import Question, decide  # noqa: PLC0415 - loads the records
         from analyze.named import axes_named, metrics_named  # noqa: PLC0415 - as in `compare`
-        from schemas.gate import GateRules  # noqa: PLC0415 - as above
+        from schemas.output.gate import GateRules  # noqa: PLC0415 - as above
 
         used = limits or _limits()
         least = used.thresholds.min_coverage if min_coverage is None else min_coverage

@@ -9,7 +9,7 @@ from analyze.catalog import NAMES, create_views, grain_of, sql_of
 from analyze.meanings import meaning_of, meanings_of
 from analyze.raw_tables import RAW_TABLES, connect, declare
 from schemas.errors import ViewNotFound
-from schemas.lake_columns import lake_columns
+from schemas.lake.columns import lake_columns
 
 RAW_GRAINS = {
     "results": "One row per line of type `result` in results.jsonl, superseded ones included.",

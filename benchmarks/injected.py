@@ -21,7 +21,7 @@ from verdicts_on_nights import LIMITS, Score, Told, gate, night_of, outcomes, sc
 
 from analyze.session import Session, open_session
 from analyze.shifts.alerts import find_regressions
-from schemas.regressions import Shift
+from schemas.output.regressions import Shift
 
 
 def main() -> None:

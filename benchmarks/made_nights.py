@@ -17,12 +17,12 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
+from schemas.config.run_profile import ExecutionPolicy
 from schemas.failures import classify
-from schemas.inventory import Host, Inventory
-from schemas.result import Result
-from schemas.run_config import RunConfig, RunModel
-from schemas.run_profile import ExecutionPolicy
-from schemas.trial import FingerprintParts, PlannedTrial
+from schemas.run.config import RunConfig, RunModel
+from schemas.run.inventory import Host, Inventory
+from schemas.run.plan import FingerprintParts, PlannedTrial
+from schemas.run.result import Result
 
 Array = np.ndarray[Any, Any]
 

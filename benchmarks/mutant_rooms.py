@@ -59,19 +59,19 @@ ROOMS = (
     ),
     Room(
         "swap",
-        ("schemas/swap.py",),
+        ("schemas/lake/transaction.py",),
         tests_of(SCHEMAS, "prune lake_files compact")
         + tests_of(ANALYZE, "aliases sync")
         + tests_of(WHOLE, "lake_writers"),
     ),
     Room(
         "rewrite",
-        ("schemas/rewrite.py",),
+        ("schemas/lake/rewrite.py",),
         tests_of(SCHEMAS, "prune compact") + tests_of(ANALYZE, "sync"),
     ),
     Room(
         "reconcile",
-        ("schemas/reconcile.py", "schemas/io/log_coverage.py"),
+        ("schemas/lake/recover.py", "schemas/lake/log_coverage.py"),
         tests_of(SCHEMAS, "prune lake_files mirror compact")
         + tests_of(ANALYZE, "sync import_command"),
     ),

@@ -1,7 +1,7 @@
 """Makes small wrong changes where a wrong line costs data or a verdict: which does a test see?
 
     python benchmarks/mutants.py                                  100 mutants over all rooms
-    python benchmarks/mutants.py schemas/swap.py -n 20            20 of one file
+    python benchmarks/mutants.py schemas/lake/transaction.py -n 20            20 of one file
     python benchmarks/mutants.py --write chosen.json              choose, and run nothing
     python benchmarks/mutants.py --list chosen.json --json        run a written list again
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
-from schemas.lake import TABLES, compression_of, file_facts
-from schemas.lake_files import lake_of, live_files
-from schemas.rewrite import GROUP_ROWS
+from schemas.lake.layout import lake_of, live_files
+from schemas.lake.rewrite import GROUP_ROWS
+from schemas.lake.tables import TABLES, compression_of, file_facts
 
 
 def one_file_a_table(runs_dir: Path, target: Path) -> None:

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from synthetic_rows import Shape, digest, served_name, thinking_level, transport
 
-from schemas.lake import TABLES, Coverage, Part, compression_of, file_facts
-from schemas.result import Result
-from schemas.rewrite import GROUP_ROWS
-from schemas.run_config import RunConfig, RunModel
-from schemas.run_profile import ExecutionPolicy
-from schemas.trial import PlannedTrial
+from schemas.config.run_profile import ExecutionPolicy
+from schemas.lake.rewrite import GROUP_ROWS
+from schemas.lake.tables import TABLES, Coverage, Part, compression_of, file_facts
+from schemas.run.config import RunConfig, RunModel
+from schemas.run.plan import PlannedTrial
+from schemas.run.result import Result
 
 PLAN_DEFAULTS = {
     name: field.default

@@ -28,11 +28,12 @@ import duckdb
 
 from analyze.session import open_session
 from analyze.sync import sync
-from schemas import compact, mirror
-from schemas.lake_files import lake_of, live_files
-from schemas.result import Result
-from schemas.run_config import RunConfig
-from schemas.trial import FingerprintParts, PlannedTrial
+from schemas.lake import compact
+from schemas.lake import writer as mirror
+from schemas.lake.layout import lake_of, live_files
+from schemas.run.config import RunConfig
+from schemas.run.plan import FingerprintParts, PlannedTrial
+from schemas.run.result import Result
 
 N_READERS, N_WRITERS = 8, 4
 N_TRIALS = 25
@@ -210,7 +211,9 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
     runs_dir.mkdir()
     done_dir.mkdir()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["analyze.session", "analyze.sync.bring", "schemas.compact"])
+    context.set_forkserver_preload(
+        ["analyze.session", "analyze.sync.bring", "schemas.lake.compact"]
+    )
     stop, told = context.Event(), context.Queue()
     all_there = context.Barrier(N_WRITERS + N_READERS + 1)
     writers = [

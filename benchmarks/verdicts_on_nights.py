@@ -13,9 +13,9 @@ from datetime import date
 from typing import Any
 
 from analyze.gate.decide import Question, decide
-from schemas.comparison import ThresholdsUsed
-from schemas.gate import GateResult, GateRules
-from schemas.regressions import CellShift, Regressions, Shift
+from schemas.output.comparison import ThresholdsUsed
+from schemas.output.gate import GateResult, GateRules
+from schemas.output.regressions import CellShift, Regressions, Shift
 from schemas.thresholds import Thresholds
 
 LIMITS = ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)

@@ -14,8 +14,8 @@ from collect.estimate import most_of_trial
 from collect.gate import Place
 from collect.pricing import cost_of
 from collect.runners.base import Execution
-from schemas.prices import NANO, Price
-from schemas.trial import PlannedTrial
+from schemas.config.prices import NANO, Price
+from schemas.run.plan import PlannedTrial
 
 
 class Budget:

@@ -22,7 +22,7 @@ from collect.start import Wish, start
 from collect.starter import starter_configs
 from schemas.base import slugify
 from schemas.errors import EXIT_INTERRUPTED, EXIT_OK, LocalModelError, counted
-from schemas.run_config import EmbeddedServer
+from schemas.run.config import EmbeddedServer
 
 RUNS = (("transports", "once"), ("starter", "demo"))
 """Suite and run profile of each run; the one that tells most about the model comes last."""

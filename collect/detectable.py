@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collect.plan_size import PlanSize
-from schemas.model_names import ModelNames, with_names
+from schemas.run.model_names import ModelNames, with_names
 from schemas.thresholds import Thresholds
 
 NAMED = 3

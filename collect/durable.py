@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schemas.errors import CollectError
 from schemas.io.own_files import open_own
-from schemas.shortage import TOO_MANY_FILES, files_sentence
+from schemas.io.shortage import TOO_MANY_FILES, files_sentence
 
 MAKE_ROOM = "make room"
 """In an advice: what to do about a full disk."""

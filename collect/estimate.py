@@ -12,8 +12,8 @@ from datetime import date
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.transports import TRANSPORT, host_of
-from schemas.prices import NANO, Price, PriceTable
-from schemas.trial import PlannedTrial
+from schemas.config.prices import NANO, Price, PriceTable
+from schemas.run.plan import PlannedTrial
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb for English."""

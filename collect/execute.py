@@ -21,7 +21,7 @@ from collect.providers.base import Reply
 from collect.runners.base import Execution, Runner, not_asked
 from collect.transport import REFUSED
 from collect.turns import Turns
-from schemas.trial import PlannedTrial
+from schemas.run.plan import PlannedTrial
 
 GIVE_UP_AFTER = 3
 """Unreachable trials in a row after which an endpoint is given up (D-E7)."""

@@ -19,8 +19,8 @@ from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.loaded import NO_CONTEXT, as_json
 from collect.config.routing import ROUTING_OPTIONS
 from schemas.base import Record
-from schemas.case import CaseContext
-from schemas.trial import PART_DIGITS, FingerprintParts
+from schemas.config.case import CaseContext
+from schemas.run.plan import PART_DIGITS, FingerprintParts
 
 SAMPLING = ("temperature", "top_p", "max_tokens")
 """Settings that change an answer; the seed enters as the one that is really sent."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from collect.commands import Output, output_of
 from collect.config import RunInputs
 from schemas.errors import printable
-from schemas.inventory import CommandError, ConfigCommit
 from schemas.redact import redact
+from schemas.run.inventory import CommandError, ConfigCommit
 
 LIMIT_S = 2.0
 MOST_NAMED = 20

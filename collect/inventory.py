@@ -29,7 +29,8 @@ from collect.durable import write_whole
 from collect.git_state import config_commit
 from collect.served import served_models
 from schemas.errors import CollectError
-from schemas.inventory import (
+from schemas.redact import key_names, redact
+from schemas.run.inventory import (
     CommandError,
     ConfigCommit,
     Host,
@@ -37,7 +38,6 @@ from schemas.inventory import (
     OllamaModel,
     ServedModel,
 )
-from schemas.redact import key_names, redact
 
 PACKAGES = ("benchlake", "httpx", "pydantic", "orjson", "regex", "pyarrow", "duckdb", "xllamacpp")
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from collect.progress import RunReport
 from collect.tally import Tally, first_words
 from schemas.errors import printable
-from schemas.result import Result
+from schemas.run.result import Result
 
 REDRAWN_EVERY_S = 0.1
 """Between two changes of the line; nobody reads faster, and each costs time."""

@@ -20,13 +20,13 @@ from collect.repair import repair
 from collect.run_lock import lock_run
 from collect.stored import CASES_FILE, write_cases
 from schemas.errors import CollectError, NotResumable, RunExists, runs_flag
-from schemas.folders import LOG
-from schemas.inventory import Inventory
-from schemas.io.log_coverage import size_of
 from schemas.io.own_files import open_own
-from schemas.result import Event, Result
-from schemas.run_config import RunConfig
-from schemas.trial import PlannedTrial, plan_line
+from schemas.lake.log_coverage import size_of
+from schemas.run.config import RunConfig
+from schemas.run.inventory import Inventory
+from schemas.run.layout import LOG
+from schemas.run.plan import PlannedTrial, plan_line
+from schemas.run.result import Event, Result
 
 
 def resume_command(run_dir: Path) -> str:

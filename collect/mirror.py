@@ -20,10 +20,10 @@ from pydantic import ValidationError
 from analyze.lake.quarantine import set_aside
 from analyze.summarize import summarize_run, write_files
 from schemas.errors import BenchError, DamagedFile, shown
-from schemas.lake import lake_of
-from schemas.manifest import Manifest
-from schemas.mirror import RunMirror
-from schemas.summary import RunSummary
+from schemas.lake.manifest import Manifest
+from schemas.lake.tables import lake_of
+from schemas.lake.writer import RunMirror
+from schemas.output.summary import RunSummary
 
 POLL_S = 0.5
 NICENESS = 10

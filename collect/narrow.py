@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from collect.config import ResolvedModel, RunInputs
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.model_names import ModelNames
-from schemas.run_config import Narrowed
-from schemas.trial import PlannedTrial
+from schemas.run.config import Narrowed
+from schemas.run.model_names import ModelNames
+from schemas.run.plan import PlannedTrial
 
 SHARD = re.compile(r"([1-9]\d{0,4})/([1-9]\d{0,4})")
 

@@ -16,10 +16,10 @@ from collect.pricing import cost_of
 from collect.runners.base import Execution
 from collect.tools.detect import ToolUse
 from schemas.base import SCHEMA_VERSION
-from schemas.prices import NANO, Price
+from schemas.config.prices import NANO, Price
+from schemas.config.suite import Routing
 from schemas.redact import redact, redact_json
-from schemas.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result
-from schemas.suite import Routing
+from schemas.run.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
 NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)

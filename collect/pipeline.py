@@ -31,11 +31,11 @@ from collect.tools.detect import tool_use
 from collect.turns import Turns
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
 from schemas.failures import SKIPPED_ON_REQUEST
-from schemas.frames import artifact_frame
-from schemas.model_names import ModelNames
 from schemas.redact import redact, redact_json
-from schemas.result import Event, Result
-from schemas.trial import PlannedTrial
+from schemas.run.model_names import ModelNames
+from schemas.run.plan import PlannedTrial
+from schemas.run.result import Event, Result
+from schemas.run.trace import artifact_frame
 
 if TYPE_CHECKING:
     from collect.local.servers import Servers

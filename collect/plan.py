@@ -17,7 +17,7 @@ from collect.fingerprint import (
 )
 from collect.narrow import part_of
 from collect.plan_size import PlanSize, clusters_of, sizes_of
-from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
+from schemas.run.plan import FINGERPRINT_VERSION, PlannedTrial
 
 
 def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:

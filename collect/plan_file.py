@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from schemas.trial import PlannedTrial
+from schemas.run.plan import PlannedTrial
 
 
 def trial_of(line: bytes) -> PlannedTrial:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from schemas.trial import PlannedTrial
+from schemas.run.plan import PlannedTrial
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from collect.plan_size import sizes_of
 from collect.seen import outcomes_seen, tokens_seen
 from schemas.errors import counted, printable
 from schemas.errors import shown as shown_path
-from schemas.model_names import ModelNames, with_id, with_names
 from schemas.project_file import LoadedProject
-from schemas.run_config import Narrowed
-from schemas.trial import PlannedTrial
+from schemas.run.config import Narrowed
+from schemas.run.model_names import ModelNames, with_id, with_names
+from schemas.run.plan import PlannedTrial
 
 if TYPE_CHECKING:
     from analyze.stats.planning import PowerPlan

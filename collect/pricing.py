@@ -9,8 +9,8 @@ from datetime import date
 from collect.config import ResolvedModel, RunInputs
 from collect.estimate import price_of
 from collect.runners.base import Execution
+from schemas.config.prices import NANO, Price
 from schemas.errors import ConfigError, Problem
-from schemas.prices import NANO, Price
 
 ASSUMED = re.compile(r"(\d{1,5}(?:\.\d{1,6})?)/(\d{1,5}(?:\.\d{1,6})?)", re.ASCII)
 

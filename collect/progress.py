@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from schemas.config.prices import NANO
 from schemas.errors import EXIT_OK
 from schemas.failures import is_open
-from schemas.prices import NANO
-from schemas.result import Result
+from schemas.run.result import Result
 
 
 class Screen(Protocol):

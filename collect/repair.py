@@ -17,9 +17,9 @@ from typing import BinaryIO
 import orjson
 
 from schemas.errors import counted
-from schemas.folders import LOG
-from schemas.frames import PADDING_MAGIC, REFERENCE, frames_end, whole_frame
 from schemas.io.own_files import open_own, open_own_file
+from schemas.run.layout import LOG
+from schemas.run.trace import PADDING_MAGIC, REFERENCE, frames_end, whole_frame
 
 STALE_S = 600.0
 """A temporary file this old belongs to nobody any more."""

@@ -15,12 +15,12 @@ from typing import BinaryIO
 import orjson
 
 from schemas.errors import NotOwnFile
-from schemas.folders import LOG
-from schemas.frames import REFERENCE, whole_frame
 from schemas.io.own_files import open_own_file, read_own
-from schemas.lines import LineError, parse_line
-from schemas.result import Result
-from schemas.trial import FINGERPRINT_VERSION, PlannedTrial
+from schemas.run.layout import LOG
+from schemas.run.log_lines import LineError, parse_line
+from schemas.run.plan import FINGERPRINT_VERSION, PlannedTrial
+from schemas.run.result import Result
+from schemas.run.trace import REFERENCE, whole_frame
 
 FINGERPRINT = b'"run_fingerprint":"'
 DIGITS = 64

@@ -15,9 +15,9 @@ from collect.config.loaded import SAME_IN_CONFIG
 from collect.fingerprint import digest
 from collect.plan import plan_trials
 from collect.runners.base import now_ms
-from schemas.inventory import resource_tags
 from schemas.redact import redact, redact_json
-from schemas.run_config import EffectiveSetting, RunConfig, RunModel
+from schemas.run.config import EffectiveSetting, RunConfig, RunModel
+from schemas.run.inventory import resource_tags
 
 
 def run_config_of(

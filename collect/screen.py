@@ -11,7 +11,7 @@ import time
 from collect.progress import RunReport, Screen
 from collect.tally import Tally, first_words
 from schemas.errors import printable
-from schemas.result import Result
+from schemas.run.result import Result
 
 PLAIN_EVERY_S = 5.0
 """Between two lines of progress where nothing can be redrawn, as in CI."""

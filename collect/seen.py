@@ -16,9 +16,9 @@ import orjson
 from analyze.stats.assumptions import LOOK_BACK, CaseSeen, RunSeen
 from collect.estimate import CaseKey, TokensSeen
 from schemas.errors import NotOwnFile
-from schemas.folders import LOG
 from schemas.io.own_files import open_own_file, read_own
-from schemas.trial import PlannedTrial
+from schemas.run.layout import LOG
+from schemas.run.plan import PlannedTrial
 
 MOST_BYTES = 64_000_000
 """What is read in a few tenths of a second: a plan, or the last words of a run, wait for it."""

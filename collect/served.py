@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from collect.builds import Builds
 from collect.config import ResolvedModel
-from schemas.inventory import ServedModel
+from schemas.run.inventory import ServedModel
 
 
 async def served_models(models: Iterable[ResolvedModel], builds: Builds) -> tuple[ServedModel, ...]:

@@ -27,14 +27,14 @@ from collect.run import NO_OPTIONS, Options, resume, run
 from collect.runners.base import now_ms
 from collect.same_builds import refuse_foreign_executables, refuse_other_builds
 from collect.screen import open_screen
+from schemas.config.prices import Price
 from schemas.errors import ConfigError, NotResumable, Problem, RunInLake, nearest
-from schemas.folders import refuse_name
-from schemas.footer import parts_in
-from schemas.lake_files import lake_of, month_of
-from schemas.model_names import ModelNames
-from schemas.prices import Price
-from schemas.result import Event
-from schemas.run_config import Narrowed
+from schemas.lake.footer import parts_in
+from schemas.lake.layout import lake_of, month_of
+from schemas.run.config import Narrowed
+from schemas.run.layout import refuse_name
+from schemas.run.model_names import ModelNames
+from schemas.run.result import Event
 from schemas.thresholds import Thresholds
 
 

@@ -22,14 +22,14 @@ from collect.config.loaded import SAME_IN_CONFIG
 from collect.config.transports import host_of, is_loopback
 from collect.durable import write_whole
 from collect.fingerprint import case_hash, model_parts, settings_part, tools_part
-from schemas.case import CaseContext
-from schemas.checks import DeterministicCheck
+from schemas.config.case import CaseContext
+from schemas.config.checks import DeterministicCheck
+from schemas.config.validators import Validator
 from schemas.errors import NotResumable
 from schemas.redact import may_hold_secret, redact_json
 from schemas.rubric import Expectations, Rubric
-from schemas.run_config import RunConfig
-from schemas.trial import FINGERPRINT_VERSION, PART_DIGITS, PlannedTrial
-from schemas.validators import Validator
+from schemas.run.config import RunConfig
+from schemas.run.plan import FINGERPRINT_VERSION, PART_DIGITS, PlannedTrial
 
 CASES_FILE = "cases.jsonl.zst"
 MOST_CASE_BYTES = 1 << 30

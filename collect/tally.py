@@ -7,7 +7,7 @@ from collections import Counter
 
 from collect.progress import RunReport
 from schemas.errors import counted, printable
-from schemas.result import Result
+from schemas.run.result import Result
 
 
 class Tally:

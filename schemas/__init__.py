@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from schemas.migration.migrate import migrate_v1_to_v2
-    from schemas.report_problems import schema_problems, validate_schema
-    from schemas.report_v2 import (
+    from schemas.formats.migration.migrate import migrate_v1_to_v2
+    from schemas.formats.report_v2 import (
         EvaluationConfig,
         EvaluationReport,
         InstanceResult,
         ReportSummary,
         ValidationBreakdown,
     )
+    from schemas.formats.report_v2_problems import schema_problems, validate_schema
 
 __all__ = [
     "EvaluationConfig",
@@ -31,11 +31,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "migrate_v1_to_v2": "schemas.migration.migrate",
-    "schema_problems": "schemas.report_problems",
-    "validate_schema": "schemas.report_problems",
+    "migrate_v1_to_v2": "schemas.formats.migration.migrate",
+    "schema_problems": "schemas.formats.report_v2_problems",
+    "validate_schema": "schemas.formats.report_v2_problems",
 }
-"""Where a name is defined that is not in `schemas.report_v2`."""
+"""Where a name is defined that is not in `schemas.formats.report_v2`."""
 
 
 def __getattr__(name: str) -> Any:
@@ -43,4 +43,4 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(import_module(_HOMES.get(name, "schemas.report_v2")), name)
+    return getattr(import_module(_HOMES.get(name, "schemas.formats.report_v2")), name)

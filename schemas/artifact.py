@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue
 
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Millis, Positive, Record, Slug
-from schemas.case import Role
+from schemas.config.case import Role
 
 
 class Stamped(Record):

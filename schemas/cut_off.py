@@ -6,9 +6,9 @@ import contextlib
 import time
 from pathlib import Path
 
-from schemas.bulk import BATCH, UNFINISHED, batch_lock
-from schemas.lake_files import TEMPORARY
-from schemas.manifest import Manifest
+from schemas.lake.bulk_load import BATCH, UNFINISHED, batch_lock
+from schemas.lake.layout import TEMPORARY
+from schemas.lake.manifest import Manifest
 from schemas.parts import Part
 
 DEAD_S = 600.0

@@ -123,7 +123,7 @@ class SchemaError(BenchError):
 
 
 class UnmappedType(SchemaError):
-    """A model annotation has no Arrow type; add it to `schemas.arrow`."""
+    """A model annotation has no Arrow type; add it to `schemas.io.arrow`."""
 
 
 class UnknownVersion(SchemaError):

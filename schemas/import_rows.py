@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from schemas.columns import Columns
 from schemas.errors import SchemaError
-from schemas.folders import IMPORT_FILE
-from schemas.import_record import ImportRecord, load_import_record
-from schemas.result import Result
-from schemas.rows import RunRows, plan_table, run_table
+from schemas.lake.rows import RunRows, plan_table, run_table
+from schemas.run.import_record import ImportRecord, load_import_record
+from schemas.run.layout import IMPORT_FILE
+from schemas.run.plan import PlannedTrial
+from schemas.run.result import Result
 from schemas.run_row import RunRow
-from schemas.trial import PlannedTrial
 
 PLAN_DEFAULTS: dict[str, Any] = {
     "record_type": "trial",

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from schemas.finding import Finding, error, is_valid, pointer, warning
+from schemas.formats.swebench import Prediction
 from schemas.json_values import described, key_part, shown
 from schemas.misfits import misfits
-from schemas.swebench import Prediction
 
 
 class Checked(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schemas.prices import PriceTable
-from schemas.project import ProjectFile
+from schemas.config.prices import PriceTable
+from schemas.config.project import ProjectFile
+from schemas.io.validation import parse
 from schemas.thresholds import Thresholds
-from schemas.yaml_problems import parse
 from schemas.yaml_source import read_yaml
 
 NAME = "benchlake.yaml"

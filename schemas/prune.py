@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from schemas.lake import LakeFile, Part, files_of, parts_of, read_lake_file
-from schemas.lake_files import TABLE_NAMES, TRASH
-from schemas.rewrite import rewriting
-from schemas.swap import LakeBusy, lake_lock, swap
+from schemas.lake.layout import TABLE_NAMES, TRASH
+from schemas.lake.rewrite import rewriting
+from schemas.lake.tables import LakeFile, Part, files_of, parts_of, read_lake_file
+from schemas.lake.transaction import LakeBusy, lake_lock, swap
 
 LOCK_WAIT_S = 10.0
 """For another process that replaces files; it holds the lock for one month's files at a time."""

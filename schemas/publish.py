@@ -15,32 +15,32 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from schemas.agent import Agent
-from schemas.alias import Aliases
 from schemas.artifact import Artifact
-from schemas.case import Case, Prompt
-from schemas.comparison import Comparison
+from schemas.config.agent import Agent
+from schemas.config.case import Case, Prompt
+from schemas.config.evaluation_profile import EvaluationProfile
+from schemas.config.known_issues import KnownFile
+from schemas.config.project import ProjectFile
+from schemas.config.run_profile import RunProfile
+from schemas.config.suite import Suite
 from schemas.doc_tables import with_tables
-from schemas.doctor import DoctorReport
-from schemas.evaluation_profile import EvaluationProfile
 from schemas.finding import ValidatedFile
-from schemas.gate import GateResult
-from schemas.import_record import ImportRecord
-from schemas.inventory import Inventory
-from schemas.known import KnownFile
-from schemas.lake_document import lake_document
-from schemas.project import ProjectFile
-from schemas.regressions import Flaky, Regressions
-from schemas.report_parts import RunReport
-from schemas.report_v2 import EvaluationReport
-from schemas.result import Event, Result
-from schemas.route import RouteResult
-from schemas.run_config import RunConfig
-from schemas.run_profile import RunProfile
-from schemas.suite import Suite
-from schemas.summary import RunSummary
-from schemas.swebench import SwebenchReport
-from schemas.trial import PlannedTrial
+from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.swebench import SwebenchReport
+from schemas.lake.tables_document import lake_document
+from schemas.output.comparison import Comparison
+from schemas.output.doctor import DoctorReport
+from schemas.output.gate import GateResult
+from schemas.output.regressions import Flaky, Regressions
+from schemas.output.report import RunReport
+from schemas.output.route import RouteResult
+from schemas.output.summary import RunSummary
+from schemas.run.alias import Aliases
+from schemas.run.config import RunConfig
+from schemas.run.import_record import ImportRecord
+from schemas.run.inventory import Inventory
+from schemas.run.plan import PlannedTrial
+from schemas.run.result import Event, Result
 
 PUBLISHED: dict[str, Any] = {
     "agent": Agent,

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.base import Count, EpochMillis, Rate, Record
-from schemas.comparison import Difference, Verdict
-from schemas.summary import WallClock
+from schemas.output.comparison import Difference, Verdict
+from schemas.output.summary import WallClock
 
 
 class ReportedRun(Record):

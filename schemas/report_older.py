@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from schemas.report_instance import InstanceResult
+from schemas.formats.report_v2 import ID_FIELDS
+from schemas.formats.report_v2_instance import InstanceResult
 from schemas.report_scoring import COMPONENTS
 from schemas.report_summary import pass_rate
-from schemas.report_v2 import ID_FIELDS
 
 
 def older_ids(instances: Sequence[InstanceResult]) -> dict[str, list[str]]:

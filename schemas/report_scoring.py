@@ -1,14 +1,14 @@
 """Points, score and verdict of one instance: the table of schema v2 as pure functions (D-D3, D-D4).
 
 Points are all or nothing. Nothing here changes a report that somebody else made: an imported one
-keeps its own points and verdict, and `schemas.report_problems` says where they differ from these.
+keeps its own points and verdict, and `schemas.formats.report_v2_problems` says where they differ from these.
 """
 
 from __future__ import annotations
 
 from typing import get_args
 
-from schemas.report_instance import Component, ComponentStatus, ValidationBreakdown
+from schemas.formats.report_v2_instance import Component, ComponentStatus, ValidationBreakdown
 
 COMPONENTS: tuple[Component, ...] = get_args(Component)
 

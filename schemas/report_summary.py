@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from schemas.base import Count, Rate
-from schemas.report_instance import (
+from schemas.formats.report_v2_instance import (
     Component,
     InstanceResult,
     Number,

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from schemas.finding import Finding, pointer, warning
+from schemas.formats.report_v2_counts import ROUNDING
+from schemas.formats.report_v2_instance import InstanceResult
 from schemas.json_values import shown
-from schemas.report_counts import ROUNDING
-from schemas.report_instance import InstanceResult
 from schemas.report_scoring import COMPONENTS, is_resolved, is_scored, points_of
 
 TIMES = ("start_time", "created_at", "end_time")

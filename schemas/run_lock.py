@@ -9,8 +9,8 @@ import os
 import time
 from pathlib import Path, PurePosixPath
 
-from schemas.disk import READ_ONLY
 from schemas.errors import BenchError, NotOwnFile
+from schemas.io.disk import READ_ONLY
 from schemas.io.own_files import make_own_folder, open_own
 
 LOCK_POLL_S = 0.1

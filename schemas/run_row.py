@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from schemas.base import Count, EpochMillis, Record, Usd
-from schemas.run_config import Narrowed, RunConfig
+from schemas.run.config import Narrowed, RunConfig
 
 Labels = Annotated[dict[str, str], BeforeValidator(dict)]
 """By model_id; Arrow returns a map as pairs."""

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.disk import sync_path
+from schemas.io.disk import sync_path
 from schemas.io.own_files import make_own_folder
-from schemas.lake import LAYOUT, compression_of, file_facts
-from schemas.lake_files import TEMPORARY
+from schemas.lake.layout import TEMPORARY
+from schemas.lake.tables import LAYOUT, compression_of, file_facts
 from schemas.parts import Coverage, LakeFile, Part
 
 

@@ -15,7 +15,7 @@ import yaml
 from pydantic import JsonValue
 
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_nodes import MAX_DEPTH, MAX_VALUES, Builder, KeyPath, dotted, printable
+from schemas.io.yaml import MAX_DEPTH, MAX_VALUES, Builder, KeyPath, dotted, printable
 
 __all__ = ["KeyPath", "Source", "decode", "dotted", "printable", "read_bytes", "read_yaml"]
 

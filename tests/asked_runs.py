@@ -10,7 +10,7 @@ from analyze.session import open_session
 from analyze.shifts.alerts import find_regressions
 from analyze.summarize import summary_of
 from analyze.which import run_folder
-from schemas.comparison import ThresholdsUsed
+from schemas.output.comparison import ThresholdsUsed
 from schemas.thresholds import Thresholds
 
 

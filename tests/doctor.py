@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from collect.doctor import run_doctor
-from schemas.doctor import DoctorReport
+from schemas.output.doctor import DoctorReport
 
 
 class Seen:

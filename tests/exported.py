@@ -1,7 +1,7 @@
 """Instances of reports v2 and cases of runs, as exports find them."""
 
 from analyze.exports.folded import FoldedCase, FoldedModel
-from schemas.report_v2 import EvaluationReport
+from schemas.formats.report_v2 import EvaluationReport
 
 
 def instance(instance_id, status, **more):

@@ -1,6 +1,6 @@
 """Nights of a suite as a gate sees them: cases, repetitions, what passed, what went wrong."""
 
-from schemas.comparison import (
+from schemas.output.comparison import (
     Comparison,
     GroupComparison,
     RateDifference,
@@ -9,8 +9,8 @@ from schemas.comparison import (
     SideFacts,
     ThresholdsUsed,
 )
-from schemas.gate import GateRules
-from schemas.run_config import load_run_config
+from schemas.output.gate import GateRules
+from schemas.run.config import load_run_config
 from schemas.thresholds import Thresholds
 
 START = 1_763_762_400_000

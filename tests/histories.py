@@ -3,8 +3,8 @@
 import random
 import shutil
 
-from schemas.frames import artifact_frame
-from schemas.mirror import mirror_run
+from schemas.lake.writer import mirror_run
+from schemas.run.trace import artifact_frame
 
 HOSTILE = "bad\x1b[31m\u202emodel"
 DAY_MS = 86_400_000

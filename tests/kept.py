@@ -14,21 +14,21 @@ import pyarrow.parquet as pq
 import zstandard
 
 from collect.child import mirror_command
-from schemas.arrow import row_of
 from schemas.artifact import Artifact
-from schemas.frames import REFERENCE, whole_frame
-from schemas.lake import TABLES, files_of, parts_of, table_of
-from schemas.lake_files import lake_of
-from schemas.lines import parse_line
-from schemas.result import TRIAL_KEY, Event
+from schemas.io.arrow import row_of
+from schemas.lake.layout import lake_of
+from schemas.lake.tables import TABLES, files_of, parts_of, table_of
+from schemas.run.log_lines import parse_line
+from schemas.run.result import TRIAL_KEY, Event
+from schemas.run.trace import REFERENCE, whole_frame
 from tests.forks import forks
 from tests.support.paths import ROOT
 
 SEAL_OFTEN = """
 import sys
 if sys.orig_argv[1:-1] == {words}:
-    import schemas.mirror
-    schemas.mirror.BATCH_ROWS = {rows}
+    import schemas.lake.writer
+    schemas.lake.writer.BATCH_ROWS = {rows}
 """
 
 

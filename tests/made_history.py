@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from analyze.catalog import create_views
 from analyze.raw_tables import connect, fill
-from schemas.arrow import arrow_schema
 from schemas.failures import classify
-from schemas.lake import TABLES
+from schemas.io.arrow import arrow_schema
+from schemas.lake.tables import TABLES
 from schemas.run_row import RunRow
 
 MODELS = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from schemas.comparison import (
+from schemas.interval import Interval, PassK
+from schemas.output.comparison import (
     AxisReport,
     CaseChange,
     Comparison,
@@ -17,11 +18,8 @@ from schemas.comparison import (
     SideFacts,
     ThresholdsUsed,
 )
-from schemas.interval import Interval, PassK
-from schemas.inventory import DiskRoot, Host, ResourceSnapshot
-from schemas.regressions import CellShift, Regressions, Series, SeriesSkipped, Shift
-from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
-from schemas.report_parts import (
+from schemas.output.regressions import CellShift, Regressions, Series, SeriesSkipped, Shift
+from schemas.output.report import (
     FailureCount,
     FrontierPoint,
     HistoryPoint,
@@ -34,8 +32,7 @@ from schemas.report_parts import (
     Term,
     TrialMark,
 )
-from schemas.report_trials import DiffPart, Flip, Transcript, TranscriptPart, Transcripts
-from schemas.summary import (
+from schemas.output.summary import (
     GroupSummary,
     Percentiles,
     RunSummary,
@@ -43,6 +40,9 @@ from schemas.summary import (
     TokenTotals,
     ToolUse,
 )
+from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
+from schemas.report_trials import DiffPart, Flip, Transcript, TranscriptPart, Transcripts
+from schemas.run.inventory import DiskRoot, Host, ResourceSnapshot
 from schemas.thresholds import Thresholds
 
 LIMITS = ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analyze.exports.predictions import predictions_lines
-from schemas.swebench import Prediction
+from schemas.formats.swebench import Prediction
 from tests.support.paths import TOOLS
 
 INSTALLED = TOOLS / ".swebench"

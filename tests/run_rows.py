@@ -1,9 +1,9 @@
 """Records of a run as tests want them: every field has a value, and any can be another."""
 
-from schemas.inventory import Host, Inventory
-from schemas.result import Event, Result
-from schemas.run_config import RunConfig
-from schemas.trial import FingerprintParts, PlannedTrial
+from schemas.run.config import RunConfig
+from schemas.run.inventory import Host, Inventory
+from schemas.run.plan import FingerprintParts, PlannedTrial
+from schemas.run.result import Event, Result
 
 HASH, PART = "a" * 64, "a" * 16
 PARTS = FingerprintParts(case=PART, settings=PART, endpoint=PART, harness=PART)

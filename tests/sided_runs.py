@@ -2,8 +2,8 @@
 
 import json
 
-from schemas.mirror import mirror_run
-from schemas.trial import FingerprintParts
+from schemas.lake.writer import mirror_run
+from schemas.run.plan import FingerprintParts
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
 from tests.histories import DAY_MS
 

@@ -4,8 +4,8 @@ import json
 
 from hypothesis import strategies as st
 
+from schemas.formats.report_v2 import EvaluationReport, InstanceResult, report_json
 from schemas.report_scoring import COMPONENTS, MAX_POINTS
-from schemas.report_v2 import EvaluationReport, InstanceResult, report_json
 
 TOP_LEVEL = """
 {

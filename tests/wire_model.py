@@ -4,7 +4,7 @@ import asyncio
 
 from collect.config.loaded import ResolvedModel
 from collect.providers.base import Request
-from schemas.run_config import EffectiveSetting
+from schemas.run.config import EffectiveSetting
 
 HTTPX = {"transport": EffectiveSetting(value="httpx", origin="runner_defaults")}
 """Settings that ask for httpx itself."""

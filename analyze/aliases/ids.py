@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from analyze.session import Session
-    from schemas.known import Acknowledged, KnownFile, Quarantined
+    from schemas.config.known_issues import Acknowledged, KnownFile, Quarantined
 
 Entry = TypeVar("Entry", "Acknowledged", "Quarantined")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from analyze.aliases.renames import find_renames
 from analyze.lake.aliases import Join, join, read_aliases, take_back
 from analyze.which import MOST_NAMED, require_suite
-from schemas.alias import Alias, Aliases
 from schemas.errors import AnalyzeError, ConfigError, Problem, nearest
+from schemas.run.alias import Alias, Aliases
 
 if TYPE_CHECKING:
     from analyze.session import Session

@@ -15,7 +15,7 @@ import orjson
 from analyze.aliases.renames import ASKED, AskedId, alike, asked_ids
 from analyze.lake.aliases import Join, join
 from schemas.base import slugify
-from schemas.lake_files import lake_of
+from schemas.lake.layout import lake_of
 
 LIST_SUFFIXES = (".json", ".jsonl")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.runs_option import runs_option
-from schemas.alias import Rename
+from schemas.run.alias import Rename
 
 if TYPE_CHECKING:
     from analyze.session import Session

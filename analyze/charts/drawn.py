@@ -27,15 +27,15 @@ from analyze.parts.matrix import matrix_of
 from analyze.shifts.alerts import find_regressions
 from analyze.summarize import thresholds_of
 from schemas.errors import AnalyzeError
-from schemas.model_names import NO_NAMES, ModelNames, with_names
-from schemas.report_parts import RunReport
+from schemas.output.report import RunReport
+from schemas.run.model_names import NO_NAMES, ModelNames, with_names
 
 if TYPE_CHECKING:
     import polars as pl
 
     from analyze.parts.asked import Asked
     from schemas.base import Record
-    from schemas.comparison import Comparison
+    from schemas.output.comparison import Comparison
 
 Draw = Callable[["pl.DataFrame"], Any]
 

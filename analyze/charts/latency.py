@@ -18,7 +18,7 @@ from schemas.errors import counted
 if TYPE_CHECKING:
     import polars as pl
 
-    from schemas.summary import RunSummary
+    from schemas.output.summary import RunSummary
 
 Metric = Literal["e2e_ms", "ttft_ms"]
 

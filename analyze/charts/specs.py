@@ -17,7 +17,7 @@ from analyze.charts.leaderboard import leaderboard
 from analyze.charts.theme import CSS, config_of
 from analyze.charts.tiers import tiers
 from analyze.frames import frame
-from schemas.report_parts import RunReport
+from schemas.output.report import RunReport
 
 DIGITS = 5
 """That a number keeps: more than a screen can show."""

@@ -12,7 +12,7 @@ from analyze.options import RUN_HELP, RUNS, NoSyncOption, RunsOption
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked
     from analyze.session import Session
-    from schemas.comparison import Comparison
+    from schemas.output.comparison import Comparison
 
 Name = Literal[
     "leaderboard", "matrix", "comparison", "history", "latency", "ttft", "frontier",
@@ -129,8 +129,8 @@ def _write(made: Any, output: Path, kind: str) -> None:
     """
     import io
 
-    from schemas.disk import write_whole
     from schemas.errors import AnalyzeError, shown
+    from schemas.io.disk import write_whole
 
     if kind == "svg":
         text = io.StringIO()

@@ -21,8 +21,8 @@ from analyze.options import (
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE
 
 if TYPE_CHECKING:
-    from schemas.comparison import Axis
-    from schemas.known import KnownFile
+    from schemas.config.known_issues import KnownFile
+    from schemas.output.comparison import Axis
 
 MODELS = (
     "analyze.compare.comparison",
@@ -75,7 +75,7 @@ def compare(
     from analyze.query.model_names import meant_model, read_names
     from analyze.session import open_session
     from analyze.which import runs_dir_of
-    from schemas.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES, with_names
 
     wanted, allowed = form_of(form, json=json), _axes(allow)
     where = runs_dir_of(runs, candidate or base)

@@ -11,7 +11,7 @@ from analyze.options import RUNS, JsonOption, ModelOption, NoSyncOption, RunsOpt
 
 if TYPE_CHECKING:
     from analyze.exports.texts import ExportFormat, ExportText
-    from schemas.swebench import Style
+    from schemas.formats.swebench import Style
 
 
 def export(

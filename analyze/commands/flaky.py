@@ -46,7 +46,7 @@ def flaky(
     from analyze.shifts.flaky import find_flaky
     from analyze.shifts.progress import Progress
     from analyze.which import require_those
-    from schemas.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES, with_names
 
     wanted = form_of(form, json=json)
     limits = limits_in_force(Path.cwd())

@@ -93,8 +93,8 @@ def gate(
     from analyze.query.model_names import meant_model, read_names
     from analyze.session import open_session
     from analyze.which import runs_dir_of
-    from schemas.gate import GateRules
-    from schemas.model_names import NO_NAMES, with_names
+    from schemas.output.gate import GateRules
+    from schemas.run.model_names import NO_NAMES, with_names
 
     wanted, limits = form_of(form, json=json), limits_in_force(Path.cwd())
     least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
@@ -160,8 +160,8 @@ def _require_place(junit: Path) -> None:
 
 
 def _write(junit: Path, report: bytes) -> None:
-    from schemas.disk import write_whole
     from schemas.errors import ConfigError, Problem
+    from schemas.io.disk import write_whole
 
     try:
         write_whole(junit, report)

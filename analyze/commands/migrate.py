@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analyze.migration_source import Located, OldReport
-    from schemas.migration.migrate import Migration
+    from schemas.formats.migration.migrate import Migration
 
 REPORT_FILE = "report.json"
 """What is written into a folder."""
@@ -87,7 +87,7 @@ def _migrated(source: Path, found: OldReport, model: str | None, *, json: bool) 
     """Return the migrated report; with a mistake in a file there is none."""
     from schemas.errors import NotMigratable
     from schemas.finding import Finding
-    from schemas.migration.migrate import migration_of
+    from schemas.formats.migration.migrate import migration_of
 
     mistakes = found.findings
     try:
@@ -124,7 +124,7 @@ def _text(found: OldReport, migration: Migration) -> str:
 
 def _given_time(found: OldReport, migration: Migration) -> str | None:
     """Return the modification time of the source where it stands in for a start."""
-    from schemas.migration.header import GIVEN_TIME
+    from schemas.formats.migration.header import GIVEN_TIME
     from schemas.migration.times import utc_text
 
     is_given = any(move.note == GIVEN_TIME for move in migration.defaulted)

@@ -48,7 +48,7 @@ def power(
     from analyze.report.power_text import answer_json, answer_lines
     from analyze.session import open_session
     from analyze.which import runs_dir_of
-    from schemas.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES, with_names
 
     if run is not None and suite is not None:
         what = "--run names a run, and with it its suite: leave --suite out"

@@ -20,7 +20,7 @@ from analyze.options import (
 from schemas.errors import EXIT_BAD_NEWS
 
 if TYPE_CHECKING:
-    from schemas.comparison import Axis
+    from schemas.output.comparison import Axis
 
 
 def regressions(
@@ -65,7 +65,7 @@ def regressions(
     from analyze.shifts.alerts import find_regressions
     from analyze.shifts.progress import Progress
     from analyze.which import require_those
-    from schemas.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES, with_names
 
     wanted = form_of(form, json=json)
     allowed: tuple[Axis, ...] = () if allow is None else (allow,)

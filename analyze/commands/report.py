@@ -13,7 +13,7 @@ from analyze.options import RUN_HELP, RUNS, NoSyncOption
 from schemas.errors import ConfigError, Problem, shown
 
 if TYPE_CHECKING:
-    from schemas.report_parts import RunReport
+    from schemas.output.report import RunReport
 
 Form = Literal["html", "md", "json"]
 
@@ -81,7 +81,7 @@ def report(
     from analyze.session import open_session
     from analyze.shifts.progress import Progress
     from analyze.which import is_run_folder, resolve_run, run_folder, runs_dir_of
-    from schemas.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES, with_names
 
     if not runs.exists():
         raise _no_folder(runs)

@@ -12,8 +12,8 @@ from analyze.options import RUNS, JsonOption, NoSyncOption, RunsOption
 if TYPE_CHECKING:
     from analyze.run_rows import Listed
     from analyze.session import Session
-    from schemas.known import Acknowledged, KnownFile
-    from schemas.regressions import OpenShift
+    from schemas.config.known_issues import Acknowledged, KnownFile
+    from schemas.output.regressions import OpenShift
 
 LIMIT = 30
 """Runs that are listed unless told otherwise."""
@@ -51,7 +51,7 @@ def runs(
     from analyze.run_rows import read_runs
     from analyze.session import open_session
     from analyze.which import require_label, require_model, require_suite
-    from schemas.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES, with_names
 
     entries = None if known is None else read_known(known)
     with open_session(runs, sync=not no_sync) as session:

@@ -36,7 +36,7 @@ def summarize(
         write_files,
     )
     from analyze.which import known_runs, resolve_run, run_folder, runs_dir_of
-    from schemas.folders import is_planned
+    from schemas.run.layout import is_planned
 
     names = run or ["latest"]
     as_list = len(names) > 1 or names == ["all"]

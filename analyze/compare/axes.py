@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from analyze.compare.outcomes import CaseOutcome, Parts
-from schemas.comparison import Axis, AxisReport
+from schemas.output.comparison import Axis, AxisReport
 
 AXES: tuple[Axis, ...] = get_args(Axis)
 

@@ -3,7 +3,8 @@
 To be imported while the engine works (`analyze.meanwhile`).
 """
 
-from schemas.comparison import (
+from schemas.interval import Interval, PassK
+from schemas.output.comparison import (
     AxisReport,
     CaseChange,
     Comparison,
@@ -16,7 +17,6 @@ from schemas.comparison import (
     SideFacts,
     ThresholdsUsed,
 )
-from schemas.interval import Interval, PassK
 from schemas.thresholds import Thresholds
 
 RECORDS = (

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from analyze.compare.axes import AXES, Tally, blocking, standings, states
 from analyze.compare.outcomes import CaseKey, CaseOutcome
 from analyze.compare.paired import PairedCase, PairedGroup, pooled
-from schemas.comparison import Axis, ExcludedCase, Exclusion
+from schemas.output.comparison import Axis, ExcludedCase, Exclusion
 
 
 class CasePairs:

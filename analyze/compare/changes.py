@@ -12,7 +12,7 @@ from typing import Literal
 
 from analyze.compare.pairing import PairedCase, PairedGroup, Pooled
 from analyze.runs_option import runs_option
-from schemas.comparison import CaseChange
+from schemas.output.comparison import CaseChange
 
 
 def changes_of(groups: Sequence[PairedGroup], runs_dir: Path) -> tuple[CaseChange, ...]:

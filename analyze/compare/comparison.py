@@ -28,8 +28,7 @@ from analyze.stats.assumptions import LOOK_BACK
 from analyze.stats.families import benjamini_hochberg
 from analyze.stats.rate_difference import rate_difference
 from analyze.stats.units import Clusters, n_clusters, unit_sums
-from schemas.alias import Rename
-from schemas.comparison import (
+from schemas.output.comparison import (
     Axis,
     Comparison,
     ExcludedCase,
@@ -37,12 +36,13 @@ from schemas.comparison import (
     Side,
     ThresholdsUsed,
 )
+from schemas.run.alias import Rename
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from analyze.session import Session
-    from schemas.known import Quarantined
+    from schemas.config.known_issues import Quarantined
 
 By = Literal["model", "cell", "tag"]
 """What is shown beside the models: nothing, every case that changed, or every tag."""

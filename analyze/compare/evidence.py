@@ -20,7 +20,7 @@ from analyze.compare.outcomes import (
 )
 from analyze.compare.past_cells import PastCell, read_cells
 from analyze.compare.sides import Chosen
-from schemas.lake_files import month_of
+from schemas.lake.layout import month_of
 
 if TYPE_CHECKING:
     from analyze.session import Session

@@ -20,7 +20,7 @@ from analyze.stats.night_noise import (
     variance_of_logs,
     variance_of_rates,
 )
-from schemas.comparison import NightNoise
+from schemas.output.comparison import NightNoise
 from schemas.thresholds import Thresholds
 
 COMMON = 0.8

@@ -16,7 +16,7 @@ from schemas.failures import classify
 
 if TYPE_CHECKING:
     from analyze.session import Session
-    from schemas.comparison import RatioMetric
+    from schemas.output.comparison import RatioMetric
 
 METRICS: tuple[RatioMetric, ...] = (
     "e2e_ms",

@@ -12,7 +12,7 @@ from analyze.compare.history import is_called
 from analyze.compare.outcomes import CaseOutcome, ModelKey
 from analyze.compare.paired import PairedCase, PairedGroup, Pooled
 from analyze.compare.sides import Chosen
-from schemas.comparison import Axis, AxisReport, ExcludedCase
+from schemas.output.comparison import Axis, AxisReport, ExcludedCase
 
 __all__ = ["PairedCase", "PairedGroup", "Pairing", "Pooled", "named", "pair"]
 

@@ -15,7 +15,7 @@ from analyze.stats.repetition import (
     pass_curve,
     pass_hat_k,
 )
-from schemas.comparison import SideFacts
+from schemas.output.comparison import SideFacts
 
 
 def side_facts(

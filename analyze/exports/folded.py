@@ -14,7 +14,7 @@ from analyze.exports.run_trials import SCORED_BY, RunTrial, Texts, read_run_tria
 
 if TYPE_CHECKING:
     from analyze.session import Session
-    from schemas.report_instance import InstanceStatus
+    from schemas.formats.report_v2_instance import InstanceStatus
 
 MISSING = "missing"
 """Status of a repetition that was planned and has no result."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from analyze.exports.texts import ExportFormat, ExportText
 from analyze.report.v2_files import JSON_FILE, MARKDOWN_FILE
 from schemas.errors import ConfigError, Problem, counted
-from schemas.folders import is_planned
+from schemas.run.layout import is_planned
 
 REPORTS = "reports"
 """Folder of a run of ours that holds its reports; derived, it can be deleted."""

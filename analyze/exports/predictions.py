@@ -15,11 +15,11 @@ from analyze.exports.folded import NOT_JUDGED
 from analyze.exports.swebench import HARNESS
 from schemas.errors import AnalyzeError, counted
 from schemas.finding import Finding, is_valid, warning
-from schemas.json_text import read_json_text
+from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.swebench import Prediction
+from schemas.io.json_text import read_json_text
 from schemas.prediction_problems import Checked, PredictionCheck, document_predictions
 from schemas.report_summary import has_patches
-from schemas.report_v2 import EvaluationReport
-from schemas.swebench import Prediction
 
 if TYPE_CHECKING:
     from analyze.exports.folded import FoldedModel

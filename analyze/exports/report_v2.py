@@ -20,18 +20,18 @@ from analyze.history import read_config
 from analyze.report.numbers import iso_moment
 from analyze.summarize import read_inventory
 from analyze.which import run_folder
-from schemas.folders import is_planned
-from schemas.report_v2 import (
+from schemas.formats.report_v2 import (
     REPORT_VERSION,
     EvaluationConfig,
     EvaluationReport,
     InstanceResult,
     ValidationBreakdown,
 )
+from schemas.run.layout import is_planned
 
 if TYPE_CHECKING:
     from analyze.session import Session
-    from schemas.run_config import EffectiveSetting, RunConfig
+    from schemas.run.config import EffectiveSetting, RunConfig
 
 VALIDATION_MODE = "benchlake"
 """Verdicts are those of a case's own validator and checks."""

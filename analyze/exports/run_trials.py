@@ -16,7 +16,7 @@ from analyze.show.trace_file import read_trace
 from analyze.which import run_folder
 from schemas.artifact import Artifact, FinalOutputEvent
 from schemas.errors import SchemaError
-from schemas.import_record import load_import_record
+from schemas.run.import_record import load_import_record
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from schemas.report_instance import InstanceStatus
+from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.report_v2_instance import InstanceStatus
+from schemas.formats.swebench import FAILURE_TIERS, Style, SwebenchReport
 from schemas.report_summary import InstanceClass, class_of, has_patches
-from schemas.report_v2 import EvaluationReport
-from schemas.swebench import FAILURE_TIERS, Style, SwebenchReport
 
 if TYPE_CHECKING:
     from analyze.exports.folded import FoldedModel
@@ -63,7 +63,7 @@ def swebench_report(
         instances: the whole data set, each instance once.
         style: 5 with the reasons of likely infrastructure failures, 4 without.
         outside: ids of predictions that are not in the data set.
-        leftover: of an imported report, what no instance says (`schemas.import_record`).
+        leftover: of an imported report, what no instance says (`schemas.run.import_record`).
 
     Raises:
         ValueError: an instance stands there twice, or what is left over is not as it was imported.

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from analyze.session import Session
-    from schemas.report_v2 import EvaluationReport
-    from schemas.swebench import Prediction, Style
+    from schemas.formats.report_v2 import EvaluationReport
+    from schemas.formats.swebench import Prediction, Style
 
 ExportFormat = Literal["report-v2", "swebench", "predictions"]
 

@@ -25,8 +25,8 @@ from analyze.compare.texts import (
 )
 from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
 from analyze.shifts.since import runs_since_shift
-from schemas.comparison import Axis, Metric
 from schemas.errors import ConfigError, Problem
+from schemas.output.comparison import Axis, Metric
 from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:

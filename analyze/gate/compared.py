@@ -12,8 +12,8 @@ from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
 
 if TYPE_CHECKING:
     from analyze.session import Session
-    from schemas.comparison import Axis
-    from schemas.known import KnownFile, ShiftMetric
+    from schemas.config.known_issues import KnownFile, ShiftMetric
+    from schemas.output.comparison import Axis
     from schemas.thresholds import Thresholds
 
 LEVELS_OF: tuple[ShiftMetric, ...] = ("passed_rate",)

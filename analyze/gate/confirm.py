@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemas.gate import GateLine, GateRules, Outcome
+from schemas.output.gate import GateLine, GateRules, Outcome
 
 
 def confirmed_by(

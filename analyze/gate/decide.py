@@ -21,9 +21,9 @@ from analyze.gate.quarantine import Quarantine, quarantine_on, with_quarantine
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.shifts.levels import METRICS
 from analyze.shifts.series import Histories
-from schemas.comparison import Axis, Comparison, ThresholdsUsed
-from schemas.gate import BaselineComparison, GateLine, GateResult, GateRules
-from schemas.known import KnownFile
+from schemas.config.known_issues import KnownFile
+from schemas.output.comparison import Axis, Comparison, ThresholdsUsed
+from schemas.output.gate import BaselineComparison, GateLine, GateResult, GateRules
 
 if TYPE_CHECKING:
     from analyze.session import Session

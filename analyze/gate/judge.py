@@ -18,9 +18,9 @@ from analyze.report.power_text import unseen_words
 from analyze.stats.intervals import Z95
 from analyze.stats.rate_difference import Z_POWER
 from analyze.stats.student import t_quantile
-from schemas.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
-from schemas.gate import BaselineComparison, GateLine, GateResult, GateRules, Outcome
+from schemas.output.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
+from schemas.output.gate import BaselineComparison, GateLine, GateResult, GateRules, Outcome
 from schemas.thresholds import Thresholds
 
 LEAST_CASES = 5

@@ -14,10 +14,10 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from schemas.config.known_issues import KnownFile
 from schemas.errors import ConfigError, Problem
-from schemas.known import KnownFile
-from schemas.yaml_nodes import KeyPath
-from schemas.yaml_problems import parse
+from schemas.io.validation import parse
+from schemas.io.yaml import KeyPath
 from schemas.yaml_source import Source, decode, read_bytes, read_yaml
 
 SUFFIXES = (".toml", ".yaml", ".yml", ".json")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from analyze.gate.judge import EXIT_CODES, worst_of
 from analyze.report.open_shift_words import open_size
-from schemas.gate import GateLine, GateResult
-from schemas.known import Acknowledged
-from schemas.regressions import OpenShift
+from schemas.config.known_issues import Acknowledged
+from schemas.output.gate import GateLine, GateResult
+from schemas.output.regressions import OpenShift
 
 
 def with_open_shifts(

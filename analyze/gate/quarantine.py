@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from schemas.comparison import Comparison
-from schemas.gate import GateResult
-from schemas.known import KnownFile, Quarantined
+from schemas.config.known_issues import KnownFile, Quarantined
+from schemas.output.comparison import Comparison
+from schemas.output.gate import GateResult
 
 Key = tuple[str, str, str | None]
 """suite_id, case_id, and model_id; None: with every model."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.failures import classify
 from schemas.redact import may_hold_secret, redact, redact_json
-from schemas.result import RAW_OUTPUT_LIMIT, CheckResult, Result
+from schemas.run.result import RAW_OUTPUT_LIMIT, CheckResult, Result
 
 BLANK: dict[str, Any] = {
     name: None for name, info in Result.model_fields.items() if info.is_required()

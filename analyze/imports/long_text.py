@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyze.imports.run_folder import Traced
 from schemas.artifact import Artifact, FinalOutputEvent
-from schemas.result import Result
+from schemas.run.result import Result
 
 
 def with_whole_text(result: Result, text: str) -> Result | Traced:

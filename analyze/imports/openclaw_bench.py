@@ -17,12 +17,12 @@ from analyze.imports.openclaw_lines import has_result, refuse_all
 from analyze.imports.openclaw_rows import lines_of_rows
 from analyze.imports.originals import files_below, hashes_of, is_file_within
 from analyze.imports.run_folder import Written, one_import, run_id_of
-from schemas.bulk import is_imported, read_whole
-from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem, counted
 from schemas.finding import Finding, warning
-from schemas.folders import IMPORT_FILE, LOG, is_run_id, refuse_name
-from schemas.import_record import SOURCE_FOLDER
+from schemas.io.disk import sync_path
+from schemas.lake.bulk_load import is_imported, read_whole
+from schemas.run.import_record import SOURCE_FOLDER
+from schemas.run.layout import IMPORT_FILE, LOG, is_run_id, refuse_name
 
 CHUNK_BYTES = 2**20
 

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from schemas.errors import ConfigError, Problem
-from schemas.imported import DocumentResult
-from schemas.lines import LineError, content_of
+from schemas.lake.foreign_rows import DocumentResult
+from schemas.run.log_lines import LineError, content_of
 
 MOST_FOUND = 60
 """Characters of a value that a message shows."""

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from analyze.imports.moments import file_moment
 from schemas.errors import ConfigError, Problem
-from schemas.imported import DocumentResult
+from schemas.lake.foreign_rows import DocumentResult
 
 PROVIDER = "openclaw-bench"
 """Of rows that name none."""

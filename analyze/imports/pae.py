@@ -20,7 +20,7 @@ from analyze.imports.pae_tree import Profile, profiles_at
 from analyze.imports.run_folder import Traced, Written, new_record, run_id_of, write_run
 from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding
-from schemas.import_record import ImportRecord
+from schemas.run.import_record import ImportRecord
 
 Tell = Callable[[int, int], None]
 """Is told how many files of all are done; each run file is looked at twice."""

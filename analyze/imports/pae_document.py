@@ -14,7 +14,7 @@ from analyze.imports.moments import moment_of
 from schemas.base import MOST
 from schemas.errors import printable
 from schemas.finding import Finding, error, pointer, warning
-from schemas.json_text import read_json_text
+from schemas.io.json_text import read_json_text
 from schemas.json_values import described
 
 MOST_BYTES = 1 << 28

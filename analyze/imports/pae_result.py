@@ -24,9 +24,9 @@ from analyze.imports.pae_trace import (
 from analyze.imports.pae_tree import Key
 from analyze.imports.run_folder import Traced
 from schemas.artifact import Artifact
-from schemas.case import RunnerType
+from schemas.config.case import RunnerType
 from schemas.failures import classify
-from schemas.result import CostSource
+from schemas.run.result import CostSource
 
 UNKNOWN = "pae"
 """Provider of a trial whose file names none."""

@@ -15,7 +15,7 @@ from analyze.imports.pae_evaluations import Evaluations
 from analyze.imports.pae_result import UNKNOWN, Asked, asked_of, started_at
 from analyze.imports.pae_tree import Key, Profile
 from schemas.finding import Finding, error, warning
-from schemas.import_record import UnfinishedTrial
+from schemas.run.import_record import UnfinishedTrial
 
 MOST_REPETITIONS = 10_000
 """A manifest that says more is not believed."""

@@ -14,7 +14,7 @@ import orjson
 from pydantic import JsonValue
 
 from analyze.imports.pae_document import Document
-from schemas.case import Role
+from schemas.config.case import Role
 
 AGENT = "openclaw"
 """Runner of an agent in its container."""

@@ -23,12 +23,12 @@ from analyze.imports.originals import copy_originals, digest_of, hashes_of
 from analyze.imports.trace_files import TraceFiles
 from schemas.artifact import Artifact
 from schemas.base import slugify
-from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding
-from schemas.folders import IMPORT_FILE, LOG, refuse_name
-from schemas.import_record import SOURCE_FOLDER, ImportRecord
-from schemas.result import Result
+from schemas.io.disk import sync_path
+from schemas.run.import_record import SOURCE_FOLDER, ImportRecord
+from schemas.run.layout import IMPORT_FILE, LOG, refuse_name
+from schemas.run.result import Result
 
 STAGING = ".importing-"
 """Begins the name of a folder that is being made."""

@@ -22,12 +22,12 @@ from analyze.imports.sf_report import ReadReport, read_report
 from schemas.errors import ConfigError, Problem, counted
 from schemas.failures import classify
 from schemas.finding import Finding, pointer, warning
-from schemas.import_record import UnfinishedTrial
+from schemas.formats.report_v2 import ID_FIELDS, EvaluationReport
+from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown
 from schemas.redact import redact_json
-from schemas.report_instance import InstanceResult, ValidationBreakdown
 from schemas.report_scoring import COMPONENTS, status_of
-from schemas.report_v2 import ID_FIELDS, EvaluationReport
-from schemas.result import CheckOutcome, CheckResult, Result
+from schemas.run.import_record import UnfinishedTrial
+from schemas.run.result import CheckOutcome, CheckResult, Result
 
 PROVIDER = "sf-bench"
 

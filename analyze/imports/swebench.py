@@ -23,12 +23,12 @@ from analyze.imports.swebench_logs import InstanceLog, Logs
 from analyze.imports.swebench_outcomes import fields_of, outside_of, submitted_of
 from schemas.errors import ConfigError, Problem
 from schemas.finding import Finding, warning
-from schemas.import_record import UnfinishedTrial
-from schemas.json_text import read_json_text
+from schemas.formats.swebench import Prediction, SwebenchReport
+from schemas.formats.swebench_problems import swebench_problems
+from schemas.io.json_text import read_json_text
 from schemas.redact import redact_json
-from schemas.result import Result
-from schemas.swebench import Prediction, SwebenchReport
-from schemas.swebench_problems import swebench_problems
+from schemas.run.import_record import UnfinishedTrial
+from schemas.run.result import Result
 
 PROVIDER = "swebench"
 """Of its trials: by it an export knows that `error_code` holds the harness' own word."""

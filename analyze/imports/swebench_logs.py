@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from analyze.imports.moments import file_moment
 from analyze.imports.originals import is_file_within, is_within
 from schemas.errors import counted
-from schemas.json_text import read_json_text
-from schemas.result import CheckOutcome, CheckResult
-from schemas.swebench import InstanceReport
+from schemas.formats.swebench import InstanceReport
+from schemas.io.json_text import read_json_text
+from schemas.run.result import CheckOutcome, CheckResult
 
 REPORT = "report.json"
 FILES = ("eval.sh", "patch.diff", "run_instance.log", "test_output.txt", REPORT)

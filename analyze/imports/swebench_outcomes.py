@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from schemas.swebench import FAILURE_TIERS, SwebenchReport
+from schemas.formats.swebench import FAILURE_TIERS, SwebenchReport
 
 Outcome = Literal["resolved", "unresolved", "empty_patch", "error", "unreadable"]
 

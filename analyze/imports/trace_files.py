@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from schemas.artifact import Artifact
-from schemas.disk import sync_path
-from schemas.frames import artifact_frame
+from schemas.io.disk import sync_path
+from schemas.run.trace import artifact_frame
 
 FOLDER = "artifacts"
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from schemas.disk import write_whole
 from schemas.errors import counted, printable, shown
-from schemas.lake_files import ALIASES, live_paths, strays
+from schemas.io.disk import write_whole
+from schemas.lake.layout import ALIASES, live_paths, strays
 
 if TYPE_CHECKING:
-    from schemas.alias import AliasRow
+    from schemas.run.alias import AliasRow
 
 ALIASES_FILE = "aliases.jsonl"
 
@@ -75,7 +75,7 @@ def read_file(lake: Path) -> tuple[list[AliasRow], list[str]]:
     """
     from pydantic import ValidationError  # noqa: PLC0415 - to look for news needs neither
 
-    from schemas.alias import AliasRow  # noqa: PLC0415
+    from schemas.run.alias import AliasRow  # noqa: PLC0415
 
     path = alias_file(lake)
     rows, problems = [], []

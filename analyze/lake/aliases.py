@@ -26,14 +26,14 @@ from analyze.lake.alias_file import (
     read_file,
 )
 from analyze.lake.left_out import without_left_out
-from schemas.alias import AliasOrigin, AliasRow
-from schemas.arrow import arrow_schema, record_of
-from schemas.disk import sync_path
 from schemas.errors import ConfigError, Problem, shown
-from schemas.lake import compression_of, file_facts, reading
-from schemas.lake_files import ALIASES, TEMPORARY, live_files, month_of
+from schemas.io.arrow import arrow_schema, record_of
+from schemas.io.disk import sync_path
+from schemas.lake.layout import ALIASES, TEMPORARY, live_files, month_of
+from schemas.lake.tables import compression_of, file_facts, reading
+from schemas.lake.transaction import lake_lock
 from schemas.prune import LOCK_WAIT_S
-from schemas.swap import lake_lock
+from schemas.run.alias import AliasOrigin, AliasRow
 
 Known = Mapping[tuple[str, str], AliasRow]
 """(suite_id, old id) to the row that counts; those that were taken back are in it too."""

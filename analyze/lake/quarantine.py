@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 
 from analyze.lake.alias_file import alias_file
 from schemas.checksums import Checksum, checksum_of
-from schemas.disk import sync_path, write_whole
 from schemas.errors import DamagedFile, SchemaError, counted, shown
-from schemas.lake import TABLES, read_lake_file, reading
-from schemas.lake_files import ALIASES, ONE_RUN, QUARANTINE, live_paths, strays
-from schemas.manifest import NO_REGULAR_FILE, OTHER_BYTES, Manifest
+from schemas.io.disk import sync_path, write_whole
+from schemas.lake.layout import ALIASES, ONE_RUN, QUARANTINE, live_paths, strays
+from schemas.lake.manifest import NO_REGULAR_FILE, OTHER_BYTES, Manifest
+from schemas.lake.tables import TABLES, read_lake_file, reading
+from schemas.lake.transaction import lake_lock
 from schemas.prune import LOCK_WAIT_S
-from schemas.swap import lake_lock
 
 MOST_NAME_BYTES = 200
 """Of the name that a file gets: file systems end at 255."""

@@ -10,9 +10,9 @@ from analyze.compare.paired import own_trials
 from analyze.parts.asked import Asked
 from analyze.parts.verdict_counts import verdicts_of
 from analyze.stats.best_of import RankedModel, is_ranked, may_be_best
-from schemas.comparison import CaseChange, GroupComparison
+from schemas.output.comparison import CaseChange, GroupComparison
+from schemas.output.summary import GroupSummary
 from schemas.report_answer import ModelAnswer
-from schemas.summary import GroupSummary
 
 
 def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:

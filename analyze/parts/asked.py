@@ -10,9 +10,9 @@ from pathlib import Path
 from analyze.run_rows import ListedRun
 from analyze.runs_option import runs_option
 from analyze.session import Session
-from schemas.comparison import Comparison, ThresholdsUsed
-from schemas.model_names import NO_NAMES, ModelNames
-from schemas.summary import RunSummary
+from schemas.output.comparison import Comparison, ThresholdsUsed
+from schemas.output.summary import RunSummary
+from schemas.run.model_names import NO_NAMES, ModelNames
 
 
 @dataclass(frozen=True)

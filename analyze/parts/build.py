@@ -32,15 +32,15 @@ from analyze.shifts.levels import METRICS
 from analyze.shifts.series import Histories
 from analyze.summarize import summary_of, thresholds_of
 from analyze.which import run_folder
-from schemas.comparison import Comparison, ThresholdsUsed
-from schemas.model_names import NO_NAMES, ModelNames
-from schemas.regressions import Regressions
-from schemas.report_parts import RunReport
+from schemas.output.comparison import Comparison, ThresholdsUsed
+from schemas.output.regressions import Regressions
+from schemas.output.report import RunReport
+from schemas.run.model_names import NO_NAMES, ModelNames
 
 if TYPE_CHECKING:
     from analyze.session import Session
     from analyze.shifts.found import Tell
-    from schemas.known import KnownFile
+    from schemas.config.known_issues import KnownFile
 
 WITHOUT = "none"
 """Said instead of a baseline: compare with nothing."""

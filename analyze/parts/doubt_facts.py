@@ -12,10 +12,10 @@ from analyze.parts.asked import Asked
 from analyze.parts.doubt_queries import EVENTS, MEASURED, OUTSIDE, REUSED, SCORABLE
 from analyze.parts.reported_run import config_of_run
 from analyze.parts.verdict_counts import Verdicts, verdicts_of
-from schemas.summary import GroupSummary
+from schemas.output.summary import GroupSummary
 
 if TYPE_CHECKING:
-    from schemas.run_config import RunConfig
+    from schemas.run.config import RunConfig
 
 MOST_TEXT = 200
 """Characters of a reason that an event gives."""

@@ -22,7 +22,7 @@ from analyze.parts.doubts_beside import changed_with_it, not_comparable, skipped
 from analyze.parts.doubts_scope import imported, narrowed, reused, shard, unknown_cost
 from analyze.parts.doubts_size import few_cases, identical_repetitions, one_repetition
 from analyze.parts.doubts_verdicts import coverage, infrastructure, missing_trials, no_verdict
-from schemas.regressions import Regressions
+from schemas.output.regressions import Regressions
 from schemas.report_answer import Doubt, DoubtCode
 
 CODES: tuple[DoubtCode, ...] = get_args(DoubtCode)

@@ -9,9 +9,9 @@ from analyze.compare.verdict import ROUNDING
 from analyze.parts.doubt_facts import ModelFacts, RunDoubtFacts
 from analyze.parts.doubt_words import ids_of, names_of, query_of, share, some
 from analyze.report.numbers import percent, whole
-from schemas.comparison import SideFacts
+from schemas.output.comparison import SideFacts
 from schemas.report_answer import Doubt
-from schemas.run_config import output_limits
+from schemas.run.config import output_limits
 
 LATE_SHARE = 0.05
 """Of timed trials: from here on a late one stands at the 95th percentile."""

@@ -13,10 +13,10 @@ from analyze.report.comparison_words import axis_lines
 from analyze.report.numbers import in_cases, pair
 from analyze.shifts.levels import FEWEST
 from analyze.which import run_folder
-from schemas.comparison import AxisReport, Comparison, GroupComparison
-from schemas.model_names import with_names
-from schemas.regressions import Regressions
+from schemas.output.comparison import AxisReport, Comparison, GroupComparison
+from schemas.output.regressions import Regressions
 from schemas.report_answer import Doubt
+from schemas.run.model_names import with_names
 
 UNLIKE_TIMES = "Times of the two are not like for like"
 

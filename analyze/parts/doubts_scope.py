@@ -11,7 +11,7 @@ from analyze.parts.reported_run import n_cases_of
 from analyze.report.numbers import whole
 from schemas.errors import counted
 from schemas.report_answer import Doubt
-from schemas.run_config import Narrowed
+from schemas.run.config import Narrowed
 
 
 def shard(facts: RunDoubtFacts) -> Iterator[Doubt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schemas.report_parts import FailureCount
+from schemas.output.report import FailureCount
 
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked

@@ -13,7 +13,7 @@ from analyze.compare.run_facts import among
 from analyze.parts.answer_diff import answer_diff
 from analyze.parts.asked import Asked
 from analyze.session import Session
-from schemas.comparison import CaseChange, Comparison
+from schemas.output.comparison import CaseChange, Comparison
 from schemas.report_trials import Flip
 
 MOST_FLIPS = 30

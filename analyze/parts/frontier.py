@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from analyze.parts.answer import may_be_named
 from analyze.rows import CostQualityRow
 from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
-from schemas.report_parts import FrontierPoint
+from schemas.output.report import FrontierPoint
 
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked
-    from schemas.summary import GroupSummary
+    from schemas.output.summary import GroupSummary
 
 Limits = tuple[float | None, float | None]
 

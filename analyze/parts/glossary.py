@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from analyze.parts.glossary_terms import ENTRIES, Entry
-from schemas.report_parts import Term
+from schemas.output.report import Term
 
 
 def terms_for(sections: Collection[str]) -> tuple[Term, ...]:

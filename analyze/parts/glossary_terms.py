@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.base import Record
-from schemas.comparison import CaseChange, GroupComparison, RateDifference, Ratio, SideFacts
 from schemas.interval import PassK
-from schemas.inventory import DiskRoot, ResourceSnapshot
-from schemas.regressions import Shift
+from schemas.output.comparison import CaseChange, GroupComparison, RateDifference, Ratio, SideFacts
+from schemas.output.regressions import Shift
+from schemas.output.report import FailureCount, FrontierPoint, HistoryPoint, LatencyBin, MatrixCell
+from schemas.output.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
 from schemas.report_answer import ModelAnswer
-from schemas.report_parts import FailureCount, FrontierPoint, HistoryPoint, LatencyBin, MatrixCell
-from schemas.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
+from schemas.run.inventory import DiskRoot, ResourceSnapshot
 
 SECTIONS = (
     "answer",

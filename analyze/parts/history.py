@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.parts.history_shards import merged_shards
 from analyze.stats.case_rate import interval_of_units
-from schemas.report_parts import HistoryPoint
+from schemas.output.report import HistoryPoint
 
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked

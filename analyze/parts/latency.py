@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyze.rows import LatencyHistogramRow
-from schemas.report_parts import LatencyBin
+from schemas.output.report import LatencyBin
 
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schemas.report_parts import Matrix, MatrixCell
+from schemas.output.report import Matrix, MatrixCell
 
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked

@@ -12,12 +12,12 @@ from analyze.parts.asked import Asked
 from analyze.parts.reported_run import config_of_run
 from analyze.runs_option import runs_option
 from analyze.summarize import read_inventory
-from schemas.inventory import ConfigCommit, Inventory
-from schemas.report_parts import ModelProvenance, Provenance
-from schemas.summary import GroupSummary
+from schemas.output.report import ModelProvenance, Provenance
+from schemas.output.summary import GroupSummary
+from schemas.run.inventory import ConfigCommit, Inventory
 
 if TYPE_CHECKING:
-    from schemas.run_config import RunConfig, RunModel
+    from schemas.run.config import RunConfig, RunModel
 
 
 def provenance_of(asked: Asked) -> Provenance:

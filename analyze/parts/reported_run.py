@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from analyze.history import read_config
 from analyze.which import run_folder
-from schemas.folders import is_planned
 from schemas.report_answer import ReportedRun
+from schemas.run.layout import is_planned
 
 if TYPE_CHECKING:
     from analyze.run_rows import ListedRun
     from analyze.session import Session
-    from schemas.run_config import RunConfig
+    from schemas.run.config import RunConfig
 
 
 def reported_run(session: Session, run: ListedRun) -> ReportedRun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.summary import GroupSummary
+from schemas.output.summary import GroupSummary
 
 
 class Verdicts(NamedTuple):

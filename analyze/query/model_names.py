@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from schemas.errors import ConfigError, Problem
-from schemas.model_names import NO_NAMES, ModelNames
+from schemas.run.model_names import NO_NAMES, ModelNames
 
 if TYPE_CHECKING:
     from analyze.session import Session

@@ -14,9 +14,9 @@ from analyze.report.plain import line_of
 from analyze.runs_option import runs_option
 from analyze.session import open_session
 from analyze.summarize import thresholds_of
-from schemas.folders import run_folders
-from schemas.manifest import Manifest
-from schemas.model_names import with_names
+from schemas.lake.manifest import Manifest
+from schemas.run.layout import run_folders
+from schemas.run.model_names import with_names
 
 if TYPE_CHECKING:
     from analyze.session import Session

@@ -22,14 +22,14 @@ from analyze.shifts.found import FoundShift
 from analyze.shifts.levels import FEWEST, METRICS, rests_on, scan, why_not
 from analyze.shifts.points import Point, read_points
 from analyze.shifts.series import read_history
-from schemas.regressions import OpenShift
-from schemas.regressions import Series as SeriesNames
+from schemas.output.regressions import OpenShift
+from schemas.output.regressions import Series as SeriesNames
 
 if TYPE_CHECKING:
     from analyze.session import Session
     from analyze.shifts.series import Histories, Series
-    from schemas.comparison import Axis
-    from schemas.known import Acknowledged, KnownFile, ShiftMetric
+    from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
+    from schemas.output.comparison import Axis
     from schemas.thresholds import Thresholds
 
 MOST_POINTS = 120

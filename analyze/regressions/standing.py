@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from analyze.shifts.series import Series
     from analyze.stats.series_scan import LevelShift, Scan
-    from schemas.known import ShiftMetric
+    from schemas.config.known_issues import ShiftMetric
     from schemas.thresholds import Thresholds
 
     Ints = NDArray[np.int64]

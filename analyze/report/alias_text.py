@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from analyze.report.numbers import moment, whole
 from analyze.report.plain import UNLIMITED, Column, line_of, table
-from schemas.alias import Aliases, Rename
+from schemas.run.alias import Aliases, Rename
 
 MOST_RENAMES = 5
 """Renames that a command names which is about something else."""

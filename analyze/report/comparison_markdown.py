@@ -29,7 +29,7 @@ from analyze.report.comparison_words import (
     side_of,
 )
 from analyze.report.summary_table import as_text
-from schemas.comparison import CaseChange, Comparison
+from schemas.output.comparison import CaseChange, Comparison
 
 MOST_CASES = 20
 """Cases that are listed unless all are asked for."""

@@ -30,7 +30,7 @@ from analyze.report.comparison_words import (
     side_of,
 )
 from analyze.report.plain import UNLIMITED, Column, cells, facts, least_width, line_of, table
-from schemas.comparison import CaseChange, Comparison, PlainDifference
+from schemas.output.comparison import CaseChange, Comparison, PlainDifference
 
 MOST_CASES = 20
 """Cases that are listed unless all are asked for."""

@@ -22,7 +22,9 @@ from analyze.report.numbers import (
     whole,
 )
 from analyze.report.power_text import unseen_words
-from schemas.comparison import (
+from schemas.errors import counted
+from schemas.interval import is_apart
+from schemas.output.comparison import (
     Axis,
     AxisReport,
     CaseChange,
@@ -37,8 +39,6 @@ from schemas.comparison import (
     ThresholdsUsed,
     Verdict,
 )
-from schemas.errors import counted
-from schemas.interval import is_apart
 
 ORDER: tuple[Verdict, ...] = (
     "regressed",

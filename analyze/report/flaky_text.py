@@ -11,7 +11,7 @@ from analyze.report.plain import Column, line_of, table
 from analyze.report.regressions_text import wrapped
 from analyze.report.summary_table import as_text
 from schemas.errors import counted
-from schemas.regressions import Flaky, FlakyCell
+from schemas.output.regressions import Flaky, FlakyCell
 
 MOST_CELLS = 20
 """Flaky cells that are listed unless all cells are asked for."""

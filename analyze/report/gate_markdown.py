@@ -26,7 +26,7 @@ from analyze.report.gate_words import (
 from analyze.report.numbers import whole
 from analyze.report.open_shift_words import open_sentences
 from analyze.report.summary_table import as_text
-from schemas.gate import GateResult
+from schemas.output.gate import GateResult
 
 
 def gate_markdown(result: GateResult, runs_dir: Path | None = None) -> str:

@@ -24,7 +24,7 @@ from analyze.report.gate_words import (
 from analyze.report.open_shift_words import INDENT, open_lines, wrapped
 from analyze.report.plain import UNLIMITED, Column, facts, line_of, table
 from schemas.errors import counted
-from schemas.gate import GateResult
+from schemas.output.gate import GateResult
 
 CASE_COLUMNS = tuple(
     Column(title, "left" if least else "right", least, title in NAMES)

@@ -23,9 +23,9 @@ from analyze.report.limits_source import limits_source
 from analyze.report.numbers import percent, points
 from analyze.report.regressions_words import entry_line
 from analyze.runs_option import runs_option
-from schemas.comparison import CaseChange, Comparison, GroupComparison, Metric
-from schemas.gate import GateLine, GateResult, GateRules, Outcome
-from schemas.known import Quarantined
+from schemas.config.known_issues import Quarantined
+from schemas.output.comparison import CaseChange, Comparison, GroupComparison, Metric
+from schemas.output.gate import GateLine, GateResult, GateRules, Outcome
 
 OUTCOMES: Mapping[Outcome, str] = {
     "passed": "passed",
@@ -172,7 +172,7 @@ def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str
     """
     run_ids = result.comparison.candidate.run_ids
     if any(_is_torn(group, result.rules.min_coverage) for group in result.comparison.groups):
-        from schemas.bulk import is_imported  # noqa: PLC0415 - few gates need it, and it is slow
+        from schemas.lake.bulk_load import is_imported  # noqa: PLC0415 - few gates need it, and it is slow
 
         for run_id in run_ids:
             if runs_dir is not None and is_imported(runs_dir / run_id):

@@ -16,9 +16,9 @@ from analyze.report.gate_words import held_against
 from analyze.report.numbers import whole
 from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import line_of
-from schemas.comparison import CaseChange, ExcludedCase
-from schemas.gate import GateLine, GateResult
-from schemas.regressions import OpenShift
+from schemas.output.comparison import CaseChange, ExcludedCase
+from schemas.output.gate import GateLine, GateResult
+from schemas.output.regressions import OpenShift
 
 Key = tuple[str, str, str]
 """suite_id, model_id, case_id."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from schemas.errors import shown
 
 if TYPE_CHECKING:
-    from schemas.comparison import ThresholdsUsed
+    from schemas.output.comparison import ThresholdsUsed
 
 HASH_SHOWN = 12
 """Characters of a hash that people are shown; JSON has them all."""

@@ -11,8 +11,8 @@ from typing import Any
 from analyze.migration_source import Located, OldReport
 from analyze.report.plain import safe
 from schemas.errors import MOST_SHOWN, counted, shown
-from schemas.migration.ledger import Moved
-from schemas.migration.migrate import Migration
+from schemas.formats.migration.ledger import Moved
+from schemas.formats.migration.migrate import Migration
 
 MOST_MOVES = 20
 """Lines of each kind of move; all of them are in the JSON."""

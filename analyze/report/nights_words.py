@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analyze.report.numbers import percent, points, whole
-from schemas.comparison import NightNoise
+from schemas.output.comparison import NightNoise
 
 
 def nights_words(night: NightNoise, *, is_rate: bool = False) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from analyze.report.numbers import millis, percent, signed_points, times, usd
 from analyze.report.plain import UNLIMITED, line_of
 from analyze.report.regressions_words import WHAT, entry_line
+from schemas.config.known_issues import Acknowledged
 from schemas.errors import counted
-from schemas.known import Acknowledged
-from schemas.regressions import OpenShift
+from schemas.output.regressions import OpenShift
 
 INDENT = "  "
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from os.path import lexists
 from pathlib import Path
 
-from schemas.disk import write_whole
 from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, shown
-from schemas.folders import is_planned
+from schemas.io.disk import write_whole
+from schemas.run.layout import is_planned
 
 NAME = "report.html"
 """In the folder of the run: derived, and made again at any time."""

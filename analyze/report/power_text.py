@@ -22,7 +22,7 @@ from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from analyze.power_plan import PowerAnswer
-    from schemas.comparison import RateDifference, ThresholdsUsed
+    from schemas.output.comparison import RateDifference, ThresholdsUsed
 
 POWER_SCHEMA_VERSION = 2
 """Of the JSON of `analyze power`; version 1 had no number of its own, and spoke of one night."""

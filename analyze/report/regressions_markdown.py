@@ -18,7 +18,7 @@ from analyze.report.regressions_words import (
     to_paste,
 )
 from analyze.report.summary_table import as_text
-from schemas.regressions import CellShift, Regressions, Shift
+from schemas.output.regressions import CellShift, Regressions, Shift
 
 
 def regressions_markdown(found: Regressions, options: Sequence[str]) -> str:

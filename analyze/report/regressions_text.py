@@ -21,7 +21,7 @@ from analyze.report.regressions_words import (
     to_paste,
 )
 from schemas.errors import counted
-from schemas.regressions import CellShift, Regressions, Shift
+from schemas.output.regressions import CellShift, Regressions, Shift
 
 MOST_ALERTS = 20
 """Alerts that are told in full unless all are asked for."""

@@ -25,11 +25,11 @@ from analyze.report.numbers import (
     whole,
 )
 from analyze.runs_option import runs_option
-from schemas.comparison import Axis
+from schemas.config.known_issues import Acknowledged, ShiftMetric
 from schemas.errors import counted
-from schemas.known import Acknowledged, ShiftMetric
-from schemas.model_names import id_of
-from schemas.regressions import CellShift, Regressions, SeriesSkipped, Shift
+from schemas.output.comparison import Axis
+from schemas.output.regressions import CellShift, Regressions, SeriesSkipped, Shift
+from schemas.run.model_names import id_of
 
 WHAT: dict[ShiftMetric, str] = {
     "passed_rate": "pass rate",

@@ -31,10 +31,10 @@ from analyze.report.plain import safe
 from analyze.report.regressions_words import entry_line, everything, headline, mark, names
 from analyze.report.summary_table import as_text
 from schemas.errors import counted
-from schemas.model_names import with_id
+from schemas.output.report import RunReport
+from schemas.output.summary import GroupSummary
 from schemas.report_answer import ModelAnswer, ReportedRun
-from schemas.report_parts import RunReport
-from schemas.summary import GroupSummary
+from schemas.run.model_names import with_id
 
 MOST_BYTES = 60_000
 

@@ -25,7 +25,7 @@ from analyze.report.numbers import (
     whole,
 )
 from analyze.report.plain import Column, least_width, line_of, table
-from schemas.model_names import with_id
+from schemas.run.model_names import with_id
 
 if TYPE_CHECKING:
     from analyze.run_rows import Listed, ListedModel, ListedRun

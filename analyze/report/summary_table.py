@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import get_args
 
 from analyze.report.numbers import BEYOND_LIMIT, limits_of, millis, pair, percent
-from schemas.inventory import Inventory, ResourceSnapshot
-from schemas.model_names import NO_NAMES, ModelNames
-from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
+from schemas.output.summary import GroupSummary, PercentileName, Percentiles, RunSummary
+from schemas.run.inventory import Inventory, ResourceSnapshot
+from schemas.run.model_names import NO_NAMES, ModelNames
 
 COLUMNS = (
     "Provider",

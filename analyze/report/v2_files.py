@@ -9,7 +9,6 @@ from __future__ import annotations
 from os.path import lexists
 from pathlib import Path
 
-from schemas.disk import write_whole
 from schemas.errors import (
     AnalyzeError,
     ConfigError,
@@ -21,9 +20,10 @@ from schemas.errors import (
     shown,
 )
 from schemas.finding import is_valid
-from schemas.json_text import read_json_text
-from schemas.report_problems import schema_problems
-from schemas.report_v2 import EvaluationReport, report_json
+from schemas.formats.report_v2 import EvaluationReport, report_json
+from schemas.formats.report_v2_problems import schema_problems
+from schemas.io.disk import write_whole
+from schemas.io.json_text import read_json_text
 
 JSON_FILE = "report.json"
 MARKDOWN_FILE = "summary.md"

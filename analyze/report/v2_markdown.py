@@ -20,8 +20,8 @@ from analyze.report.v2_markdown_details import (
 )
 from analyze.stats.intervals import MIN_CASES, wilson
 from schemas.errors import counted
+from schemas.formats.report_v2 import EvaluationReport, ReportSummary
 from schemas.report_scoring import COMPONENTS, MAX_POINTS
-from schemas.report_v2 import EvaluationReport, ReportSummary
 
 NONE = "*None*"
 """Stands for an empty list of tasks."""

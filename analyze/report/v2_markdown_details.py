@@ -11,7 +11,7 @@ from typing import Any
 
 from analyze.report.numbers import duration
 from analyze.report.summary_table import as_text
-from schemas.report_instance import Component, InstanceResult, ValidationBreakdown
+from schemas.formats.report_v2_instance import Component, InstanceResult, ValidationBreakdown
 from schemas.report_scoring import COMPONENTS, MAX_POINTS, is_scored, status_of
 
 COMPONENT_NAMES: dict[Component, str] = {

@@ -27,7 +27,7 @@ from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
 from analyze.stats.percentiles import TAIL_TRIALS, is_supported
 from analyze.stats.tiers import DEFAULT, LABELS, tier_confident, tier_of
 from schemas.errors import counted
-from schemas.route import State
+from schemas.output.route import State
 from schemas.thresholds import Thresholds
 
 FAR = math.inf

@@ -10,7 +10,7 @@ from analyze.report.numbers import percent, usd, whole
 from analyze.report.plain import line_of
 from analyze.route.values import PER_TRIALS, Compared, Judged, Needs, Option, Route
 from analyze.routing.scope import ScopeRate
-from schemas.route import (
+from schemas.output.route import (
     ComparedQuality,
     NearestMiss,
     Need,

@@ -7,7 +7,7 @@ from typing import get_args
 
 from analyze.routing.paired import Cases, PairedQuality
 from analyze.routing.scope import ScopeRate
-from schemas.route import Need, Standing, State
+from schemas.output.route import Need, Standing, State
 
 PER_TRIALS = 1_000
 """Costs are named per so many trials: one trial costs too many zeros."""

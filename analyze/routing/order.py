@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyze.routing.paired import AHEAD, Cases, PairedRule, paired_quality, standing
-from schemas.route import Standing
+from schemas.output.route import Standing
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from analyze.stats.rate_test import rate_test
-from schemas.route import Standing
+from schemas.output.route import Standing
 
 Case = tuple[str, str, str | None]
 """(suite_id, case_id, case_hash)."""

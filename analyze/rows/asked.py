@@ -8,9 +8,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from analyze.rows.base import STARTED_AT, TRIAL_ORDER, GroupRow, ViewRow, like
-from schemas.alias import AliasOrigin
 from schemas.base import Count, EpochMillis, Positive, Usd
-from schemas.trial import FingerprintParts
+from schemas.run.alias import AliasOrigin
+from schemas.run.plan import FingerprintParts
 
 
 class RunsRow(ViewRow):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from analyze.rows.base import STARTED_AT, TRIAL_ORDER, GroupRow, like
 from schemas.base import Count, EpochMillis, Millis, Positive, Tokens, Usd
-from schemas.result import CheckResult
+from schemas.run.result import CheckResult
 
 IS_OK = "The provider served the trial."
 IS_SUCCESS = "Served, and ended without an error."

@@ -12,7 +12,7 @@ from analyze.shifts.break_place import may_lie_at
 if TYPE_CHECKING:
     from analyze.shifts.cells import FoundCell
     from analyze.shifts.found import FoundShift
-    from schemas.known import Acknowledged, KnownFile, ShiftMetric
+    from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
 
 
 class Entries:

@@ -16,7 +16,7 @@ from analyze.shifts.break_place import TOO_NEAR, may_lie_at
 from analyze.shifts.explain import Explainer, warnings_of
 from analyze.shifts.found import Found, FoundShift, find_all
 from analyze.shifts.window import since_ms
-from schemas.regressions import CellShift, Regressions, Series, Shift
+from schemas.output.regressions import CellShift, Regressions, Series, Shift
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from analyze.shifts.found import Tell
     from analyze.shifts.points import Point
     from analyze.shifts.series import History
-    from schemas.comparison import Axis, ThresholdsUsed
-    from schemas.known import KnownFile
+    from schemas.config.known_issues import KnownFile
+    from schemas.output.comparison import Axis, ThresholdsUsed
 
     Ints = NDArray[np.int64]
     Names = dict[tuple[str, str], tuple[str, str, str | None]]

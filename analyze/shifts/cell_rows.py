@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from analyze.session import Session
     from analyze.shifts.points import Point
-    from schemas.comparison import Metric
+    from schemas.output.comparison import Metric
 
     Ints = NDArray[np.int64]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from analyze.shifts.points import Point
     from analyze.shifts.series import Series
-    from schemas.known import Direction
+    from schemas.config.known_issues import Direction
 
     Ints = NDArray[np.int64]
 

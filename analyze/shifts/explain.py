@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 from analyze.compare.outcomes import CaseOutcome, read_outcomes
 from analyze.compare.pairing import Pairing, pair
 from analyze.compare.sides import Chosen
-from schemas.comparison import Axis, AxisReport
-from schemas.known import ShiftMetric
+from schemas.config.known_issues import ShiftMetric
+from schemas.output.comparison import Axis, AxisReport
 
 if TYPE_CHECKING:
     from analyze.session import Session

@@ -8,14 +8,14 @@ from analyze.aliases.ids import read_ids
 from analyze.shifts.found import Found, find_all
 from analyze.shifts.newest_trials import Key, Trials, newest_trials
 from analyze.stats.flip_rate import flip_limits, flip_rate, steadiness
-from schemas.regressions import Flaky, FlakyCell
+from schemas.output.regressions import Flaky, FlakyCell
 
 if TYPE_CHECKING:
     from analyze.session import Session
     from analyze.shifts.cells import Cell, FoundCell
     from analyze.shifts.found import Tell
-    from schemas.comparison import ThresholdsUsed
-    from schemas.known import KnownFile, ShiftMetric
+    from schemas.config.known_issues import KnownFile, ShiftMetric
+    from schemas.output.comparison import ThresholdsUsed
 
 METRICS: tuple[ShiftMetric, ...] = ("passed_rate",)
 

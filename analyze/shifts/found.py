@@ -12,7 +12,7 @@ from analyze.shifts.cells import Cell, FoundCell, can_shift, cells_of, shifted_c
 from analyze.shifts.levels import METRICS, has_enough, rests_on, scan, why_not, why_not_now
 from analyze.shifts.series import History, Series, read_history
 from schemas.errors import counted
-from schemas.regressions import SeriesSkipped
+from schemas.output.regressions import SeriesSkipped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from analyze.session import Session
     from analyze.shifts.points import Point
     from analyze.stats.series_scan import LevelShift
-    from schemas.comparison import Axis
-    from schemas.known import ShiftMetric
+    from schemas.config.known_issues import ShiftMetric
+    from schemas.output.comparison import Axis
     from schemas.thresholds import Thresholds
 
     Ints = NDArray[np.int64]

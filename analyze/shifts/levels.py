@@ -11,13 +11,13 @@ from analyze.compare.outcomes import LN_SCALE
 from analyze.stats.level_shift import scan_rate
 from analyze.stats.unit_columns import unit_columns
 from analyze.stats.value_shift import scan_values
+from schemas.config.known_issues import ShiftMetric
 from schemas.errors import counted
-from schemas.known import ShiftMetric
 
 if TYPE_CHECKING:
     from analyze.shifts.series import Series
     from analyze.stats.series_scan import LevelShift, Scan, Segment
-    from schemas.comparison import Metric
+    from schemas.output.comparison import Metric
     from schemas.thresholds import Thresholds
 
 METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)

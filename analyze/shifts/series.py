@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analyze.session import Session
-    from schemas.comparison import Axis, Metric
+    from schemas.output.comparison import Axis, Metric
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from analyze.session import Session
     from analyze.shifts.series import Histories, Series
-    from schemas.comparison import Axis, Metric
+    from schemas.output.comparison import Axis, Metric
 
     Ints = NDArray[np.int64]
 

@@ -25,7 +25,7 @@ from analyze.summarize import summary_of
 from analyze.which import MOST_NAMED, resolve_run, run_folder
 from schemas.artifact import Artifact
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.model_names import with_names
+from schemas.run.model_names import with_names
 
 if TYPE_CHECKING:
     from analyze.session import Session

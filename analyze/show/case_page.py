@@ -12,7 +12,7 @@ from analyze.report.numbers import usd, whole
 from analyze.report.plain import Column, facts, line_of, table
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
-from schemas.model_names import id_of
+from schemas.run.model_names import id_of
 
 COLUMNS = (
     Column("model", least=10, is_name=True),

@@ -28,8 +28,8 @@ from analyze.run_rows import ListedRun
 from analyze.runs_option import runs_option
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
-from schemas.model_names import hidden_id, id_of
-from schemas.summary import GroupSummary, PercentileName, Percentiles, RunSummary
+from schemas.output.summary import GroupSummary, PercentileName, Percentiles, RunSummary
+from schemas.run.model_names import hidden_id, id_of
 
 MODELS = (
     Column("model", least=8, is_name=True),

@@ -19,7 +19,7 @@ from analyze.show.trace_file import NoTrace
 from analyze.show.trace_text import indented, trace_lines
 from analyze.show.trial_rows import ShownTrial, TrialText
 from schemas.artifact import Artifact
-from schemas.model_names import hidden_id
+from schemas.run.model_names import hidden_id
 
 VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
 

@@ -28,7 +28,7 @@ from schemas.errors import (
     nearest,
     printable,
 )
-from schemas.lake_files import lake_of
+from schemas.lake.layout import lake_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ reaches into the time-outs has no value.
 
 from __future__ import annotations
 
-from schemas.summary import PercentileName, Percentiles, Supported
+from schemas.output.summary import PercentileName, Percentiles, Supported
 
 TAIL_TRIALS = 5
 """Trials that must lie above a percentile: p95 from 100 trials on, p99 from 500."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from schemas.interval import Interval
-from schemas.summary import TierLabel
+from schemas.output.summary import TierLabel
 from schemas.thresholds import Thresholds
 
 Tier = Literal[1, 2, 3]

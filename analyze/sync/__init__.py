@@ -15,11 +15,10 @@ from pathlib import Path
 
 from analyze.lake.alias_file import is_in_lake
 from analyze.sync.news import Progress, Synced, changed, news, with_known_problems
-from schemas.disk import READ_ONLY
 from schemas.errors import DamagedFile
-from schemas.folders import run_folders
+from schemas.io.disk import READ_ONLY
 from schemas.io.own_files import make_own_folder, open_own
-from schemas.lake_files import (
+from schemas.lake.layout import (
     TABLE_NAMES,
     TRASH,
     intent_text,
@@ -28,7 +27,8 @@ from schemas.lake_files import (
     moving,
     require_own_lake,
 )
-from schemas.manifest import Manifest, is_as_left
+from schemas.lake.manifest import Manifest, is_as_left
+from schemas.run.layout import run_folders
 
 __all__ = ["Progress", "Synced", "has_news", "label", "problems_of", "prune", "sync"]
 
@@ -109,7 +109,7 @@ def _is_tidy(manifest: Manifest) -> bool:
 
 
 def _is_old(trashed: Path) -> bool:
-    from schemas.swap import TRASH_S  # noqa: PLC0415 - looking for news does without
+    from schemas.lake.transaction import TRASH_S  # noqa: PLC0415 - looking for news does without
 
     try:
         return time.time() - trashed.stat().st_mtime > TRASH_S

@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from schemas.arrow import record_of
-from schemas.bulk import WholeRun, is_imported
-from schemas.disk import write_whole
 from schemas.errors import ConfigError, Problem, RunNotFound
-from schemas.lake import files_of, reading
-from schemas.lake_files import lake_of, month_of
-from schemas.mirror import NO_LOG
-from schemas.rows import run_table
+from schemas.io.arrow import record_of
+from schemas.io.disk import write_whole
+from schemas.lake.bulk_load import WholeRun, is_imported
+from schemas.lake.layout import lake_of, month_of
+from schemas.lake.rows import run_table
+from schemas.lake.tables import files_of, reading
+from schemas.lake.writer import NO_LOG
 from schemas.run_row import RunRow
 from schemas.seal import LakeWriter
 

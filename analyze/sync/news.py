@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from schemas.folders import LogSeen, look_of, run_folders
-from schemas.manifest import Manifest
+from schemas.lake.manifest import Manifest
+from schemas.run.layout import LogSeen, look_of, run_folders
 
 Progress = Callable[[int, int], None]
 """Is told how many bytes of logs of how many are done."""

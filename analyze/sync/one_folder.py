@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from schemas.errors import counted, restore_command
-from schemas.folders import IMPORT_FILE, LOG, NO_LOG, LogSeen, is_planned
 from schemas.io.own_files import refuse_other
+from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen, is_planned
 
 
 def is_second_name(folder: Path) -> bool:

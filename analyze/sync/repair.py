@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyze.runs_option import runs_option
-from schemas.disk import READ_ONLY
 from schemas.errors import DamagedFile, counted, printable, shown
+from schemas.io.disk import READ_ONLY
 
 if TYPE_CHECKING:
     from analyze.sync.news import Synced
-    from schemas.manifest import Manifest
+    from schemas.lake.manifest import Manifest
 
 Tell = Callable[[str], None]
 """Takes a line for the user."""
@@ -46,7 +46,7 @@ def settle(lake: Path, *, writes: bool, tell: Tell | None = None) -> bool:
     """
     from analyze.lake.left_out import is_left_out  # noqa: PLC0415 - only after an error
     from analyze.lake.quarantine import find_damaged  # noqa: PLC0415 - loads pyarrow
-    from schemas.manifest import Manifest  # noqa: PLC0415
+    from schemas.lake.manifest import Manifest  # noqa: PLC0415
 
     manifest = Manifest.load(lake)
     found = find_damaged(lake, manifest)

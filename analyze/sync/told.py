@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.errors import AnalyzeError, ConfigError, Problem, RunNotFound
-from schemas.lake_files import lake_of
+from schemas.lake.layout import lake_of
 
 if TYPE_CHECKING:
     from analyze.sync import Synced

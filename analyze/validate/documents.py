@@ -8,7 +8,7 @@ from typing import Any
 from analyze.validate.kinds import kind_of, unknown_kind
 from schemas.errors import NotMigratable
 from schemas.finding import DocumentKind, Finding, error, warning
-from schemas.json_text import BOM, read_json_text
+from schemas.io.json_text import BOM, read_json_text
 
 Problems = Callable[[Any, bytes], Iterable[Finding]]
 
@@ -31,13 +31,13 @@ def document_problems(content: bytes) -> tuple[DocumentKind, tuple[Finding, ...]
 
 
 def _report(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.report_problems import schema_problems  # noqa: PLC0415 - not for every kind
+    from schemas.formats.report_v2_problems import schema_problems  # noqa: PLC0415 - not for every kind
 
     return schema_problems(value)
 
 
 def _earlier_report(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.migration.migrate import migration_of  # noqa: PLC0415 - not for every kind
+    from schemas.formats.migration.migrate import migration_of  # noqa: PLC0415 - not for every kind
 
     try:
         migration_of(value)
@@ -49,7 +49,7 @@ def _earlier_report(value: object, _: bytes) -> Iterable[Finding]:
 
 
 def _swebench(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.swebench_problems import swebench_problems  # noqa: PLC0415 - not for every kind
+    from schemas.formats.swebench_problems import swebench_problems  # noqa: PLC0415 - not for every kind
 
     return swebench_problems(value)
 

@@ -9,8 +9,8 @@ import orjson
 
 from analyze.validate.file_lines import LONGEST_LINE
 from analyze.validate.kinds import LinesKind, kind_of_record
-from schemas.folders import LOG
-from schemas.json_text import BOM, read_json_text
+from schemas.io.json_text import BOM, read_json_text
+from schemas.run.layout import LOG
 
 HEAD_BYTES = 2**20
 

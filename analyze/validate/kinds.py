@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Literal
 
 from schemas.finding import DocumentKind, Finding, error
+from schemas.formats.report_v1 import is_old_version, is_result, is_v2, shape_of
+from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.swebench import SwebenchReport
 from schemas.json_values import described, shown
-from schemas.report_v1 import is_old_version, is_result, is_v2, shape_of
-from schemas.report_v2 import EvaluationReport
-from schemas.swebench import SwebenchReport
 
 LinesKind = Literal["results", "predictions"]
 """Kinds of which each record stands on a line of its own."""

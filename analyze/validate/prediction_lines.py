@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analyze.validate.file_lines import FileLine
 from schemas.finding import Finding, error
-from schemas.json_text import read_json_text
+from schemas.io.json_text import read_json_text
 from schemas.prediction_problems import PredictionCheck
 
 

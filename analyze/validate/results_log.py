@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from analyze.validate.file_lines import FileLine
 from analyze.validate.refused import refused
-from schemas.bulk import is_document_line
 from schemas.finding import Finding, error, pointer, warning
-from schemas.imported import DocumentResult
-from schemas.json_text import read_json_text
+from schemas.io.json_text import read_json_text
 from schemas.json_values import described, shown, value_problems
-from schemas.lines import content_of, parse_line
-from schemas.result import Event, Result
+from schemas.lake.bulk_load import is_document_line
+from schemas.lake.foreign_rows import DocumentResult
+from schemas.run.log_lines import content_of, parse_line
+from schemas.run.result import Event, Result
 
 MOST_TYPES = 100
 """Unknown record types that are remembered; after them each line is told."""

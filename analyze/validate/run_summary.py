@@ -12,7 +12,7 @@ from schemas.base import Count, Rate
 from schemas.errors import counted
 from schemas.finding import Finding, error, pointer, warning
 from schemas.json_values import value_problems
-from schemas.summary import SUMMARY_VERSION, RunSummary, WallClock
+from schemas.output.summary import SUMMARY_VERSION, RunSummary, WallClock
 
 OTHERS = ("n_skipped_unavailable", "n_rate_limited", "n_error", "n_auth_error")
 """Counts that add up to the total with `n_ok`; the earlier tool has no `n_auth_error`."""

@@ -2,7 +2,7 @@
 
 Judging is pure: the same validator and answer give the same verdict, and no answer raises. Only
 answers of successful calls are judged; the text of a failure is nobody's answer. A new validator
-is a model in `schemas.validators`, one function here, and one line in `JUDGES`.
+is a model in `schemas.config.validators`, one function here, and one line in `JUDGES`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import MappingProxyType
 from collect.checks import number, structure, text, tools
 from collect.checks.base import Answer, Verdict
 from schemas.base import Record
-from schemas.validators import (
+from schemas.config.validators import (
     Contains,
     Exact,
     ExactBullets,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from collect.checks.evaluable import HOOKS_DISABLED, beside
 from schemas.base import Record
-from schemas.checks import (
+from schemas.config.checks import (
     DeterministicCheck,
     FileContains,
     FileExists,
@@ -25,7 +25,7 @@ from schemas.checks import (
     WorkspaceFilePresent,
 )
 from schemas.failures import TrialStatus
-from schemas.result import CheckResult
+from schemas.run.result import CheckResult
 
 CONTENT_LIMIT = 8_000_000
 """Bytes of a file that is searched; a larger one is an error, not a silent half."""

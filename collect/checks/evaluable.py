@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from schemas.checks import (
+from schemas.config.checks import (
     DeterministicCheck,
     FileContains,
     FileExists,

@@ -14,7 +14,7 @@ from decimal import Context, Decimal, localcontext
 from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict
-from schemas.validators import Number
+from schemas.config.validators import Number
 
 _LETTER = r"A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u03ff\u0400-\u052f"
 """Of scripts that put a space between words; elsewhere (`答案是42`) a number may touch a letter."""

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, fullmatches
 from collect.checks.json_text import Reading, read_json
-from schemas.validators import JsonKeys, KeyRule, OneOfRule, RangeRule, RegexRule, TypeRule
+from schemas.config.validators import JsonKeys, KeyRule, OneOfRule, RangeRule, RegexRule, TypeRule
 
 
 def _is_number(value: JsonValue) -> bool:

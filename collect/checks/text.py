@@ -7,7 +7,7 @@ import re
 from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, fullmatches, searches, strip, verdict
-from schemas.validators import (
+from schemas.config.validators import (
     Contains,
     Exact,
     ExactBullets,

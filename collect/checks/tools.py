@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, verdict
 from collect.tools import tool_use
-from schemas.validators import ToolInvocation
+from schemas.config.validators import ToolInvocation
 
 
 def tool_invocation(validator: ToolInvocation, answer: Answer) -> Verdict:

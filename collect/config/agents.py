@@ -10,9 +10,9 @@ import orjson
 
 from collect.config.project import unknown
 from collect.config.workspace import WorkspaceEntry, read_workspace
-from schemas.agent import Agent
+from schemas.config.agent import Agent
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_problems import parse
+from schemas.io.validation import parse
 from schemas.yaml_source import read_yaml
 
 

@@ -8,9 +8,9 @@ from collect.config.agents import agent_fingerprint, load_agent
 from collect.config.loaded import LoadedCase
 from collect.config.project import project_of
 from collect.config.selection import takes, unknown_ids
+from schemas.config.run_profile import RunProfile
+from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
-from schemas.run_profile import RunProfile
-from schemas.suite import Suite
 from schemas.yaml_source import Source, dotted
 
 

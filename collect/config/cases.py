@@ -12,10 +12,10 @@ from pydantic import JsonValue, ValidationError
 from collect.checks.evaluable import HINDRANCES, hindrance
 from collect.config.loaded import LoadedCase
 from collect.config.messages import Notes, inside, messages_of, read_beside, resolved
-from schemas.case import Case, CaseContext
+from schemas.config.case import Case, CaseContext
+from schemas.config.run_profile import RunnerSettings
 from schemas.errors import ConfigError, Problem
-from schemas.run_profile import RunnerSettings
-from schemas.yaml_problems import check_extras, parse, problems_of
+from schemas.io.validation import check_extras, parse, problems_of
 from schemas.yaml_source import KeyPath, Source, read_yaml
 
 SKIP_TRIALS = "`--skip-unevaluable` records its trials as skipped"

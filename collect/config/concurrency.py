@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collect.config.loaded import ResolvedModel
+from schemas.config.run_profile import RunProfile
 from schemas.errors import ConfigError, Problem
-from schemas.run_profile import RunProfile
 from schemas.yaml_source import Source, dotted
 
 MOST_AT_ONCE = 10_000

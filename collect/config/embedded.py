@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from collect.config.loaded import ResolvedModel
-from schemas.run_config import EmbeddedServer
-from schemas.suite import ModelConfig
+from schemas.config.suite import ModelConfig
+from schemas.run.config import EmbeddedServer
 
 PACKAGED_MODEL = "smollm2-135m"
 """What the packaged model is called in requests and answers."""

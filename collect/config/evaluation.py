@@ -10,9 +10,9 @@ from pathlib import Path
 from collect.config.judges import ResolvedJudge, resolve_judge
 from collect.config.messages import Notes
 from collect.config.project import name_problems, project_of, resolve
+from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.errors import ConfigError, nearest
-from schemas.evaluation_profile import EvaluationProfile
-from schemas.yaml_problems import parse
+from schemas.io.validation import parse
 from schemas.yaml_source import KeyPath, decode, dotted, read_bytes, read_yaml
 
 PROMPT_LIMIT = 200_000

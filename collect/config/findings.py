@@ -13,8 +13,8 @@ from collect.config.agents import agent_folders
 from collect.config.cases import CaseFile, find_cases
 from collect.config.project import name_problems, project_of, unknown
 from schemas.errors import ConfigError, Problem
+from schemas.io.validation import parse
 from schemas.project_file import load_project_file
-from schemas.yaml_problems import parse
 from schemas.yaml_source import KeyPath, Source, dotted, read_yaml
 
 Kind = TypeVar("Kind", bound=BaseModel)

@@ -22,9 +22,9 @@ from collect.config.transports import (
     shown_url,
     url_problem,
 )
-from schemas.evaluation_profile import JudgeConfig
-from schemas.suite import TRANSPORTS
-from schemas.yaml_nodes import KeyPath
+from schemas.config.evaluation_profile import JudgeConfig
+from schemas.config.suite import TRANSPORTS
+from schemas.io.yaml import KeyPath
 
 RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"})
 """A judge is a plain API call that we write: these would change what is asked (D-G1)."""

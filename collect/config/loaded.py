@@ -10,14 +10,14 @@ from typing import NotRequired, TypedDict, cast
 
 from pydantic import JsonValue
 
-from schemas.case import CaseContext, Role, RunnerType
-from schemas.checks import DeterministicCheck
+from schemas.config.case import CaseContext, Role, RunnerType
+from schemas.config.checks import DeterministicCheck
+from schemas.config.prices import Price
+from schemas.config.suite import Routing, Transport
+from schemas.config.validators import ToolInvocation, Validator
 from schemas.errors import Problem
-from schemas.prices import Price
 from schemas.rubric import Expectations, Rubric
-from schemas.run_config import EffectiveSetting, EmbeddedServer
-from schemas.suite import Routing, Transport
-from schemas.validators import ToolInvocation, Validator
+from schemas.run.config import EffectiveSetting, EmbeddedServer
 
 NO_CONTEXT = CaseContext()
 NO_SETTINGS: Mapping[str, JsonValue] = MappingProxyType({})

@@ -9,9 +9,9 @@ from pathlib import Path
 import orjson
 
 from collect.config.loaded import WireMessage
-from schemas.case import Case, Message, PromptMessage
+from schemas.config.case import Case, Message, PromptMessage
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_problems import parse
+from schemas.io.validation import parse
 from schemas.yaml_source import KeyPath, Source, decode, dotted, read_bytes, read_yaml
 
 ATTACHMENT_LIMIT = 8_000_000

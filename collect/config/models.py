@@ -26,16 +26,16 @@ from collect.config.transports import (
     shown_url,
     url_problem,
 )
-from schemas.errors import Problem
-from schemas.run_config import EffectiveSetting, SettingOrigin
-from schemas.run_profile import (
+from schemas.config.run_profile import (
     DEFAULT_SETTINGS,
     ProfileSettings,
     RunnerSettings,
     RunProfile,
 )
-from schemas.suite import TRANSPORTS, ModelConfig, Routing, Suite
-from schemas.yaml_problems import check_extras
+from schemas.config.suite import TRANSPORTS, ModelConfig, Routing, Suite
+from schemas.errors import Problem
+from schemas.io.validation import check_extras
+from schemas.run.config import EffectiveSetting, SettingOrigin
 from schemas.yaml_source import KeyPath, Source, dotted
 
 

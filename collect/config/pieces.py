@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_nodes import MAX_DEPTH
+from schemas.io.yaml import MAX_DEPTH
 
 TOKEN = re.compile(
     rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)++|[\[\]{}]',

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.yaml_nodes import printable
+from schemas.io.yaml import printable
 from schemas.yaml_source import Source
 
 KINDS = {

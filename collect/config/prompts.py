@@ -15,10 +15,10 @@ from collect.config.loaded import LoadedCase, WireMessage
 from collect.config.messages import wire_message
 from collect.config.pieces import json_lines, json_objects
 from schemas.base import fitting, slim, slugify
-from schemas.case import Prompt
+from schemas.config.case import Prompt
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_nodes import MAX_PROBLEMS
-from schemas.yaml_problems import problems_of
+from schemas.io.validation import problems_of
+from schemas.io.yaml import MAX_PROBLEMS
 from schemas.yaml_source import Source, read_bytes
 
 LIST_LIMIT = 64_000_000

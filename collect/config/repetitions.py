@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from collect.config.loaded import ResolvedModel
+from schemas.config.run_profile import RunProfile
 from schemas.errors import counted, shown
-from schemas.run_profile import RunProfile
 from schemas.yaml_source import Source
 
 KEY = ("execution_policy", "run_repetitions")

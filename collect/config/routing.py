@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from schemas.suite import Routing
+from schemas.config.suite import Routing
 
 ROUTING_OPTIONS = ("provider", "models", "route", "plugins", "transforms")
 """Parts of a request body that say who serves it, or change it on the way."""

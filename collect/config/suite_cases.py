@@ -17,8 +17,8 @@ from collect.config.selection import (
     unknown_ids,
     unknown_tags,
 )
+from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
-from schemas.suite import Suite
 from schemas.yaml_source import Source
 
 

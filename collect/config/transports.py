@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from schemas.config.suite import TRANSPORTS
 from schemas.redact import holds_key
-from schemas.suite import TRANSPORTS
 
 LOOKALIKES = ("ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "responses")
 """Names that mean a local server or a CLI to people, never a vendor on OpenRouter."""

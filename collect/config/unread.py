@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from collect.config.findings import NOT_BUILT
 from collect.config.loaded import LoadedCase
-from schemas.run_profile import RunProfile
-from schemas.suite import Suite
+from schemas.config.run_profile import RunProfile
+from schemas.config.suite import Suite
 from schemas.yaml_source import KeyPath, Source, dotted
 
 Unread = tuple[KeyPath, str]

@@ -24,10 +24,10 @@ from collect.config.unread import (
     of_suite,
     warnings_at,
 )
+from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.suite import Suite
 from schemas.errors import ConfigError, shown
 from schemas.project_file import load_project_file
-from schemas.run_profile import OpenClawRunProfile, RunProfile
-from schemas.suite import Suite
 from schemas.yaml_source import read_yaml
 
 

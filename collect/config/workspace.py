@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from schemas.agent import WORKSPACE_FILES, placeholder
+from schemas.config.agent import WORKSPACE_FILES, placeholder
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_nodes import printable
+from schemas.io.yaml import printable
 from schemas.yaml_source import read_bytes
 
 FILE_LIMIT = 8_000_000

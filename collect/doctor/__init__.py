@@ -29,8 +29,8 @@ from collect.doctor.shown import show
 from collect.doctor.suites import check_suites
 from collect.doctor.visit import Place, usual_places, visit
 from collect.doctor.waiting import say_waiting
-from schemas.doctor import Area, DoctorCheck, DoctorReport
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK
+from schemas.output.doctor import Area, DoctorCheck, DoctorReport
 
 Check = Callable[[Scene], Awaitable[list[DoctorCheck]]]
 

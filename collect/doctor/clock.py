@@ -13,8 +13,8 @@ from collect.config.transports import host_of
 from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene
 from collect.doctor.visit import Visit
-from schemas.doctor import DoctorCheck
 from schemas.errors import counted
+from schemas.output.doctor import DoctorCheck
 
 MOST_SKEW_S = 5.0
 """History is ordered by the time at which runs began."""

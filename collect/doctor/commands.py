@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from collect.commands import output_of
 from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene, and_more
-from schemas.doctor import DoctorCheck
+from schemas.output.doctor import DoctorCheck
 
 LIMIT_S = 8.0
 CLAUDE = "npm install -g @anthropic-ai/claude-code"

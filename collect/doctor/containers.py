@@ -15,7 +15,7 @@ from pathlib import Path
 from collect.commands import output_of
 from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene
-from schemas.doctor import DoctorCheck
+from schemas.output.doctor import DoctorCheck
 
 LIMIT_S = 9.0
 HYBRID = Path("/sys/fs/cgroup/unified")

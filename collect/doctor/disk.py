@@ -10,8 +10,8 @@ from pathlib import Path
 from collect.doctor.beside import beside
 from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene
-from schemas.doctor import DoctorCheck
 from schemas.errors import shown
+from schemas.output.doctor import DoctorCheck
 
 LIMIT_S = 5.0
 WARN_BYTES = 1_000_000_000

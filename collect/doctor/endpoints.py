@@ -11,8 +11,8 @@ from collect.doctor.finding import Details, found, words_of
 from collect.doctor.scene import Scene, and_more
 from collect.doctor.visit import Place, Visit
 from collect.providers.look import Look, Trouble
-from schemas.doctor import DoctorCheck, State
 from schemas.errors import counted
+from schemas.output.doctor import DoctorCheck, State
 
 TROUBLES: Mapping[Trouble, tuple[str, str]] = {
     "refused": (

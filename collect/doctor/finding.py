@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import orjson
 from pydantic import JsonValue
 
-from schemas.doctor import Area, DoctorCheck, State
 from schemas.errors import printable
+from schemas.output.doctor import Area, DoctorCheck, State
 from schemas.redact import MARK, redact, redact_json
 
 Details = dict[str, JsonValue]

@@ -9,8 +9,8 @@ from collect.config.transports import OAUTH_TOKEN, TRANSPORT, host_of
 from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene, and_more
 from collect.keys import key_of
-from schemas.doctor import DoctorCheck
 from schemas.errors import ConfigError
+from schemas.output.doctor import DoctorCheck
 from schemas.redact import key_names
 
 BEGINS = {

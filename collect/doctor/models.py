@@ -14,8 +14,8 @@ from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene
 from collect.doctor.server import KNOWS_ITS_NAMES, name_of
 from collect.doctor.visit import Place, Visit
-from schemas.doctor import DoctorCheck
 from schemas.errors import counted, shown
+from schemas.output.doctor import DoctorCheck
 
 MOST_NEAR = 3
 LIKENESS = 0.5

@@ -12,7 +12,7 @@ from collect.doctor.finding import found
 from collect.doctor.scene import Scene, and_more
 from collect.local.weights import find_weights
 from collect.local.wheel import SIZE_BYTES
-from schemas.doctor import DoctorCheck
+from schemas.output.doctor import DoctorCheck
 
 SHOWN = ("benchlake", "httpx", "pydantic", "pyarrow", "duckdb")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from collect.commands import output_of
 from collect.doctor.finding import found
 from collect.doctor.scene import Scene
-from schemas.doctor import DoctorCheck
+from schemas.output.doctor import DoctorCheck
 
 SYSCTL = Path("/proc/sys")
 LIMIT_S = 4.0

@@ -16,11 +16,11 @@ from collect.config.project import find_project, resolve
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from collect.doctor.visit import Place, Visit
+from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
-from schemas.model_names import ModelNames
 from schemas.project_file import load_project_file
-from schemas.run_profile import OpenClawRunProfile, RunProfile
-from schemas.suite import Suite
+from schemas.run.model_names import ModelNames
 
 ANY_PROFILE = RunProfile(
     schema_version=1,

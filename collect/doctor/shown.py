@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from collect.doctor.scene import Scene
-from schemas.doctor import DoctorCheck, DoctorReport, State
 from schemas.errors import counted
+from schemas.output.doctor import DoctorCheck, DoctorReport, State
 
 MARKS: dict[State, tuple[str, str]] = {
     "ok": ("ok", "green"),

@@ -6,8 +6,8 @@ import shlex
 
 from collect.doctor.finding import Details, found
 from collect.doctor.scene import LookedAt, Scene
-from schemas.doctor import DoctorCheck
 from schemas.errors import counted, shown
+from schemas.output.doctor import DoctorCheck
 
 
 async def check_suites(scene: Scene) -> list[DoctorCheck]:

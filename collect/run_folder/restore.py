@@ -23,13 +23,13 @@ from collect.log import resume_command
 from collect.outcome import cut
 from collect.run_lock import lock_run
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, printable, shown
-from schemas.folders import LOG
-from schemas.frames import REFERENCE, frames, whole_frame
 from schemas.io.own_files import open_own_file, read_own
-from schemas.lake_files import lake_of
-from schemas.lake_log import LakeLog, fit_lake, read_lake_log
-from schemas.lines import LineError, parse_line
-from schemas.rows import output_hash
+from schemas.lake.coverage import LakeLog, fit_lake, read_lake_log
+from schemas.lake.layout import lake_of
+from schemas.lake.rows import output_hash
+from schemas.run.layout import LOG
+from schemas.run.log_lines import LineError, parse_line
+from schemas.run.trace import REFERENCE, frames, whole_frame
 from schemas.run_lock import lock_run as lock_rows
 
 LOCK_WAIT_S = 60.0

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from collect.config import LoadedCase
 from collect.gate import Place
 from collect.providers.base import Reply
-from schemas.case import Role
-from schemas.trial import PlannedTrial
+from schemas.config.case import Role
+from schemas.run.plan import PlannedTrial
 
 TraceObject = dict[str, JsonValue]
 """One event of `schemas.artifact.TraceEvent`, as the JSON object it becomes."""

@@ -19,7 +19,7 @@ from collect.providers import ask_keyless, provider_of
 from collect.providers.base import NOT_READ, Prepared, Reply, Request
 from collect.runners.base import Execution, Trace, not_asked, now_ms
 from collect.turns import Turns
-from schemas.trial import PlannedTrial
+from schemas.run.plan import PlannedTrial
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
 CONVERSATION = frozenset({"messages", "input"})

@@ -15,9 +15,9 @@ from collect.tables.choice import Answers, Choice, Validator, choose, last_lines
 from collect.tables.columns import ASSERTIONS, Roles
 from collect.tables.rows import Row, Table
 from schemas.base import fitting, slugify
-from schemas.case import Prompt
+from schemas.config.case import Prompt
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_nodes import MAX_PROBLEMS
+from schemas.io.yaml import MAX_PROBLEMS
 
 JUDGE = "no validator does this; name another column with --expected, or take it out of the row"
 

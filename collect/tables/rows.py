@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from collect.config.pieces import ENTRY_LIMIT, json_lines, json_objects
 from collect.config.prompts import COUNT_LIMIT, LIST_LIMIT
 from schemas.errors import ConfigError, Problem, counted
-from schemas.yaml_nodes import MAX_PROBLEMS
+from schemas.io.yaml import MAX_PROBLEMS
 from schemas.yaml_source import decode, read_bytes
 
 DELIMITERS = ",;\t|"

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from schemas.finding import pointer
-from schemas.migration.fields import is_number
-from schemas.migration.instances import Instances
-from schemas.migration.ledger import KEPT, Ledger
+from schemas.formats.migration.fields import is_number
+from schemas.formats.migration.instances import Instances
+from schemas.formats.migration.ledger import KEPT, Ledger
+from schemas.formats.report_v1 import V1Shape
+from schemas.formats.report_v2 import EvaluationReport
 from schemas.migration.totals import contradictions, counted
 from schemas.report_summary import ReportSummary
-from schemas.report_v1 import V1Shape
-from schemas.report_v2 import EvaluationReport
 
 KEPT_KEY = "migrated_from"
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from schemas.formats.migration.fields import is_number, is_score
 from schemas.json_values import shown
-from schemas.migration.fields import is_number, is_score
 
 MARGIN = 0.0051
 """Stored rates and means have two decimals."""

@@ -16,16 +16,16 @@ from analyze.history import open_lake
 from analyze.parts import build as build_module
 from analyze.session import Session
 from analyze.summarize import summarize_run
+from schemas.config.run_profile import ExecutionPolicy
 from schemas.failures import classify
-from schemas.inventory import Host, Inventory, OllamaModel, resource_tags
-from schemas.lake import lake_of
-from schemas.mirror import mirror_run
-from schemas.report_parts import RunReport
-from schemas.result import Event, Result
-from schemas.run_config import RunConfig, RunModel
-from schemas.run_profile import ExecutionPolicy
-from schemas.summary import GroupSummary, RunSummary
-from schemas.trial import FingerprintParts, PlannedTrial
+from schemas.lake.tables import lake_of
+from schemas.lake.writer import mirror_run
+from schemas.output.report import RunReport
+from schemas.output.summary import GroupSummary, RunSummary
+from schemas.run.config import RunConfig, RunModel
+from schemas.run.inventory import Host, Inventory, OllamaModel, resource_tags
+from schemas.run.plan import FingerprintParts, PlannedTrial
+from schemas.run.result import Event, Result
 from tests.warm_engines import kept_views
 
 STARTED_AT_MS = 1_763_762_400_000

@@ -22,9 +22,9 @@ from analyze.lake.aliases import Join, join, newest_of, read_aliases, take_back
 from analyze.raw_tables import connect, fill
 from analyze.session import Session
 from analyze.sync import sync
-from schemas.alias import AliasRow
 from schemas.errors import ConfigError
-from schemas.lake_files import ALIASES, live_files
+from schemas.lake.layout import ALIASES, live_files
+from schemas.run.alias import AliasRow
 from tests.analyze.conftest import sha
 from tests.analyze_cli import call
 from tests.nights import Nights

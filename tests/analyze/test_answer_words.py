@@ -3,8 +3,8 @@
 import pytest
 
 from analyze.report.answer_words import answer_sentence, change_sentence, headline_of
+from schemas.output.report import RunReport
 from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
-from schemas.report_parts import RunReport
 
 ALONE = "a single case says nothing about other cases: there is no interval and no test"
 

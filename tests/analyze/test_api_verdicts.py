@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from analyze.api import History, frame, open_history
-from schemas.comparison import Comparison, ThresholdsUsed
+from schemas.config.known_issues import KnownFile, Quarantined
 from schemas.errors import ConfigError, RunNotFound
-from schemas.known import KnownFile, Quarantined
+from schemas.output.comparison import Comparison, ThresholdsUsed
 from schemas.thresholds import Thresholds
 from tests.analyze_cli import call
 from tests.support.paths import ROOT

@@ -9,7 +9,7 @@ from analyze.compare.outcomes import COLUMNS, METRICS, cause_of
 from analyze.rows import CaseOutcomesRow
 from analyze.session import open_session
 from analyze.sync import sync
-from schemas.comparison import RatioMetric
+from schemas.output.comparison import RatioMetric
 from tests.sided_runs import Runs
 from tests.support.paths import SAMPLES
 

@@ -27,9 +27,9 @@ from analyze.charts.places import Point, placed
 from analyze.charts.specs import config_of_report, specs_of
 from analyze.charts.theme import DARK, LIGHT, config_of
 from analyze.commands.chart import Name
-from schemas.comparison import ThresholdsUsed
-from schemas.regressions import Regressions, Series, Shift
-from schemas.report_parts import (
+from schemas.output.comparison import ThresholdsUsed
+from schemas.output.regressions import Regressions, Series, Shift
+from schemas.output.report import (
     FailureCount,
     FrontierPoint,
     HistoryPoint,

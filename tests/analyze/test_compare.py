@@ -13,9 +13,9 @@ from analyze.compare.sides import resolve_sides
 from analyze.compare.verdict import limits_of, verdict_of
 from analyze.limits import limits_in_force
 from analyze.session import open_session
-from schemas.comparison import ThresholdsUsed
+from schemas.config.known_issues import Quarantined
 from schemas.errors import ConfigError
-from schemas.known import Quarantined
+from schemas.output.comparison import ThresholdsUsed
 from schemas.thresholds import Thresholds
 from tests.gates import difference
 from tests.two_nights import case_name, edited, night

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from analyze.report.plain import cells
-from schemas.comparison import Comparison
+from schemas.output.comparison import Comparison
 from tests.analyze_cli import call, forked, process
 from tests.histories import HOSTILE
 from tests.sided_runs import Runs
@@ -245,5 +245,5 @@ def test_as_a_process_of_its_own_it_loads_no_more_than_it_needs(dropped, tmp_pat
     loaded = imported(done.err)
 
     assert done.code == 1
-    assert "schemas.comparison" in loaded
+    assert "schemas.output.comparison" in loaded
     assert not loaded & {"numpy", "scipy", "polars", "altair", "pyarrow", "yaml", "pandas"}

@@ -13,11 +13,11 @@ import pytest
 
 from analyze.api import History, open_history
 from analyze.session import open_session
-from schemas.comparison import ThresholdsUsed
+from schemas.config.known_issues import KnownFile, Quarantined
 from schemas.errors import ConfigError
-from schemas.known import KnownFile, Quarantined
+from schemas.output.comparison import ThresholdsUsed
+from schemas.run.plan import FingerprintParts
 from schemas.thresholds import Thresholds
-from schemas.trial import FingerprintParts
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
 from tests.compared_plainly import (
     AXES,

@@ -13,10 +13,10 @@ import pytest
 from analyze.api import open_history
 from analyze.session import Session, open_session
 from analyze.sync import sync
-from schemas.lake import lake_of
-from schemas.lake_files import TABLE_NAMES, live_files
-from schemas.manifest import CHECKSUMS, FILES, RUNS
-from schemas.result import Event
+from schemas.lake.layout import TABLE_NAMES, live_files
+from schemas.lake.manifest import CHECKSUMS, FILES, RUNS
+from schemas.lake.tables import lake_of
+from schemas.run.result import Event
 from tests.analyze.conftest import RunFolder
 from tests.analyze_cli import call
 

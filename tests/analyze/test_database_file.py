@@ -12,7 +12,7 @@ import pytest
 from analyze.catalog import EVERYTHING
 from analyze.lake.aliases import Join, join
 from analyze.sync import sync
-from schemas.lake import lake_of
+from schemas.lake.tables import lake_of
 from tests.analyze_cli import call
 from tests.support.paths import SAMPLES, TOOLS
 

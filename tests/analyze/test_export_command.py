@@ -7,9 +7,9 @@ import pytest
 from analyze.evaluation import make_run_report
 from analyze.exports.swebench import HarnessInstance, swebench_json, swebench_report
 from analyze.imports.swebench import import_swebench
-from schemas.mirror import mirror_run
-from schemas.report_v2 import EvaluationReport
-from schemas.swebench import SwebenchReport
+from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.swebench import SwebenchReport
+from schemas.lake.writer import mirror_run
 from tests.analyze_cli import call, forked
 from tests.histories import imported, lake_only
 

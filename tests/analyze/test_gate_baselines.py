@@ -10,7 +10,7 @@ from analyze.api import open_history
 from analyze.report.gate_markdown import gate_markdown
 from analyze.report.gate_text import gate_lines
 from schemas.errors import ConfigError
-from schemas.gate import GateResult
+from schemas.output.gate import GateResult
 from tests.analyze_cli import call
 from tests.gates import night
 from tests.nights import Nights

@@ -11,8 +11,8 @@ from analyze.gate.open_shifts import with_open_shifts
 from analyze.report.gate_text import gate_lines
 from analyze.report.html.render import render_html
 from analyze.report.report_markdown import report_markdown
-from schemas.gate import GateResult
-from schemas.regressions import OpenShift
+from schemas.output.gate import GateResult
+from schemas.output.regressions import OpenShift
 from tests.analyze_cli import call
 from tests.gates import RULES, comparison, difference, group, night, ratio
 from tests.nights import Nights

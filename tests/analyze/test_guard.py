@@ -10,7 +10,7 @@ from analyze.raw_tables import connect
 from analyze.sql.guard import lock
 from analyze.sql.query import ask
 from schemas.errors import QueryFailed, QueryRefused, QueryTooLong, ViewNotFound
-from schemas.mirror import mirror_run
+from schemas.lake.writer import mirror_run
 
 HOSTILE = [
     # other statements

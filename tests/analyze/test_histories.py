@@ -15,7 +15,7 @@ from analyze.session import open_session
 from analyze.shifts import series as series_module
 from analyze.shifts.series import Histories, read_history
 from analyze.shifts.since import runs_since_shift
-from schemas.gate import GateRules
+from schemas.output.gate import GateRules
 from schemas.thresholds import Thresholds
 from tests.nights import Nights
 

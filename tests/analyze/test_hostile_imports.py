@@ -14,8 +14,8 @@ from analyze.imports.pae import import_pae
 from analyze.imports.sf_bench import import_sf_bench
 from analyze.imports.swebench import import_swebench
 from schemas.errors import ConfigError
-from schemas.import_record import SOURCE_FOLDER
 from schemas.redact import MARK
+from schemas.run.import_record import SOURCE_FOLDER
 from tests.analyze.test_imports_sf_bench import BREAKDOWN, instance, report
 from tests.analyze.test_imports_swebench import REPORT
 from tests.analyze_cli import call, forked

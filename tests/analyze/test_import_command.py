@@ -14,7 +14,7 @@ import pytest
 from analyze.imports.openclaw_bench import import_openclaw_bench
 from analyze.imports.run_folder import STAGING
 from analyze.session import open_session
-from schemas.import_record import load_import_record
+from schemas.run.import_record import load_import_record
 from tests.analyze.test_imports_sf_bench import INSTANCES, given, instance, report
 from tests.analyze.test_imports_swebench import REPORT, predictions
 from tests.analyze_cli import call, forked

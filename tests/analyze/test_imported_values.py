@@ -9,7 +9,7 @@ import json
 import pytest
 
 from analyze.report.html.first_screen import standings
-from schemas.report_parts import RunReport
+from schemas.output.report import RunReport
 from tests.analyze.test_imports_sf_bench import given, instance, report
 from tests.analyze_cli import call
 from tests.pae_tree import MODELS, RUN_ID, full_tree

@@ -13,8 +13,8 @@ from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import read_trace
 from schemas.artifact import Artifact
 from schemas.errors import ConfigError
-from schemas.import_record import load_import_record
-from schemas.read_lines import read_records
+from schemas.lake.parse_log import read_records
+from schemas.run.import_record import load_import_record
 from tests.analyze_cli import call, forked
 from tests.pae_tree import (
     FP6,

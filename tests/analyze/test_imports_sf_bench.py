@@ -13,10 +13,10 @@ from analyze.imports.sf_bench import import_sf_bench
 from analyze.session import open_session
 from analyze.show.trace_file import read_trace
 from analyze.sync import sync
-from schemas import mirror
 from schemas.errors import ConfigError
-from schemas.import_record import load_import_record
-from schemas.lake_files import lake_of, live_files
+from schemas.lake import writer
+from schemas.lake.layout import lake_of, live_files
+from schemas.run.import_record import load_import_record
 
 BREAKDOWN = {
     "deployment_status": "pass", "deployment_points": 10, "unit_test_status": "pass",
@@ -303,7 +303,7 @@ def test_a_name_that_no_folder_can_have_becomes_one_that_it_can(name, run_id):
 def test_more_instances_than_one_batch_of_the_lake_holds_are_imported(
     tmp_path, runs_dir, monkeypatch
 ):
-    monkeypatch.setattr(mirror, "BATCH_ROWS", 500)
+    monkeypatch.setattr(writer, "BATCH_ROWS", 500)
     path = given(tmp_path, report(*(instance(f"task-{n}") for n in range(1_100))))
 
     assert import_sf_bench(path, runs_dir).n_trials == 1_100

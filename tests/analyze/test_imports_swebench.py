@@ -14,8 +14,8 @@ from analyze.session import open_session
 from analyze.show.trace_file import read_trace
 from analyze.sync import sync
 from schemas.errors import ConfigError
-from schemas.import_record import load_import_record
-from schemas.lake_files import lake_of, live_files
+from schemas.lake.layout import lake_of, live_files
+from schemas.run.import_record import load_import_record
 
 STYLE_5 = ("infra_failure_", "ambiguous_failure_", "failure_reasons")
 

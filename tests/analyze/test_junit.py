@@ -9,7 +9,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 
 from analyze.gate.judge import judge
 from analyze.report.junit import CandidateCase, junit_xml
-from schemas.comparison import CaseChange, ExcludedCase
+from schemas.output.comparison import CaseChange, ExcludedCase
 from tests.gates import RULES, comparison, difference, group
 
 WORSE = difference(-0.1, 0.05, q=0.01)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from schemas.report_problems import validate_schema
+from schemas.formats.report_v2_problems import validate_schema
 from tests.analyze_cli import call, forked
 
 RESULTS = {

@@ -11,7 +11,7 @@ from analyze.query.model_names import read_names
 from analyze.regressions.after_run import open_after_run
 from analyze.report.html.render import render_html
 from analyze.session import open_session
-from schemas.model_names import with_names
+from schemas.run.model_names import with_names
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.analyze_cli import call
 from tests.asked_runs import limits_of

@@ -20,7 +20,7 @@ from analyze.stats.night_noise import (
 from analyze.stats.rate_difference import rate_difference
 from analyze.stats.value_shift import scan_values
 from benchmarks.nights_apart import passes, rate_p, shared, time_p, times
-from schemas.comparison import Comparison
+from schemas.output.comparison import Comparison
 from tests.analyze_cli import call
 from tests.nights import Nights
 

@@ -14,7 +14,7 @@ from collect.plan_power import powers_json, powers_of
 from collect.plan_size import sizes_of
 from collect.seen import outcomes_seen
 from schemas.interval import Interval
-from schemas.model_names import ModelNames
+from schemas.run.model_names import ModelNames
 from schemas.thresholds import Thresholds
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.analyze_cli import call

@@ -13,7 +13,7 @@ from analyze.exports.predictions import (
     read_predictions,
 )
 from schemas.errors import AnalyzeError
-from schemas.swebench import Prediction
+from schemas.formats.swebench import Prediction
 from tests.exported import case, instance, model, report
 
 

@@ -9,9 +9,9 @@ from analyze.session import open_session
 from analyze.shifts.alerts import find_regressions
 from analyze.shifts.points import read_points
 from analyze.shifts.since import runs_since_shift
-from schemas.comparison import ThresholdsUsed
+from schemas.config.known_issues import Acknowledged, KnownFile
 from schemas.errors import ConfigError
-from schemas.known import Acknowledged, KnownFile
+from schemas.output.comparison import ThresholdsUsed
 from schemas.thresholds import Thresholds
 from tests.analyze.conftest import STARTED_AT_MS
 from tests.histories import imported

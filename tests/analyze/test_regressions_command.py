@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from analyze.gate.known_files import read_known
-from schemas.regressions import Regressions
+from schemas.output.regressions import Regressions
 from tests.analyze_cli import call, forked
 from tests.nights import Nights
 

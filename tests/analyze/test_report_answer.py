@@ -17,7 +17,7 @@ from analyze.report.html.cells import Table
 from analyze.run_rows import read_run
 from analyze.session import open_session
 from schemas.base import Record
-from schemas.run_config import EffectiveSetting
+from schemas.run.config import EffectiveSetting
 from tests.analyze.conftest import STARTED_AT_MS
 from tests.asked_runs import asked_of, limits_of
 from tests.histories import DAY_MS, capable, imported, lake_only

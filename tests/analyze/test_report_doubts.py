@@ -14,7 +14,7 @@ from analyze.parts.doubts import CODES, doubts_of
 from analyze.session import open_session
 from collect.log import resume_command
 from collect.providers.ignored import OTHER_MODEL
-from schemas.result import Event
+from schemas.run.result import Event
 from tests.analyze_cli import call
 from tests.asked_runs import asked_of, limits_of, shifts_of
 from tests.histories import imported, lake_only

@@ -22,7 +22,7 @@ from analyze.report.html.tables_comparison import _number_in as number_in
 from analyze.report.html.tables_comparison import changed_cases
 from analyze.report.html.tables_models import leaderboard
 from schemas.errors import AnalyzeError
-from schemas.report_parts import RunReport
+from schemas.output.report import RunReport
 from tests.hostile_strings import STRINGS
 from tests.made_records import Maker
 from tests.made_report import RUN_ID, Size, made_report

@@ -17,7 +17,7 @@ from analyze.parts.latency import latency_of
 from analyze.parts.matrix import MOST_CASES, MOST_CELLS, MOST_MARKS, matrix_of
 from analyze.session import open_session
 from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
-from schemas.run_config import Narrowed
+from schemas.run.config import Narrowed
 from tests.asked_runs import asked_in, asked_of
 from tests.sided_runs import Runs
 from tests.support.paths import SAMPLES

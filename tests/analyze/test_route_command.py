@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.route import RouteResult
+from schemas.output.route import RouteResult
 from tests.analyze_cli import call
 
 pytestmark = pytest.mark.usefixtures("warm_engines")

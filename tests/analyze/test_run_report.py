@@ -12,9 +12,9 @@ from analyze.exports.swebench import of_folded, swebench_report
 from analyze.imports.sf_bench import import_sf_bench
 from analyze.session import open_session
 from schemas.errors import AnalyzeError, RunNotFound, SchemaError
-from schemas.mirror import mirror_run
-from schemas.report_problems import schema_problems
-from schemas.report_v2 import EvaluationReport, report_json
+from schemas.formats.report_v2 import EvaluationReport, report_json
+from schemas.formats.report_v2_problems import schema_problems
+from schemas.lake.writer import mirror_run
 from tests.histories import HOSTILE, imported, lake_only, trace, write_traces
 
 pytestmark = pytest.mark.usefixtures("warm_engines")

@@ -5,8 +5,8 @@ import pytest
 from analyze.rows import ModelSummaryRow
 from analyze.session import Session, open_session
 from schemas.errors import AnalyzeError, ViewError
-from schemas.lake_files import live_files
-from schemas.mirror import mirror_run
+from schemas.lake.layout import live_files
+from schemas.lake.writer import mirror_run
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from analyze.report.html.tables_run import history as history_table
 from analyze.report.numbers import in_cases, percent
 from analyze.report.report_markdown import report_markdown
 from schemas.errors import counted
-from schemas.report_parts import RunReport
+from schemas.output.report import RunReport
 from tests.analyze_cli import call
 from tests.histories import DAY_MS
 from tests.nights import Nights

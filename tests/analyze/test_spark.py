@@ -14,8 +14,8 @@ from analyze.catalog import VIEWS, create_views, name_of
 from analyze.lake.aliases import Join, join
 from analyze.raw_tables import RAW_TABLES, connect, fill
 from analyze.sync import sync
-from schemas.lake import TABLES
-from schemas.lake_files import live_files
+from schemas.lake.layout import live_files
+from schemas.lake.tables import TABLES
 from tests.made_history import MadeHistory
 from tests.spark_views import create_views_on_spark, plain, spark_session
 from tests.support.paths import SAMPLES

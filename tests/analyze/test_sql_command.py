@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.lake_files import live_files
-from schemas.mirror import mirror_run
+from schemas.lake.layout import live_files
+from schemas.lake.writer import mirror_run
 from tests.forks import forks
 from tests.support.paths import ROOT
 

@@ -5,7 +5,7 @@ import pytest
 from analyze.report.numbers import millis, pair, percent
 from analyze.report.summary_table import COLUMNS, as_text, summary_markdown
 from analyze.summarize import read_inventory
-from schemas.inventory import OllamaModel
+from schemas.run.inventory import OllamaModel
 
 
 def cells(markdown):

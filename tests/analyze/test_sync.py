@@ -26,9 +26,9 @@ from analyze.sync import has_news, label, problems_of, prune, sync
 from analyze.sync.told import bring_news
 from schemas.cut_off import drop_cut_off
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
-from schemas.lake_files import lake_of, live_files
-from schemas.manifest import Manifest
-from schemas.mirror import mirror_run
+from schemas.lake.layout import lake_of, live_files
+from schemas.lake.manifest import Manifest
+from schemas.lake.writer import mirror_run
 from schemas.run_lock import lock_run
 from tests.analyze_cli import call
 from tests.disk import mounted_disk
@@ -371,7 +371,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(runs_dir, monkeypatch):
         raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("schemas.bulk.sync_path", full)
+        patch.setattr("schemas.lake.bulk_load.sync_path", full)
         with pytest.raises(OSError, match="full"):
             sync(runs_dir)
     assert rows(runs_dir) == []

@@ -9,8 +9,8 @@ from analyze.evaluation import generate_markdown_summary
 from analyze.report.numbers import percent_range
 from analyze.stats.intervals import wilson_shrunk
 from schemas.errors import SchemaError
+from schemas.formats.report_v2 import EvaluationReport, ValidationBreakdown
 from schemas.report_scoring import scored
-from schemas.report_v2 import EvaluationReport, ValidationBreakdown
 
 PASSED = ("deployment", "unit_test", "functional", "bulk", "no_tweaks")
 

@@ -11,8 +11,8 @@ import pytest
 from analyze.catalog import VIEWS, create_views, grain_of, name_of, sql_of
 from analyze.meanings import meanings_of
 from analyze.rows import CONTRACTS
-from schemas.arrow import arrow_schema
 from schemas.errors import ViewError
+from schemas.io.arrow import arrow_schema
 
 MAY_READ = {
     "staging/stg": ("raw_",),

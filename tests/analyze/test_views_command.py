@@ -11,8 +11,8 @@ from analyze.catalog import EVERYTHING, NAMES, create_views, named_in
 from analyze.raw_tables import connect, declare
 from analyze.view_pages import all_pages, page_of
 from schemas.errors import ViewNotFound
-from schemas.lake_document import lake_document
-from schemas.mirror import mirror_run
+from schemas.lake.tables_document import lake_document
+from schemas.lake.writer import mirror_run
 from tests.analyze_cli import call, forked
 from tests.support.paths import ROOT
 

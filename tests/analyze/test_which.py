@@ -7,7 +7,7 @@ import pytest
 from analyze.session import Session
 from analyze.which import resolve_run, runs_dir_of
 from schemas.errors import EXIT_USAGE, ConfigError, RunNotFound
-from schemas.mirror import mirror_run
+from schemas.lake.writer import mirror_run
 from tests.histories import DAY_MS
 
 START = 1_763_762_400_000

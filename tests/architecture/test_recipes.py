@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from analyze.charts.drawn import CHARTS
 from analyze.cli import SECTIONS
-from schemas.validators import Validator
+from schemas.config.validators import Validator
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.docs
@@ -34,7 +34,7 @@ from pydantic import TypeAdapter
 from typer.testing import CliRunner
 from analyze.cli import app_for
 from collect.checks import judge
-from schemas.validators import Validator
+from schemas.config.validators import Validator
 
 def call(*words):
     done = CliRunner().invoke(app_for(words), words, catch_exceptions=False)

@@ -7,7 +7,7 @@ import pytest
 from analyze.charts.specs import config_of_report, specs_of
 from analyze.report.html.clean import visible
 from analyze.report.html.render import render_html
-from schemas.report_parts import RunReport
+from schemas.output.report import RunReport
 from tests.hostile_strings import MEGABYTE, STRINGS
 from tests.made_records import Maker
 from tests.watched_page import Watched, draw_all, tip_over

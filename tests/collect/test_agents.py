@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from collect.config.agents import agent_fingerprint, load_agent
-from schemas.agent import WORKSPACE_FILES, placeholder
+from schemas.config.agent import WORKSPACE_FILES, placeholder
 from schemas.errors import ConfigError
 
 WHOLE = """

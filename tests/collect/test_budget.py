@@ -10,7 +10,7 @@ from collect.execute import Executor, Hooks
 from collect.gate import Gate
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution
-from schemas.prices import NANO, Price
+from schemas.config.prices import NANO, Price
 from tests.run_rows import planned
 
 PRICE = Price(

@@ -7,7 +7,7 @@ import pytest
 
 from collect.estimate import TokensSeen, estimate
 from collect.plan import make_plan
-from schemas.prices import Price, PriceTable
+from schemas.config.prices import Price, PriceTable
 
 TODAY = date(2026, 11, 21)
 OWN = Price(

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from collect.config.evaluation import load_evaluation_profile
+from schemas.config.evaluation_profile import JudgeAggregationConfig
 from schemas.errors import ConfigError
-from schemas.evaluation_profile import JudgeAggregationConfig
 
 WHOLE = """
 schema_version: 1

@@ -13,16 +13,16 @@ import pytest
 from pydantic import BaseModel
 
 from collect.validate import validate_paths
-from schemas.agent import Agent
-from schemas.case import Case, Prompt
-from schemas.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent
+from schemas.config.agent import Agent
+from schemas.config.case import Case, Prompt
+from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent
+from schemas.config.evaluation_profile import EvaluationProfile
+from schemas.config.prices import Price
+from schemas.config.project import ProjectFile
+from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.suite import TRANSPORTS, Suite, SuiteOpenClawConfig
 from schemas.errors import ConfigError
-from schemas.evaluation_profile import EvaluationProfile
-from schemas.prices import Price
-from schemas.project import ProjectFile
 from schemas.rubric import Expectations, Rubric
-from schemas.run_profile import OpenClawRunProfile, RunProfile
-from schemas.suite import TRANSPORTS, Suite, SuiteOpenClawConfig
 from tests.collect.test_field_effects import CHECKED, LIMITS, PLANNED, VERDICTS, WIRE
 from tests.support.paths import ROOT
 

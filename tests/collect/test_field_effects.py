@@ -19,11 +19,11 @@ from collect.preview import plan_text, preview
 from collect.run_record import run_config_of, tags_of
 from collect.runners.llm_probe import LlmProbe
 from collect.turns import Turns
-from schemas.checks import DeterministicCheck
+from schemas.config.checks import DeterministicCheck
+from schemas.config.prices import Price, PriceTable
+from schemas.config.validators import Validator
 from schemas.errors import ConfigError
-from schemas.prices import Price, PriceTable
 from schemas.thresholds import Thresholds
-from schemas.validators import Validator
 
 # ---- validators: the same answer passes with one value and fails with the other
 

@@ -6,13 +6,18 @@ import pytest
 
 from collect.config import load_inputs
 from collect.plan import make_plan
-from schemas.agent import Agent
-from schemas.case import Case, CaseInput, Message
-from schemas.checks import DeterministicCheck
+from schemas.config.agent import Agent
+from schemas.config.case import Case, CaseInput, Message
+from schemas.config.checks import DeterministicCheck
+from schemas.config.run_profile import (
+    ExecutionPolicy,
+    OpenClawRunProfile,
+    RunnerSettings,
+    RunProfile,
+)
+from schemas.config.suite import ModelConfig, Suite
 from schemas.rubric import Rubric
-from schemas.run_profile import ExecutionPolicy, OpenClawRunProfile, RunnerSettings, RunProfile
-from schemas.suite import ModelConfig, Suite
-from schemas.trial import FingerprintParts
+from schemas.run.plan import FingerprintParts
 
 USER = {"role": "user", "content": "Say x."}
 CHECK = {"check_id": "c", "declarative": {"kind": "final_response_present"}}

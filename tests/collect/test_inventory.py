@@ -11,7 +11,7 @@ import pytest
 from collect.builds import look_up, with_builds
 from collect.git_state import config_commit
 from collect.inventory import QUICK_S, Stocktaking
-from schemas.inventory import CommandError, Inventory
+from schemas.run.inventory import CommandError, Inventory
 from tests.collect.test_builds import ONE, ollama
 from tests.run_rows import inventory
 

@@ -18,9 +18,9 @@ from collect.durable import Tail
 from collect.log import RunLog, is_begun, resume_command
 from collect.run_lock import LOCK_FILE
 from schemas.errors import CollectError, NotResumable, RunBusy, RunExists
-from schemas.frames import frames, frames_end
-from schemas.run_config import load_run_config
-from schemas.trial import PlannedTrial
+from schemas.run.config import load_run_config
+from schemas.run.plan import PlannedTrial
+from schemas.run.trace import frames, frames_end
 from tests.run_rows import config, event, inventory, planned, result
 from tests.support.paths import ROOT
 from tests.synced import Synced

@@ -12,15 +12,15 @@ from collect.log import RunLog
 from collect.run_folder.restore import restore
 from schemas.artifact import Artifact
 from schemas.base import SCHEMA_VERSION
-from schemas.bulk import read_whole
-from schemas.compact import compact
 from schemas.errors import LogLost, NotResumable
-from schemas.footer import parts_in
-from schemas.frames import artifact_frame
-from schemas.lake import parts_of
-from schemas.lake_files import TABLE_NAMES, live_files
-from schemas.mirror import mirror_run
+from schemas.lake.bulk_load import read_whole
+from schemas.lake.compact import compact
+from schemas.lake.footer import parts_in
+from schemas.lake.layout import TABLE_NAMES, live_files
+from schemas.lake.tables import parts_of
+from schemas.lake.writer import mirror_run
 from schemas.prune import prune
+from schemas.run.trace import artifact_frame
 from tests.kept import Kept, collect
 from tests.run_rows import config, event, failed, inventory, line_of, planned, result
 

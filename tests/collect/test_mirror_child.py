@@ -19,9 +19,9 @@ import uvloop
 
 from collect import child as child_module
 from collect.child import MIRROR_MODULE, MirrorChild, mirror_command
-from schemas.lake import parts_of
-from schemas.lake_files import lake_of, live_files
-from schemas.mirror import RunMirror, mirror_run
+from schemas.lake.layout import lake_of, live_files
+from schemas.lake.tables import parts_of
+from schemas.lake.writer import RunMirror, mirror_run
 from tests.disk import mounted_disk
 from tests.kept import seal_often
 from tests.schemas.test_mirror import plan_line, result_line

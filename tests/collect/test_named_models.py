@@ -10,7 +10,7 @@ from collect.plan import make_plan
 from collect.plan_size import sizes_of
 from collect.preview import plan_json, plan_text, preview
 from collect.progress import RunReport
-from schemas.model_names import ModelNames
+from schemas.run.model_names import ModelNames
 from schemas.thresholds import Thresholds
 from tests.analyze.conftest import RunFolder
 

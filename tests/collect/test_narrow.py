@@ -7,7 +7,7 @@ from collect.plan import make_plan
 from collect.run import Options
 from collect.start import Wish, start
 from schemas.errors import ConfigError
-from schemas.run_config import Narrowed, RunConfig
+from schemas.run.config import Narrowed, RunConfig
 from tests.forked_mirror import no_mirrors
 
 

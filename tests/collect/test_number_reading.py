@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collect.checks.base import Answer
 from collect.checks.number import SHOWN, number
-from schemas.validators import Number
+from schemas.config.validators import Number
 
 MINUS = "-\u2212"
 HYPHENS = "-\u2010\u2011"

@@ -11,7 +11,7 @@ from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution, Trace
 from collect.tools import tool_use
 from schemas.failures import FAILURES, classify
-from schemas.trial import FingerprintParts, PlannedTrial
+from schemas.run.plan import FingerprintParts, PlannedTrial
 
 HASH, PART = "0" * 64, "0" * 16
 

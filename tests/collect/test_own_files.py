@@ -11,10 +11,10 @@ from analyze.sync import sync
 from collect.log import RunLog
 from collect.reuse import newest_first
 from schemas.errors import ConfigError, NotOwnFile
-from schemas.folders import refuse_name
 from schemas.io.own_files import make_own_folder, open_own, read_own
-from schemas.lake_files import live_files
-from schemas.mirror import mirror_run
+from schemas.lake.layout import live_files
+from schemas.lake.writer import mirror_run
+from schemas.run.layout import refuse_name
 from tests.collect.test_lost_log import Lost
 from tests.kept import collect
 

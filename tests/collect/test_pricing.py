@@ -9,8 +9,8 @@ import pytest
 from collect.pricing import cost_of, parse_assumed, refuse_unpriced, with_prices
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution
+from schemas.config.prices import Price
 from schemas.errors import ConfigError
-from schemas.prices import Price
 from tests.endpoint import chunk, sse, usage
 from tests.kept import collect
 from tests.run_rows import planned

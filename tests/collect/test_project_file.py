@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from schemas import prices as prices_module
+from schemas.config import prices as prices_module
+from schemas.config.prices import packaged_prices
+from schemas.config.project import ProjectFile
 from schemas.errors import ConfigError
-from schemas.prices import packaged_prices
-from schemas.project import ProjectFile
+from schemas.io.validation import parse
 from schemas.project_file import LoadedProject, find_project_file, load_project_file
 from schemas.thresholds import Thresholds
-from schemas.yaml_problems import parse
 from schemas.yaml_source import read_yaml
 from tests.support.paths import ROOT
 

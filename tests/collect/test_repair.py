@@ -10,7 +10,7 @@ import zstandard
 
 from collect.repair import repair
 from schemas.errors import counted
-from schemas.frames import whole_frame
+from schemas.run.trace import whole_frame
 from tests.run_rows import event, line_of, result
 from tests.synced import Synced
 

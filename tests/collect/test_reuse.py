@@ -5,7 +5,7 @@ import pytest
 import zstandard
 
 from collect.reuse import find_reusable, newest_first, reused_result
-from schemas.result import Result
+from schemas.run.result import Result
 from tests.run_rows import config, failed, line_of, planned, result
 
 ONE, TWO, THREE = "1" * 64, "2" * 64, "3" * 64

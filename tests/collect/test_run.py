@@ -20,9 +20,9 @@ from collect.runners.base import Execution
 from collect.start import Wish, start
 from schemas.artifact import Artifact
 from schemas.errors import ConfigError, RunExists
-from schemas.lake import live_files
-from schemas.result import Result
-from schemas.summary import RunSummary
+from schemas.lake.tables import live_files
+from schemas.output.summary import RunSummary
+from schemas.run.result import Result
 from tests.forked_mirror import forked_mirrors, no_mirrors
 from tests.run_rows import planned
 

@@ -13,10 +13,10 @@ from collect.log import RunLog
 from collect.plan import make_plan
 from collect.run_record import run_config_of, tags_of
 from collect.stored import CASES_FILE, models_of, read_cases, verify_stored, write_cases
-from schemas.case import Case
+from schemas.config.case import Case
 from schemas.errors import NotResumable
 from schemas.redact import _secret_marks, _secret_values
-from schemas.run_config import load_run_config
+from schemas.run.config import load_run_config
 from tests.run_rows import inventory
 
 AGAIN = "collect run --suite s --run-profile p --reuse"

@@ -18,7 +18,7 @@ from collect.tables.assertions import MADE, NOT_HERE, validator_of
 from collect.tables.columns import Named
 from collect.tables.rows import KINDS
 from collect.tables.suite import write_table_suite
-from schemas.case import Prompt
+from schemas.config.case import Prompt
 from schemas.errors import BenchError, ConfigError
 from tests.endpoint import stream_of
 from tests.kept import Kept

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from collect.checks import JUDGES, Verdict, judge
 from collect.checks.base import REGEX_TIMEOUT_S
-from schemas.validators import VALIDATOR_TYPES, Validator
+from schemas.config.validators import VALIDATOR_TYPES, Validator
 
 LOAD: TypeAdapter[Validator] = TypeAdapter(Validator)
 CATASTROPHIC = r"(a|aa)+$"

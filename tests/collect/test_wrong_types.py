@@ -4,13 +4,13 @@ import copy
 
 import pytest
 
-from schemas.agent import Agent
-from schemas.case import Case
+from schemas.config.agent import Agent
+from schemas.config.case import Case
+from schemas.config.evaluation_profile import EvaluationProfile
+from schemas.config.run_profile import RunProfile
+from schemas.config.suite import Suite
 from schemas.errors import ConfigError
-from schemas.evaluation_profile import EvaluationProfile
-from schemas.run_profile import RunProfile
-from schemas.suite import Suite
-from schemas.yaml_problems import parse
+from schemas.io.validation import parse
 from schemas.yaml_source import Source, dotted
 
 SELECTION = {

@@ -12,9 +12,9 @@ import yaml
 from collect.config.agents import load_agent_file
 from collect.config.cases import load_case
 from collect.config.evaluation import load_evaluation_profile
-from schemas.run_profile import RunProfile
-from schemas.suite import Suite
-from schemas.yaml_problems import parse
+from schemas.config.run_profile import RunProfile
+from schemas.config.suite import Suite
+from schemas.io.validation import parse
 from schemas.yaml_source import read_yaml
 from tests.support.paths import ROOT
 

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from collect.child import MirrorChild
-from schemas.lake_files import lake_of, live_files
+from schemas.lake.layout import lake_of, live_files
 from tests.kept import seal_often
 from tests.schemas.test_mirror import event_line, plan_line, result_line
 

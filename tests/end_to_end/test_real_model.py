@@ -13,9 +13,9 @@ from collect.demo import _here
 from collect.local.model import LocalModel
 from collect.starter import starter_configs
 from schemas.base import slugify
-from schemas.run_config import EmbeddedServer
-from schemas.summary import RunSummary
-from schemas.validators import VALIDATOR_TYPES
+from schemas.config.validators import VALIDATOR_TYPES
+from schemas.output.summary import RunSummary
+from schemas.run.config import EmbeddedServer
 from tests.real_claude import real_claude
 from tests.support.processes import servers_of
 

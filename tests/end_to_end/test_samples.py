@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from schemas.inventory import Inventory
-from schemas.lines import parse_line
-from schemas.result import Event, Result
-from schemas.run_config import load_run_config
-from schemas.trial import PlannedTrial
+from schemas.run.config import load_run_config
+from schemas.run.inventory import Inventory
+from schemas.run.log_lines import parse_line
+from schemas.run.plan import PlannedTrial
+from schemas.run.result import Event, Result
 from tests.support.paths import ROOT
 
 SAMPLES = ROOT / "data" / "samples"

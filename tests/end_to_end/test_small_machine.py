@@ -12,7 +12,7 @@ import collect.cli
 from collect.durable import unwritable
 from collect.log import RunLog
 from schemas.errors import ConfigError, LocalModelError, Problem, ViewError
-from schemas.shortage import shortage_of
+from schemas.io.shortage import shortage_of
 from tests.analyze.conftest import RunFolder
 from tests.support.paths import ROOT
 

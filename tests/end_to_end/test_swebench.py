@@ -13,10 +13,10 @@ from analyze.exports.swebench import (
     swebench_json,
     swebench_report,
 )
-from schemas.json_text import read_json_text
-from schemas.report_v2 import EvaluationReport
-from schemas.swebench import FAILURE_TIERS
-from schemas.swebench_problems import swebench_problems
+from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.swebench import FAILURE_TIERS
+from schemas.formats.swebench_problems import swebench_problems
+from schemas.io.json_text import read_json_text
 from tests.analyze_cli import call
 from tests.harness_outcomes import INSTANCES, MODEL, OUTSIDE, RUN_ID
 from tests.real_swebench import evaluated, write_reports

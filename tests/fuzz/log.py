@@ -8,9 +8,9 @@ from collect.finished import FinishedTrials
 from collect.repair import repair
 from collect.reuse import find_reusable
 from collect.seen import outcomes_seen, tokens_seen
-from schemas.lines import LineError, parse_line
-from schemas.read_lines import read_records
-from schemas.rows import RunRows
+from schemas.lake.parse_log import read_records
+from schemas.lake.rows import RunRows
+from schemas.run.log_lines import LineError, parse_line
 from tests.fuzz.inputs import cuts
 from tests.run_rows import HASH, event, failed, line_of, planned, result
 

@@ -11,7 +11,7 @@ from analyze.raw_tables import connect
 from analyze.sql.guard import check_query
 from analyze.sql.query import ask
 from schemas.errors import AnalyzeError
-from schemas.mirror import mirror_run
+from schemas.lake.writer import mirror_run
 from tests.analyze.test_guard import HOSTILE
 from tests.run_rows import config, line_of, planned, result
 

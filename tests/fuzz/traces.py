@@ -9,7 +9,7 @@ from analyze.show.trace_file import Beginning, NoTrace, read_beginning, read_tra
 from collect.stored import read_cases
 from schemas.artifact import Artifact
 from schemas.errors import NotResumable
-from schemas.frames import MAGIC, PADDING_MAGIC, whole_frame
+from schemas.run.trace import MAGIC, PADDING_MAGIC, whole_frame
 
 WORDS = [
     MAGIC,

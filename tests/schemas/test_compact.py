@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schemas import compact as compact_module
-from schemas import rewrite, swap
-from schemas.arrow import row_of
-from schemas.compact import Compacted, compact
 from schemas.errors import SchemaError
-from schemas.lake import (
+from schemas.io.arrow import row_of
+from schemas.lake import compact as compact_module
+from schemas.lake import rewrite, transaction
+from schemas.lake.compact import Compacted, compact
+from schemas.lake.layout import TABLE_NAMES, live_files
+from schemas.lake.manifest import Manifest
+from schemas.lake.tables import (
     LAYOUT,
     PREFIX,
     TABLES,
@@ -29,11 +31,9 @@ from schemas.lake import (
     read_lake_file,
     table_of,
 )
-from schemas.lake_files import TABLE_NAMES, live_files
-from schemas.manifest import Manifest
+from schemas.lake.transaction import LakeBusy, lake_lock
 from schemas.run_lock import lock_run
 from schemas.seal import LakeWriter
-from schemas.swap import LakeBusy, lake_lock
 from tests.disk import mounted_disk
 from tests.run_rows import event, planned, result
 from tests.support.paths import ROOT
@@ -465,7 +465,7 @@ def test_trash_is_emptied_ten_minutes_on_by_a_later_one(lake):
     assert all(path.exists() for path in trashed), "somebody may still be reading them"
 
     for folder in (lake / "trash").iterdir():
-        long_ago = folder.stat().st_mtime - swap.TRASH_S
+        long_ago = folder.stat().st_mtime - transaction.TRASH_S
         os.utime(folder, (long_ago, long_ago))
     compact(lake, now_ms=NOW_MS)
     assert list((lake / "trash").iterdir()) == []
@@ -527,7 +527,7 @@ KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
 from schemas import compact as compact_module, rewrite
-from schemas.compact import compact
+from schemas.lake.compact import compact
 rewrite.GROUP_ROWS = 4
 os.fsync = lambda handle: None  # who is killed loses nothing that was written, synced or not
 template, folder = Path(sys.argv[1]), Path(sys.argv[2])
@@ -618,7 +618,7 @@ def test_a_lake_that_cannot_be_written_is_read_right_in_the_middle_of_a_compacti
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", dies)
-        patch.setattr(swap, "_take_back", lambda *_: None)
+        patch.setattr(transaction, "_take_back", lambda *_: None)
         with pytest.raises(KeyboardInterrupt):
             compact(lake, now_ms=NOW_MS)
     assert globbed(lake) != counts(lake)
@@ -628,7 +628,7 @@ def test_a_lake_that_cannot_be_written_is_read_right_in_the_middle_of_a_compacti
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("schemas.swap.os.open", refuses)
+        patch.setattr("schemas.lake.transaction.os.open", refuses)
         assert compact(lake, now_ms=NOW_MS) == Compacted()
     assert everything(lake) == before
     assert compact(lake, now_ms=NOW_MS).problems == ()

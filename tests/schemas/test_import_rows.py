@@ -10,14 +10,14 @@ from analyze.imports.blank_result import result_of
 from analyze.imports.originals import digest_of, hashes_of
 from analyze.imports.run_folder import write_run
 from analyze.sync import has_news, label, problems_of, prune, sync
-from schemas.bulk import is_imported, read_whole
-from schemas.compact import compact
 from schemas.errors import ConfigError, SchemaError, UnknownVersion
-from schemas.folders import IMPORT_FILE
-from schemas.import_record import ImportRecord, UnfinishedTrial
-from schemas.lake import TABLES
-from schemas.lake_files import lake_of, live_files
-from schemas.manifest import Manifest
+from schemas.lake.bulk_load import is_imported, read_whole
+from schemas.lake.compact import compact
+from schemas.lake.layout import lake_of, live_files
+from schemas.lake.manifest import Manifest
+from schemas.lake.tables import TABLES
+from schemas.run.import_record import ImportRecord, UnfinishedTrial
+from schemas.run.layout import IMPORT_FILE
 
 START = 1_767_225_600_000
 

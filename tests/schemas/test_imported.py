@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.imported import import_lines
+from schemas.lake.foreign_rows import import_lines
 from schemas.time_limits import limit_of_config
 
 RECORD = {

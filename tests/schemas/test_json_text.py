@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.json_text import read_json_text
+from schemas.io.json_text import read_json_text
 from tests.v2_reports import JSON
 
 

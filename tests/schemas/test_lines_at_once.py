@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field, field_validator
 
-from schemas.arrow import arrow_schema, row_of
 from schemas.base import Record
 from schemas.columns import arrays_of, table_from
 from schemas.errors import UnmappedType
-from schemas.lines import LineError, parse_line
-from schemas.read_lines import read_plan, read_records
-from schemas.result import Event, Result
-from schemas.structs import shape_of
-from schemas.trial import FingerprintParts, PlannedTrial, plan_line
+from schemas.io.arrow import arrow_schema, row_of
+from schemas.lake.fast_structs import shape_of
+from schemas.lake.parse_log import read_plan, read_records
+from schemas.run.log_lines import LineError, parse_line
+from schemas.run.plan import FingerprintParts, PlannedTrial, plan_line
+from schemas.run.result import Event, Result
 from tests.schemas.test_round_trip import EVENTS, JSON, LINE, RESULTS, SLUG, TEXT
 
 HOSTILE = st.sampled_from(

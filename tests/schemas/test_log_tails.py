@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.io.log_coverage import TAIL_BYTES, tail_before
+from schemas.lake.log_coverage import TAIL_BYTES, tail_before
 
 
 @pytest.mark.parametrize(

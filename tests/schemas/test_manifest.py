@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from schemas import folders
 from schemas.base import SCHEMA_VERSION
-from schemas.compact import compact
-from schemas.lake import files_of, parts_of
-from schemas.lake_files import live_files
-from schemas.manifest import FILES, RUNS, Manifest, RunSeen
+from schemas.lake.compact import compact
+from schemas.lake.layout import live_files
+from schemas.lake.manifest import FILES, RUNS, Manifest, RunSeen
+from schemas.lake.tables import files_of, parts_of
+from schemas.run import layout
 from tests.schemas.test_compact import NOW_MS, counts, seal
 
 SEEN = RunSeen("a", 800, 5, ("line 3 is torn",), False)
@@ -143,4 +143,4 @@ def _seconds_to_load(lake):
 
 
 def test_a_newer_program_looks_at_refused_folders_again():
-    assert folders.SCHEMA_VERSION == SCHEMA_VERSION
+    assert layout.SCHEMA_VERSION == SCHEMA_VERSION

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from schemas import migrate_v1_to_v2
 from schemas.errors import NotMigratable
 from schemas.finding import is_valid
-from schemas.migration.migrate import migration_of
-from schemas.report_problems import schema_problems
-from schemas.report_v1 import shape_of
-from schemas.report_v2 import EvaluationReport, report_json
+from schemas.formats.migration.migrate import migration_of
+from schemas.formats.report_v1 import shape_of
+from schemas.formats.report_v2 import EvaluationReport, report_json
+from schemas.formats.report_v2_problems import schema_problems
 
 FLAT = {
     "model_name": "anthropic/claude 3.5",

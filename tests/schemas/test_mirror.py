@@ -9,11 +9,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from schemas import mirror as mirror_module
 from schemas.errors import LogLost, SchemaError, UnknownVersion
-from schemas.lake import PREFIX, files_of, parts_of, read_lake_file
-from schemas.lake_files import live_files
-from schemas.mirror import MirrorBusy, RunMirror, mirror_run
+from schemas.lake import writer as mirror_module
+from schemas.lake.layout import live_files
+from schemas.lake.tables import PREFIX, files_of, parts_of, read_lake_file
+from schemas.lake.writer import MirrorBusy, RunMirror, mirror_run
 from tests.schemas.test_round_trip import LINE
 
 HASH = "0" * 64

@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from analyze.power_plan import PowerAnswer
 from analyze.run_rows import Listed
 from analyze.show.run_page import RunPage
-from schemas.comparison import Comparison
-from schemas.gate import GateResult
-from schemas.model_names import NO_NAMES, ModelNames, hidden_id, id_of, with_id, with_names
-from schemas.regressions import Flaky, Regressions
-from schemas.report_parts import RunReport
+from schemas.output.comparison import Comparison
+from schemas.output.gate import GateResult
+from schemas.output.regressions import Flaky, Regressions
+from schemas.output.report import RunReport
+from schemas.run.model_names import NO_NAMES, ModelNames, hidden_id, id_of, with_id, with_names
 from tests.made_report import MODELS, made_report
 
 SHOWN = (RunReport, Comparison, GateResult, Regressions, Flaky, Listed, RunPage, PowerAnswer)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.prices import Price, PriceTable, packaged_prices
+from schemas.config.prices import Price, PriceTable, packaged_prices
 
 TODAY = date(2026, 11, 21)
 
@@ -212,7 +212,7 @@ def test_the_packaged_list_is_in_order_and_already_valid():
 
 def test_the_packaged_list_is_read_only_when_a_price_is_asked_for():
     code = (
-        "import sys, datetime; from schemas.prices import PriceTable; table = PriceTable(); "
+        "import sys, datetime; from schemas.config.prices import PriceTable; table = PriceTable(); "
         "assert 'yaml' not in sys.modules; "
         "assert table.find('gpt-4o', datetime.date(2026, 1, 1)) and 'yaml' in sys.modules"
     )

@@ -5,13 +5,13 @@ from collections import Counter
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.compact import compact
 from schemas.errors import LogLost
-from schemas.lake import Coverage, files_of, parts_of
-from schemas.lake_files import TABLE_NAMES, live_files
+from schemas.lake.compact import compact
+from schemas.lake.layout import TABLE_NAMES, live_files
+from schemas.lake.recover import put_right
+from schemas.lake.tables import Coverage, files_of, parts_of
+from schemas.lake.transaction import LakeBusy, lake_lock
 from schemas.prune import prune, remove_part
-from schemas.reconcile import put_right
-from schemas.swap import LakeBusy, lake_lock
 from tests.schemas.test_compact import NOW_MS, as_layout_1, counts, globbed, n_files, seal
 
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.finding import ValidatedFile
-from schemas.json_text import read_json_text
-from schemas.report_problems import schema_problems, validate_schema
+from schemas.formats.report_v2 import EvaluationReport, report_json
+from schemas.formats.report_v2_problems import schema_problems, validate_schema
+from schemas.io.json_text import read_json_text
 from schemas.report_scoring import CRITICAL
 from schemas.report_summary import summary_of
-from schemas.report_v2 import EvaluationReport, report_json
 from tests.v2_reports import COMPLETE, filled, instance, parsed, passing, report, reports
 
 

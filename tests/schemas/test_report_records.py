@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from pydantic import ValidationError
 
-from schemas.report_problems import validate_schema
-from schemas.report_v2 import (
+from schemas.formats.report_v2 import (
     EvaluationReport,
     InstanceResult,
     ReportSummary,
     ValidationBreakdown,
     report_json,
 )
+from schemas.formats.report_v2_problems import validate_schema
 from tests.v2_reports import COMPLETE, JSON, filled, instance, report, reports
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.formats.report_v2 import InstanceResult, ValidationBreakdown
 from schemas.report_scoring import (
     COMPONENTS,
     MAX_POINTS,
@@ -14,7 +15,6 @@ from schemas.report_scoring import (
     scored,
 )
 from schemas.report_summary import ReportSummary, class_of, has_patches, id_lists, summary_of
-from schemas.report_v2 import InstanceResult, ValidationBreakdown
 from tests.v2_reports import INSTANCES, instance, parsed, passing
 
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.arrow import arrow_schema, arrow_type, record_of, row_of
 from schemas.base import MOST
+from schemas.config.validators import VALIDATOR_TYPES
 from schemas.errors import UnmappedType
 from schemas.failures import AvailabilityStatus, TrialStatus
-from schemas.lake import TABLES
-from schemas.result import CheckOutcome, CheckResult, Event, LakeColumns, Result
-from schemas.validators import VALIDATOR_TYPES
+from schemas.io.arrow import arrow_schema, arrow_type, record_of, row_of
+from schemas.lake.tables import TABLES
+from schemas.run.result import CheckOutcome, CheckResult, Event, LakeColumns, Result
 
 BIG = st.integers(0, MOST)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)

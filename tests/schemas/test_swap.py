@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from schemas.compact import compact
-from schemas.lake import Coverage, parts_of
-from schemas.lake_files import INTENT, TABLE_NAMES, TRASH, Intent, live_files
-from schemas.reconcile import put_right
-from schemas.swap import lake_lock, swap
+from schemas.lake.compact import compact
+from schemas.lake.layout import INTENT, TABLE_NAMES, TRASH, Intent, live_files
+from schemas.lake.recover import put_right
+from schemas.lake.tables import Coverage, parts_of
+from schemas.lake.transaction import lake_lock, swap
 from tests.schemas.test_compact import (
     MONTH,
     NOW_MS,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from schemas import swap as swapping
-from schemas.lake_files import intent_facts, intent_of, intent_text, live_files
-from schemas.swap import lake_lock, swap
+from schemas.lake import transaction as swapping
+from schemas.lake.layout import intent_facts, intent_of, intent_text, live_files
+from schemas.lake.transaction import lake_lock, swap
 from tests.schemas.test_compact import MONTH, counts, seal
 
 

@@ -6,8 +6,8 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from schemas.model_names import id_of
 from schemas.report_trials import Transcript
+from schemas.run.model_names import id_of
 
 UNSAFE = re.compile(r"[^a-z0-9_-]")
 

@@ -8,10 +8,10 @@ from analyze.report.answer_words import change_sentence, changes_beside
 from analyze.report.html.tables_models import asked_as
 from analyze.report.numbers import case_mean, duration, moment, percent, strict_after, whole
 from analyze.report.open_shift_words import open_sentences
-from schemas.comparison import Verdict
 from schemas.errors import counted
+from schemas.output.comparison import Verdict
+from schemas.output.report import RunReport
 from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
-from schemas.report_parts import RunReport
 
 SIGNS: dict[Verdict, str] = {
     "improved": "▲",

@@ -24,8 +24,8 @@ from analyze.report.html.csp import policy
 from analyze.report.html.sections import sections_of
 from analyze.report.numbers import duration, moment, whole
 from schemas.errors import counted
-from schemas.model_names import id_of
-from schemas.report_parts import RunReport
+from schemas.output.report import RunReport
+from schemas.run.model_names import id_of
 
 PAGE = "page.html.j2"
 

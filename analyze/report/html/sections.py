@@ -49,7 +49,7 @@ from analyze.report.regressions_words import (
     skipped_lines,
 )
 from analyze.report.regressions_words import headline as shift_headline
-from schemas.report_parts import RunReport
+from schemas.output.report import RunReport
 
 MOST_SHIFTS = 20
 MOST_OPEN = 6

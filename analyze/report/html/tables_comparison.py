@@ -16,8 +16,8 @@ from analyze.report.comparison_cells import (
 )
 from analyze.report.comparison_words import WORDS, by_need, change_cells
 from analyze.report.html.cells import Cell, Column, Table, number
-from schemas.comparison import CaseChange, Comparison
 from schemas.errors import counted
+from schemas.output.comparison import CaseChange, Comparison
 
 MOST_CHANGES = 100
 """Cases in the table; the command shows the others."""

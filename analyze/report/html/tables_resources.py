@@ -9,9 +9,9 @@ from analyze.report.html.tables_models import MODEL, asked_as, model_cell
 from analyze.report.limits_source import HASH_SHOWN
 from analyze.report.numbers import duration, pair, usd, whole
 from schemas.errors import counted
-from schemas.inventory import ResourceSnapshot
-from schemas.report_parts import ModelProvenance
-from schemas.summary import GroupSummary, RunSummary
+from schemas.output.report import ModelProvenance
+from schemas.output.summary import GroupSummary, RunSummary
+from schemas.run.inventory import ResourceSnapshot
 
 
 def resources(summary: RunSummary) -> Table | None:

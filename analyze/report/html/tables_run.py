@@ -10,8 +10,7 @@ from analyze.report.html.cells import Cell, Column, Mark, Table, number
 from analyze.report.limits_source import HASH_SHOWN
 from analyze.report.numbers import limits_of, moment, percent, whole
 from schemas.errors import counted
-from schemas.model_names import id_of
-from schemas.report_parts import (
+from schemas.output.report import (
     FailureCount,
     HistoryPoint,
     Matrix,
@@ -20,6 +19,7 @@ from schemas.report_parts import (
     Term,
     TrialMark,
 )
+from schemas.run.model_names import id_of
 
 MARKS: dict[TrialMark, tuple[str, str]] = {
     "passed": ("✓", "passed"),

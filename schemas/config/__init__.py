@@ -1,0 +1,1 @@
+"""What a user writes: cases, suites, profiles, projects."""

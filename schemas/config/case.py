@@ -1,0 +1,158 @@
+"""A test case: one atomic scenario that any suite may select and any model may be asked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
+
+from schemas.base import (
+    CLUSTER_PATTERN,
+    LONGEST_SLUG,
+    Metadata,
+    NonEmpty,
+    OpenRecord,
+    Record,
+    SchemaVersion,
+    Slug,
+)
+from schemas.config.checks import DeterministicCheck
+from schemas.config.validators import Validator
+from schemas.rubric import Expectations, Rubric
+
+Role = Literal["system", "user", "assistant", "tool"]
+RunnerType = Literal["llm_probe", "openclaw"]
+Cluster = Annotated[str, StringConstraints(pattern=CLUSTER_PATTERN, max_length=LONGEST_SLUG)]
+"""Name of what several cases were made from; a repository's name is one."""
+
+
+class MessageSource(Record):
+    """A file that holds one message object or a list of them."""
+
+    path: NonEmpty = Field(description="Relative to test.yaml; cannot leave the case directory.")
+    format: Literal["yaml", "json"] | None = Field(
+        default=None, description="`json`: anything else is refused; YAML includes JSON."
+    )
+
+
+class Message(Record):
+    """One message of the conversation: text, or the file that has it."""
+
+    role: Role
+    content: str | None = None
+    source: MessageSource | None = None
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _one_text(self) -> Message:
+        if (self.content is None) == (self.source is None):
+            kind, message = "message", "needs exactly one of `content` and `source`"
+            raise PydanticCustomError(kind, message)
+        return self
+
+
+ToolName = Literal["exec_shell", "read_file", "write_file", "web_search"]
+
+
+class LlmProbeContext(Record):
+    """What an llm_probe case offers the model."""
+
+    tools: tuple[ToolName, ...] = Field(default=(), description="Tools the model may call.")
+    network: Literal["allow", "deny"] = Field(
+        default="deny", description="Whether tools may reach the network."
+    )
+
+
+class OpenClawContext(Record):
+    """What an openclaw case expects to find."""
+
+    expected_artifact: NonEmpty | tuple[NonEmpty, ...] | None = Field(
+        default=None, description="File, or files, expected in the workspace."
+    )
+
+
+class CaseContext(OpenRecord):
+    """Runner-specific context; further keys are yours and never read."""
+
+    llm_probe: LlmProbeContext = Field(default_factory=LlmProbeContext)
+    openclaw: OpenClawContext = Field(default_factory=OpenClawContext)
+
+
+class CaseInput(Record):
+    """What reaches the model."""
+
+    messages: tuple[Message, ...] = Field(default=(), description="In the order they are sent.")
+    turns: tuple[Message, ...] = Field(default=(), description="OpenClaw only: later user turns.")
+    attachments: tuple[NonEmpty, ...] = Field(
+        default=(), description="UTF-8 files, sent as user messages before the first user message."
+    )
+    context: CaseContext = Field(
+        default_factory=CaseContext, description="Runner-specific: tools and hints."
+    )
+
+
+class RunnerConfig(OpenRecord):
+    """Which runner executes the case; any further field overrides a runner setting."""
+
+    type: RunnerType
+
+
+class Case(Record):
+    """One `test.yaml`."""
+
+    schema_version: SchemaVersion
+    case_id: Slug = Field(description="Unique; the name of the folder that holds test.yaml.")
+    title: NonEmpty
+    runner: RunnerConfig
+    input: CaseInput
+    validator: Validator | None = Field(
+        default=None, description="Judges the final text; none leaves objective_pass null."
+    )
+    expected_tool_calls: tuple[NonEmpty, ...] = Field(
+        default=(), description="Tools of which at least one should be invoked."
+    )
+    deterministic_checks: tuple[DeterministicCheck, ...] = Field(
+        default=(), description="Checked without a model, after the trial."
+    )
+    expectations: Expectations | None = Field(default=None, description="Told to the judge.")
+    rubric: Rubric | None = Field(default=None, description="Told to the judge.")
+    tags: tuple[NonEmpty, ...] = Field(default=(), description="For a suite's case_selection.")
+    cluster: Cluster | None = Field(
+        default=None,
+        description="Cases that share a template, a repository or a passage: they succeed and fail "
+        "together, so statistics count them as one unit.",
+    )
+    metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
+
+
+class PromptMessage(Record):
+    """One message of an entry of a prompt list."""
+
+    role: Role
+    content: str
+    name: str | None = None
+
+
+class Prompt(Record):
+    """One entry of a prompt list in the older JSON form."""
+
+    id: NonEmpty
+    name: str | None = None
+    prompt: str | None = Field(default=None, description="The only message, from the user.")
+    messages: tuple[PromptMessage, ...] = Field(
+        default=(), description="Instead of `prompt`: several messages, or a system message."
+    )
+    validator: Validator | None = None
+    expected_tool_calls: tuple[NonEmpty, ...] = ()
+    variant: str | None = Field(default=None, description="Free annotation, kept as a tag.")
+    cluster: Cluster | None = Field(
+        default=None, description="Prompts that share a template or a passage; as in test.yaml."
+    )
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> Prompt:
+        if (self.prompt is None) != bool(self.messages):
+            kind, message = "prompt", "needs exactly one of `prompt` and `messages`"
+            raise PydanticCustomError(kind, message)
+        return self

@@ -1,0 +1,1 @@
+"""Documents of other tools, and of versions before this one."""

@@ -1,0 +1,118 @@
+"""Results of functional validation, which the older run file keeps apart from its results.
+
+Each component was told by true or false. The points follow from that (D-D4); the total
+stays the score that the file says, where it says one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from schemas.finding import Finding, error
+from schemas.formats.migration.fields import SCORE, is_number, is_score
+from schemas.formats.report_v1 import ID_KEYS
+from schemas.formats.report_v2_instance import Component, ValidationBreakdown
+from schemas.json_values import described, shown
+from schemas.report_scoring import COMPONENTS, points_of
+
+FLAGS: tuple[tuple[str, Component], ...] = (
+    ("deployment_passed", "deployment"),
+    ("unit_tests_passed", "unit_test"),
+    ("functional_tests_passed", "functional"),
+    ("bulk_operations_passed", "bulk"),
+    ("bulk_tests_passed", "bulk"),
+    ("no_manual_tweaks", "no_tweaks"),
+)
+"""Older names of components; of two for one component the first that has a value counts."""
+
+DETAILS = ("validation_level", "steps")
+
+
+class Functional(NamedTuple):
+    """Results of functional validation by instance id."""
+
+    entries: dict[str, dict[str, Any]]
+    """Without their ids."""
+    originals: dict[str, dict[str, Any]]
+    findings: list[Finding]
+
+
+def functional_of(value: object) -> Functional:
+    """Read `functional_validation`; null and an absent one are no results."""
+    found = Functional({}, {}, [])
+    if not isinstance(value, list):
+        if value is not None and not isinstance(value, bool):
+            message = f"{described(value)} stands there; allowed: a list or null"
+            found.findings.append(error("wrong_type", "/functional_validation", message))
+        return found
+    for place, entry in enumerate(value):
+        where = f"/functional_validation/{place}"
+        if not isinstance(entry, dict):
+            message = f"{described(entry)} stands there; allowed: an object"
+            found.findings.append(error("wrong_type", where, message))
+            continue
+        found.findings.extend(_mistakes(entry, where))
+        key = next((key for key in ID_KEYS if isinstance(entry.get(key), str)), None)
+        if key is None:
+            found.findings.append(error("missing_field", where, "`task_id` is missing"))
+        elif entry[key] in found.entries:
+            message = f"the id {shown(entry[key])} stands here a second time"
+            found.findings.append(error("duplicate_instance_id", where, message))
+        else:
+            found.originals[entry[key]] = entry
+            found.entries[entry[key]] = {name: entry[name] for name in entry if name != key}
+    return found
+
+
+def _mistakes(entry: Mapping[str, Any], where: str) -> list[Finding]:
+    wrong = {key: "true, false or null" for key, _ in FLAGS if not is_flag(entry.get(key))}
+    if not is_score(entry.get("score")):
+        wrong["score"] = SCORE.allowed
+    return [
+        error(
+            "bad_value" if key == "score" and is_number(entry[key]) else "wrong_type",
+            f"{where}/{key}",
+            f"{described(entry[key])} stands there; allowed: {allowed}",
+        )
+        for key, allowed in wrong.items()
+    ]
+
+
+def is_flag(value: object) -> bool:
+    """Return whether a value is true, false or null."""
+    return value is None or isinstance(value, bool)
+
+
+@cache
+def _points_of(statuses: tuple[tuple[str, str], ...]) -> dict[str, int]:
+    """Return the points that components earn, and their sum; there are 3 to the fifth at most."""
+    validation = ValidationBreakdown.model_validate(dict(statuses))
+    points = {f"{name}_points": points_of(validation, name) for name in COMPONENTS}
+    return points | {"total_score": sum(points.values())}
+
+
+def breakdown_of(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the components of one instance, and the fields they come from with their targets.
+
+    Args:
+        entry: one result of functional validation without mistakes.
+    """
+    found: dict[str, Any] = {}
+    used: dict[str, str] = {}
+    for key, component in FLAGS:
+        target = f"{component}_status"
+        if entry.get(key) is not None and target not in found:
+            found[target] = "pass" if entry[key] else "fail"
+            used[key] = target
+    details = {key: entry[key] for key in DETAILS if key in entry}
+    if found:
+        found |= _points_of(tuple(found.items()))
+    if details:
+        found["functional_details"] = details
+        used |= {key: f"functional_details/{key}" for key in details}
+    if entry.get("score") is not None:
+        found["total_score"] = entry["score"]
+        used["score"] = "total_score"
+    return found, used

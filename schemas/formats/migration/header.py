@@ -1,0 +1,170 @@
+"""Head of a migrated report: model, data set, times, configuration, name of the run.
+
+The first of a field's names that has a value counts. A value that does not fit stays where it was,
+and so is kept with everything else that has no place in v2.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from schemas.finding import Finding, error, pointer
+from schemas.formats.migration.ledger import Ledger
+from schemas.formats.report_v1 import V1Shape
+from schemas.formats.report_v2 import REPORT_VERSION, EvaluationConfig
+from schemas.json_values import described
+from schemas.migration.times import UNKNOWN_TIME, compact, earliest, utc_text
+
+MODEL_KEYS = ("model_name", "model", "model_name_or_path")
+START_KEYS = ("start_time", "created_at", "timestamp")
+CONFIG_KEYS = ("evaluation_config", "config")
+SETTINGS = ("tasks_file", "validation_mode")
+"""Fields of a run file that are settings in v2."""
+
+DATASETS: dict[V1Shape, str] = {"flat": "verified"}
+"""What the older tool took for the data set where its file names none."""
+
+UNKNOWN = "unknown"
+GIVEN_TIME = "absent: the time that was given"
+"""Note of a start that the file does not tell."""
+
+
+class HeaderReader:
+    """Takes the head of a report out of the fields of an older file."""
+
+    def __init__(self, left: dict[str, Any], ledger: Ledger) -> None:
+        """Make a reader.
+
+        Args:
+            left: top-level fields; those that are taken over are removed.
+            ledger: where each move is entered.
+        """
+        self._left, self._ledger = left, ledger
+        self.findings: list[Finding] = []
+        """Mistakes that were met."""
+
+    def read(
+        self,
+        shape: V1Shape,
+        instances: list[dict[str, Any]],
+        now: datetime | None,
+        model_name: str | None,
+    ) -> dict[str, Any]:
+        """Return the fields of a report before its instances.
+
+        Args:
+            shape: of the file.
+            instances: of v2; their times tell the start where the file does not.
+            now: stands in for a start that nothing tells.
+            model_name: stands in for a model that the file does not name.
+        """
+        model = self._model(shape, model_name)
+        dataset = self._dataset(shape)
+        config = self._config()
+        start = self._start(instances, now)
+        run_id = self._text(("run_id",), "/run_id")
+        if run_id is None:
+            run_id = f"{model.replace('/', '-').replace(' ', '_')}-{compact(start)}"
+            self._defaulted("run_id", "/run_id", "absent: model and start")
+        return {
+            "schema_version": REPORT_VERSION,
+            "run_id": run_id,
+            "model_name": model,
+            "dataset": dataset,
+            "start_time": start,
+            "end_time": self._text(("end_time",), "/end_time"),
+            "config": config,
+        }
+
+    def _model(self, shape: V1Shape, model_name: str | None) -> str:
+        keys = MODEL_KEYS if shape != "task_files" else ()
+        self._must_be_text(*keys)
+        found = self._text(keys, "/model_name")
+        if found is not None:
+            return found
+        note = f"absent: {model_name or UNKNOWN}" + (", as given" if model_name else "")
+        self._defaulted("model_name", "/model_name", note)
+        return model_name or UNKNOWN
+
+    def _dataset(self, shape: V1Shape) -> str:
+        self._must_be_text("dataset")
+        found = self._text(("dataset",), "/dataset")
+        if found is not None:
+            return found
+        tasks = self._left.get("tasks_file")
+        stem = re.split(r"[\\/]", tasks)[-1].removesuffix(".json") if isinstance(tasks, str) else ""
+        dataset = stem or DATASETS.get(shape, UNKNOWN)
+        why = ", by the tasks file" if stem else ""
+        self._defaulted("dataset", "/dataset", f"absent: {dataset}{why}")
+        return dataset
+
+    def _config(self) -> dict[str, Any]:
+        """Return the configuration, with the settings that a run file has at its top."""
+        config: dict[str, Any] = {}
+        key = next((key for key in CONFIG_KEYS if is_config(self._left.get(key))), None)
+        if key is not None:
+            config = self._left.pop(key)
+            self._mapped(key, "/config")
+        more = {name: self._left[name] for name in SETTINGS if name in self._left}
+        for name, value in more.items():
+            if name not in config and isinstance(value, str | None):
+                config = config | {name: self._left.pop(name)}
+                self._mapped(name, f"/config/{name}")
+        if "functional_validation" not in config and "functional_validation" in self._left:
+            given = self._left["functional_validation"]
+            if not given or given is True:  # else a list with something left in it
+                del self._left["functional_validation"]
+            config = config | {"functional_validation": given is not None and given is not False}
+            self._mapped("functional_validation", "/config/functional_validation")
+        if not config:
+            self._defaulted("config", "/config", "absent: empty")
+        return config
+
+    def _start(self, instances: list[dict[str, Any]], now: datetime | None) -> str:
+        start = self._text(START_KEYS, "/start_time")
+        if start is not None:
+            return start
+        start = earliest(one.get("start_time") for one in instances)
+        if start is not None:
+            self._defaulted("start_time", "/start_time", "absent: the earliest of the instances")
+            return start
+        note = GIVEN_TIME if now else "absent: unknown, written as 1970"
+        self._defaulted("start_time", "/start_time", note)
+        return utc_text(now) if now else UNKNOWN_TIME
+
+    def _text(self, keys: tuple[str, ...], target: str) -> str | None:
+        """Take the first of some fields that is a text and not empty."""
+        for key in keys:
+            value = self._left.get(key)
+            if isinstance(value, str) and value:
+                self._mapped(key, target)
+                return str(self._left.pop(key))
+        return None
+
+    def _must_be_text(self, *keys: str) -> None:
+        for key in keys:
+            value = self._left.get(key)
+            if not isinstance(value, str | None):
+                message = f"{described(value)} stands there; allowed: text or null"
+                self.findings.append(error("wrong_type", pointer(key), message))
+
+    def _mapped(self, key: str, target: str) -> None:
+        self._ledger.add("mapped", pointer(key), target)
+
+    def _defaulted(self, key: str, target: str, note: str) -> None:
+        self._ledger.add("defaulted", pointer(key), target, note)
+
+
+def is_config(value: object) -> bool:
+    """Return whether a value is a configuration as schema v2 has it."""
+    if not isinstance(value, dict):
+        return False
+    try:
+        EvaluationConfig.model_validate(value)
+    except ValidationError:
+        return False
+    return True

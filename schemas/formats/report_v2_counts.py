@@ -1,0 +1,145 @@
+"""Whether the counts, lists and averages that a report stores follow from its instances.
+
+Ours are those of `schemas.report_summary`; what is right by the rule of `schemas.report_older`
+alone is a warning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+from schemas.finding import Finding, error, pointer, warning
+from schemas.formats.report_v2 import ID_FIELDS
+from schemas.formats.report_v2_instance import InstanceResult
+from schemas.json_values import shown
+from schemas.report_older import older_ids, older_summary
+from schemas.report_scoring import COMPONENTS
+from schemas.report_summary import (
+    ReportSummary,
+    id_lists,
+    is_percentage,
+    summary_of,
+)
+
+ROUNDING = 0.005 + 1e-9
+"""How far a number that was rounded to two decimals can be from the one meant."""
+
+COUNTS = (
+    "instances_submitted",
+    "instances_completed",
+    "resolved_instances",
+    "instances_resolved",
+    "instances_unresolved",
+    "failed_instances",
+    "error_instances",
+    "instances_error",
+    "instances_empty_patch",
+)
+RATES = ("resolve_rate", "resolution_rate", *(f"{name}_pass_rate" for name in COMPONENTS))
+AVERAGES = (
+    "avg_score",
+    "avg_functional_score",
+    "median_score",
+    "min_score",
+    "max_score",
+    "avg_duration_seconds",
+    "total_duration_seconds",
+)
+
+
+def count_problems(report: Mapping[str, Any], instances: Sequence[InstanceResult]) -> list[Finding]:
+    """Return what a complete report says of its instances and they do not, and what it leaves out.
+
+    Args:
+        report: as it was parsed.
+        instances: all of it, with distinct ids.
+    """
+    summary = report.get("summary")
+    told: dict[str, Any] = summary if isinstance(summary, dict) else {}
+    ours = summary_of(instances)
+    old_ids = older_ids(instances)
+    old = older_summary(instances, old_ids)
+    found = _lists(report, instances, old_ids)
+    for name in (*COUNTS, *RATES, *AVERAGES):
+        value, margin = told.get(name), 0 if name in COUNTS else ROUNDING
+        if not _is_number(value):
+            continue
+        if name == "resolve_rate" and is_percentage(value):
+            value, margin = value / 100, ROUNDING / 100
+        found += _judged(name, value, getattr(ours, name), old[name], margin)
+    found += _absent_from(told, ours)
+    return found
+
+
+def _judged(
+    name: str, told: float, ours: float | None, old: float | None, margin: float
+) -> list[Finding]:
+    where = pointer("summary", name)
+    if _is_near(told, ours, margin):
+        return []
+    derived = "nothing" if ours is None else shown(ours)
+    if _is_near(told, old, margin):
+        message = f"{shown(told)}, counted by the rule of an older tool; ours gives {derived}"
+        return [warning("older_rule", where, message)]
+    message = f"{shown(told)} is stored, and the instances give {derived}"
+    if not margin:
+        return [error("count_contradicts", where, message)]
+    return [warning("rate_differs" if name in RATES else "average_differs", where, message)]
+
+
+def _is_near(told: float, meant: float | None, margin: float) -> bool:
+    if meant is None:
+        return False
+    return told == meant or math.isclose(told, meant, rel_tol=1e-9 if margin else 0, abs_tol=margin)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Return whether a number can be compared: what is out of all bounds is a finding already."""
+    return type(value) in {int, float} and -1e18 <= value <= 1e18  # type: ignore[operator]
+
+
+def _lists(
+    report: Mapping[str, Any],
+    instances: Sequence[InstanceResult],
+    old: Mapping[str, Sequence[str]],
+) -> list[Finding]:
+    found = []
+    ours = id_lists(instances)._asdict()
+    for name in ID_FIELDS:
+        told, where = report.get(name), pointer(name)
+        if name not in report:
+            message = f"the field `{name}` is absent; it follows from the instances"
+            found.append(warning("derivable_absent", where, message))
+        elif isinstance(told, list | tuple) and all(isinstance(one, str) for one in told):
+            ids = sorted(told)
+            if ids == list(ours[name]):
+                continue
+            if ids == old[name]:
+                message = "listed by the rule of an older tool; ours gives other instances"
+                found.append(warning("older_rule", where, message))
+            else:
+                message = _difference(ids, ours[name])
+                found.append(error("ids_contradict", where, message))
+    return found
+
+
+def _difference(told: Sequence[str], ours: Sequence[str]) -> str:
+    """Return the first ids that are too many or too few, and how many there are."""
+    extra, lacking = sorted(set(told) - set(ours)), sorted(set(ours) - set(told))
+    parts = [
+        f"{len(ids):,} {what} (such as {shown(ids[0])})"
+        for ids, what in ((extra, "do not belong there"), (lacking, "are lacking"))
+        if ids
+    ]
+    return " and ".join(parts) or "an id stands there more than once"
+
+
+def _absent_from(told: Mapping[str, Any], ours: ReportSummary) -> list[Finding]:
+    message = "the field `{}` is absent; it follows from the instances"
+    return [
+        warning("derivable_absent", pointer("summary", name), message.format(name))
+        for name in ReportSummary.model_fields
+        if name not in told and getattr(ours, name) is not None
+    ]

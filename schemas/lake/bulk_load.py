@@ -1,0 +1,236 @@
+"""Whole runs into the lake, several in one file: how a long history comes in quickly.
+
+Only runs of which the lake holds nothing go this way, each as one stretch from the first byte of
+its log to the last whole line. The files of a batch share a token in their names; results are put
+in place last, so a batch without them was cut off and goes again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.io.disk import sync_path
+from schemas.io.own_files import make_own_folder, open_own, open_own_file
+from schemas.lake.layout import TEMPORARY, month_of
+from schemas.lake.log_coverage import tail_before
+from schemas.lake.parse_log import read_plan
+from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, run_table
+from schemas.lake.tables import LAYOUT, compression_of, file_facts
+from schemas.lake.writer import NO_LOG as NOTHING
+from schemas.lake.writer import sync_log
+from schemas.parts import Coverage, LakeFile, Part
+from schemas.run.config import config_of
+from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen
+from schemas.run_row import run_row
+
+
+def is_document_line(content: object) -> bool:
+    """Return whether a line's content is a record of an earlier tool rather than ours."""
+    return (
+        isinstance(content, dict)
+        and content.get("record_type") in {"result", "event"}
+        and "case_id" not in content
+        and "schema_version" not in content
+    )
+
+
+TABLES_IN_ORDER = ("plans", "runs", "outputs", "events", "results")
+
+PREFIX = "sync-"
+
+BATCH = re.compile(PREFIX + r"[0-9a-f]{32}\.parquet")
+"""Name of a file of a batch; a run may be called `sync-1`."""
+
+UNFINISHED = ".bulk"
+"""Ends the name of a file that is being written."""
+
+CHUNK_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """All rows of one run."""
+
+    run_id: str
+    month: str
+    tables: dict[str, pa.Table]
+    coverage: Coverage
+    problems: tuple[str, ...]
+    seen: LogSeen
+    """The log as it was before it was read."""
+
+
+def is_imported(run_dir: Path) -> bool:
+    """Return whether a folder is another tool's (D-A10), or made of another tool's files."""
+    if (run_dir / "plan.jsonl").exists():
+        return False
+    if (run_dir / IMPORT_FILE).exists():
+        return True
+    if not (run_dir / LOG).is_file():  # a pipe would be waited for
+        return False
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        if "schema_version" in orjson.loads((run_dir / "config.json").read_bytes()):
+            return False
+    try:
+        with (run_dir / LOG).open("rb") as log:
+            for line in log:
+                with contextlib.suppress(ValueError):
+                    return is_document_line(orjson.loads(line))
+    except OSError:
+        return False
+    return False
+
+
+def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
+    """Return all rows of a run; the caller holds its lock.
+
+    Raises:
+        SchemaError: the folder is no complete run.
+        ValidationError: config, plan or import record do not fit their declaration.
+        OSError: a file is missing or cannot be read.
+    """
+    log = run_dir / LOG
+    seen = NO_LOG
+    content = b""
+    if log.exists():
+        with open_own_file(run_dir, LOG) as file:
+            facts = os.fstat(file.fileno())
+            seen = LogSeen(facts.st_size, facts.st_mtime_ns)
+            content = file.read(facts.st_size)
+    end = content.rfind(b"\n") + 1
+    lines = content[:end].split(b"\n")[:-1]
+    lines = [line + b"\n" for line in lines]
+    tail = tail_before(log, end) if end else ""
+    coverage = Coverage(0, end, 0, len(lines), tail)
+    if imported and (run_dir / IMPORT_FILE).exists():
+        from schemas.import_rows import (  # noqa: PLC0415 - few folders are
+            ImportRows,
+            import_record_of,
+        )
+
+        reader = ImportRows(import_record_of(run_dir))
+        rows, found = _rows(reader, lines)
+        run_id, tables = run_dir.name, reader.head() | rows
+        month = month_of(reader.started_at_ms or seen.mtime_ns // 1_000_000)
+    elif imported:
+        from schemas.lake.foreign_rows import import_lines  # noqa: PLC0415 - few folders are
+        from schemas.time_limits import limit_of_config  # noqa: PLC0415
+
+        whole = import_lines(run_dir.name, lines, limit_ms=limit_of_config(run_dir))
+        run_id, tables, found = run_dir.name, whole.tables, list(whole.problems)
+        month = month_of(whole.started_at_ms or seen.mtime_ns // 1_000_000)
+    else:
+        config = config_of(run_dir)
+        run_id, month = config.run_id, month_of(config.started_at_ms)
+        with open_own_file(run_dir, "plan.jsonl") as file:
+            plan = read_plan(file.readlines())
+        tables = {"plans": plan_table(plan), "runs": run_table(run_row(config, run_dir))}
+        rows, found = _rows(RunRows(run_id, keys_of(plan)), lines)
+        tables |= rows
+    if end:
+        tables.setdefault("results", empty_table("results"))
+    problems = [f"{log}:{number}: {why}; the line was skipped" for number, why in found]
+    return WholeRun(run_id, month, tables, coverage, tuple(problems), seen)
+
+
+def _rows(
+    run: RunRows, lines: Sequence[bytes]
+) -> tuple[dict[str, pa.Table], list[tuple[int, str]]]:
+    """Return the rows of lines, made of a limited number at a time."""
+    chunks: dict[str, list[pa.Table]] = {}
+    problems: list[tuple[int, str]] = []
+    begin = 0
+    while begin < len(lines):
+        end, n_bytes = begin, 0
+        while end < len(lines) and n_bytes < CHUNK_BYTES:
+            n_bytes += len(lines[end])
+            end += 1
+        tables, found = run.read(lines[begin:end], begin + 1)
+        problems += found
+        for table, content in tables.items():
+            chunks.setdefault(table, []).append(content)
+        begin = end
+    return {table: pa.concat_tables(parts) for table, parts in chunks.items()}, problems
+
+
+def seal_whole(
+    lake: Path, runs: Sequence[WholeRun], logs: Iterable[Path], make_room: Callable[[], None]
+) -> list[LakeFile]:
+    """Seal runs of one month, one file a table; the caller holds their locks.
+
+    Args:
+        lake: the lake.
+        runs: of one month.
+        logs: theirs.
+        make_room: removes what the runs take the place of, once all is written and only the names
+            are to be given, so that a full disk takes nothing away.
+
+    Raises:
+        OSError: the lake cannot be written; nothing is left there then.
+    """
+    for log in logs:
+        if log.exists():
+            sync_log(log)
+    (month,) = {run.month for run in runs}
+    token = uuid.uuid4().hex
+    staged: list[tuple[Path, Path]] = []
+    sealed: list[LakeFile] = []
+    try:
+        for table in TABLES_IN_ORDER:
+            mine = [run for run in runs if table in run.tables]
+            if not mine:
+                continue
+            parts = [
+                Part(
+                    run.run_id,
+                    NOTHING if table in {"plans", "runs"} else run.coverage,
+                    run.tables[table].num_rows,
+                )
+                for run in mine
+            ]
+            folder = make_own_folder(lake, f"{table}/month={month}")
+            temporary = folder / f"{TEMPORARY}{token}{UNFINISHED}"
+            target = folder / f"{PREFIX}{token}.parquet"
+            staged.append((temporary, target))
+            content = pa.concat_tables([run.tables[table] for run in mine])
+            facts = file_facts(parts)
+            pq.write_table(
+                content.replace_schema_metadata(facts), temporary, **compression_of(table)
+            )
+            sync_path(temporary)
+            sealed.append(LakeFile(target, tuple(parts), LAYOUT))
+        make_room()
+        with batch_lock(lake):
+            for temporary, target in staged:
+                temporary.rename(target)
+        for folder in {target.parent for _, target in staged}:
+            sync_path(folder)
+    except BaseException:
+        for temporary, target in reversed(staged):
+            target.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
+        raise
+    return sealed
+
+
+@contextlib.contextmanager
+def batch_lock(lake: Path) -> Iterator[None]:
+    """Hold the lock of those who put the files of a batch in place, or look for unfinished ones."""
+    folder = make_own_folder(lake, "manifest")
+    handle = open_own(folder, ".batch.lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

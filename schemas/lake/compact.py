@@ -1,0 +1,224 @@
+"""Puts the many small files of a month into few: what makes a long history quick to read.
+
+Only stretches that are unbroken and complete go in, never what a crash left of a batch, and no run
+that is being mirrored at the moment. Whoever collects does not wait for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.errors import DamagedFile
+from schemas.io.disk import READ_ONLY
+from schemas.lake.layout import TABLE_NAMES, month_of
+from schemas.lake.manifest import Manifest
+from schemas.lake.rewrite import Unfit, rewriting
+from schemas.lake.tables import Coverage, LakeFile, Part, read_lake_file
+from schemas.lake.transaction import LakeBusy, empty_trash, lake_lock, swap
+from schemas.parts import whole_batches
+from schemas.run_lock import is_locked
+
+MOST_SMALL_FILES = 64
+"""In the month that goes on; others are compacted when there is more than one."""
+
+LARGE_ROWS = 1_000_000
+LARGE_BYTES = 256 * 2**20
+"""A file above either stays as it is."""
+
+CHEAP_ROWS = 20_000
+CHEAP_BYTES = 4 * 2**20
+"""Rewriting a file below both costs nothing worth saving."""
+
+WORTH = 4
+"""A larger file is rewritten when it is at most this many times all the smaller ones together, so
+that each row is rewritten a few times in its life, however often small files follow."""
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What was done."""
+
+    n_files: int = 0
+    """Files that were replaced."""
+    problems: tuple[str, ...] = ()
+    damaged: tuple[DamagedFile, ...] = ()
+    """Files that could not be read."""
+
+
+def compact(
+    lake: Path, manifest: Manifest | None = None, *, now_ms: int | None = None
+) -> Compacted:
+    """Compact what pays, complete what was cut off, and empty the trash.
+
+    Does nothing while another process does it, and on a lake that cannot be written.
+
+    Args:
+        lake: the lake.
+        manifest: is brought up to date; by default it is loaded. It is saved.
+        now_ms: the time that tells past months from the one that goes on.
+    """
+    this_month = month_of(now_ms if now_ms is not None else time.time_ns() // 1_000_000)
+    known = manifest or Manifest.load(lake)
+    n_files = 0
+    problems: list[str] = []
+    damaged: list[DamagedFile] = []
+    unfit: list[Unfit | DamagedFile] = []
+    if not lake.is_dir():
+        return Compacted()
+    try:
+        with lake_lock(lake):
+            empty_trash(lake)
+            refreshed = known.refresh()
+            problems += refreshed.problems
+            damaged += refreshed.damaged
+            bad = {one.path for one in damaged}
+            for month, names in sorted(_by_month(known).items()):
+                most = 1 if month < this_month else MOST_SMALL_FILES
+                if all(len(files) <= most for files in names.values()):
+                    continue
+                for table, files in _whole(known, names).items():
+                    sound = (file for file in files if file.path not in bad)
+                    for group in _groups(sound, most):
+                        n_files += _put_together(known, table, month, group, unfit)
+            known.save()
+    except LakeBusy:
+        return Compacted()
+    except OSError as exc:
+        if exc.errno not in READ_ONLY:
+            why = exc.strerror or str(exc)
+            problems.append(f"{exc.filename or lake}: small files stay as they are: {why}")
+    problems += [str(exc) for exc in unfit if isinstance(exc, Unfit)]
+    damaged += [exc for exc in unfit if isinstance(exc, DamagedFile)]
+    return Compacted(n_files, tuple(problems), tuple(damaged))
+
+
+def _by_month(known: Manifest) -> dict[str, dict[str, list[str]]]:
+    """Return the names of all files, by month and table."""
+    months: dict[str, dict[str, list[str]]] = {}
+    for name in known.names:
+        table, folder, _ = name.split("/")
+        months.setdefault(folder.removeprefix("month="), {}).setdefault(table, []).append(name)
+    return months
+
+
+def _whole(known: Manifest, names: dict[str, list[str]]) -> dict[str, list[LakeFile]]:
+    """Return the files of a month, by table, all of whose parts are whole and at rest."""
+    files = {
+        table: [file for name in names.get(table, ()) if (file := known.file(name)) is not None]
+        for table in TABLE_NAMES
+    }
+    held = {table: [part for file in files[table] for part in file.parts] for table in files}
+    times = {
+        table: Counter((part.run_id, part.coverage) for part in parts)
+        for table, parts in held.items()
+    }
+    at_rest = _at_rest(known, {part.run_id for parts in held.values() for part in parts})
+    batches = _batches(held["results"], held["outputs"])
+
+    def is_whole(table: str, part: Part) -> bool:
+        if part.run_id not in at_rest:
+            return False
+        if table == "runs":
+            return True  # a run that was given other labels has several rows
+        is_once = times[table][part.run_id, part.coverage] == 1
+        return is_once and (table == "plans" or part.coverage in batches.get(part.run_id, ()))
+
+    return {
+        table: [file for file in there if all(is_whole(table, part) for part in file.parts)]
+        for table, there in files.items()
+    }
+
+
+def _batches(results: Iterable[Part], outputs: Iterable[Part]) -> dict[str, set[Coverage]]:
+    """Return by run the stretches that are unbroken and have their text."""
+    parts: dict[str, tuple[list[Part], list[Part]]] = {}
+    for place, table in enumerate((results, outputs)):
+        for part in table:
+            parts.setdefault(part.run_id, ([], []))[place].append(part)
+    return {
+        run_id: {part.coverage for part in whole_batches(*found)} for run_id, found in parts.items()
+    }
+
+
+def _at_rest(known: Manifest, run_ids: Iterable[str]) -> set[str]:
+    """Return the runs that nobody is mirroring."""
+    folders = {seen.run_id: folder for folder, seen in known.runs.items()}
+    runs_dir = known.lake.parent
+    return {
+        run_id
+        for run_id in run_ids
+        if not is_locked(runs_dir / folders.get(run_id, run_id), known.lake)
+    }
+
+
+def _groups(files: Iterable[LakeFile], most: int) -> list[list[LakeFile]]:
+    """Return the files that become one file each time, when there are more than `most` small."""
+    sized = sorted((file.path.stat().st_size, file.path.name, file) for file in files)
+    small = [
+        (size, file) for size, _, file in sized if size < LARGE_BYTES and file.n_rows < LARGE_ROWS
+    ]
+    if len(small) <= most:
+        return []
+    chosen: list[tuple[int, LakeFile]] = []
+    n_rows = n_bytes = 0
+    for size, file in small:
+        is_cheap = file.n_rows <= CHEAP_ROWS and size <= CHEAP_BYTES
+        pays = file.n_rows <= WORTH * n_rows and size <= WORTH * n_bytes
+        if chosen and not (is_cheap or pays):
+            break
+        chosen.append((size, file))
+        n_rows, n_bytes = n_rows + file.n_rows, n_bytes + size
+    chosen.sort(key=lambda one: _first(one[1]))
+    return [group for group in _cut(chosen) if len(group) > 1]
+
+
+def _first(file: LakeFile) -> tuple[str, int, str]:
+    first = (
+        min((part.run_id, part.coverage.start) for part in file.parts) if file.parts else ("", 0)
+    )
+    return (*first, file.path.name)
+
+
+def _cut(files: Iterable[tuple[int, LakeFile]]) -> list[list[LakeFile]]:
+    """Return files in groups of which none makes a file that is too large."""
+    groups: list[list[LakeFile]] = []
+    n_rows = n_bytes = 0
+    for size, file in files:
+        n_rows, n_bytes = n_rows + file.n_rows, n_bytes + size
+        if not groups or n_rows > LARGE_ROWS or n_bytes > LARGE_BYTES:
+            groups.append([])
+            n_rows, n_bytes = file.n_rows, size
+        groups[-1].append(file)
+    return groups
+
+
+def _put_together(
+    known: Manifest,
+    table: str,
+    month: str,
+    files: list[LakeFile],
+    unfit: list[Unfit | DamagedFile],
+) -> int:
+    """Make one file of several, and return how many it replaces."""
+    while len(files) > 1:
+        write = rewriting(
+            table,
+            [(file, file.parts) for file in files],
+            lambda run_id: known.parts_of("results", run_id),
+        )
+        try:
+            new = swap(known.lake, table, month, [file.path.name for file in files], write)
+        except (Unfit, DamagedFile) as exc:
+            unfit.append(exc)
+            files = [file for file in files if file.path != exc.path]
+            continue
+        if new is None:
+            return 0
+        known.drop(f"{table}/month={month}/{file.path.name}" for file in files)
+        known.add([read_lake_file(new)])
+        return len(files)
+    return 0

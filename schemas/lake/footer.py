@@ -1,0 +1,222 @@
+"""What sealed files of the lake say about themselves, read without an engine of Parquet.
+
+A collector asks which stretches of its log the lake holds, and stays thin: pyarrow would be a third
+of a second and 40 MB before its first request. A footer is a Thrift struct in the compact protocol
+(parquet.thrift, `FileMetaData`), of which two fields count here; all others are passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from schemas.base import SCHEMA_VERSION
+from schemas.errors import DamagedFile, UnknownVersion, counted
+from schemas.io.own_files import open_own_file
+from schemas.lake.layout import ONE_RUN, live_files, may_hold, once_it_holds_still
+from schemas.parts import Coverage, LakeFile, Part
+
+PREFIX = "benchlake."
+
+LAYOUT = 2
+"""Of the files we write; 1 had one run a file and results without `supersedes`."""
+
+MAGIC = b"PAR1"
+NUM_ROWS, KEY_VALUES = 3, 5
+"""Fields of `FileMetaData`."""
+
+KEY, VALUE = 1, 2
+"""Fields of `KeyValue`."""
+
+I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(4, 13)
+"""Types of the compact protocol; 1 and 2 are a boolean's values, 3 is a byte."""
+
+
+def parts_in(
+    lake: Path, table: str, run_id: str, months: Collection[str] | None = None
+) -> list[tuple[LakeFile, Part]]:
+    """Return the parts of a run with the live files they are in; as `schemas.lake.tables.parts_of`.
+
+    Args:
+        lake: the lake.
+        table: such as `results`.
+        run_id: the run.
+        months: that the run may be in, such as `2026-02`; None: any.
+
+    Raises:
+        UnknownVersion: a newer benchlake wrote a file that bears the run's name.
+    """
+    return once_it_holds_still(lambda: _parts_in(lake, table, run_id, months))
+
+
+def _parts_in(
+    lake: Path, table: str, run_id: str, months: Collection[str] | None
+) -> list[tuple[LakeFile, Part]]:
+    found = []
+    for path in live_files(lake, table, months):
+        if not may_hold(path, run_id):
+            continue
+        try:
+            file = read_footer(lake, path)
+        except DamagedFile:
+            continue  # the mirror sets it aside; its rows cannot be read by anybody
+        except UnknownVersion:
+            if ONE_RUN.fullmatch(path.name):
+                raise
+            continue
+        found += [(file, part) for part in file.parts if part.run_id == run_id]
+    return found
+
+
+def read_footer(lake: Path, path: Path) -> LakeFile:
+    """Return what a sealed file says about itself.
+
+    Raises:
+        FileNotFoundError: a compaction moved it away.
+        DamagedFile: it is no Parquet file, or not one of ours.
+        UnknownVersion: a newer benchlake wrote it.
+    """
+    with open_own_file(lake, path.relative_to(lake).as_posix()) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 8))
+        length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+        if magic != MAGIC or length + 8 > size:
+            raise DamagedFile(path, "is no Parquet file, or the end of one is missing")
+        file.seek(size - 8 - length)
+        footer = file.read(length)
+    try:
+        facts, n_rows = _Footer(footer).facts()
+    except (IndexError, ValueError) as exc:
+        raise DamagedFile(path, "cannot be read (its footer)") from exc
+    return sealed_file(path, facts, n_rows)
+
+
+def sealed_file(path: Path, facts: Mapping[str, str], n_rows: int) -> LakeFile:
+    """Return a sealed file from the texts in its metadata.
+
+    Raises:
+        DamagedFile: it is not one of ours.
+        UnknownVersion: a newer benchlake wrote it.
+    """
+    if PREFIX + "schema_version" not in facts:
+        raise DamagedFile(path, "was not written by benchlake")
+    try:
+        version = int(facts[PREFIX + "schema_version"])
+        layout = int(facts.get(PREFIX + "layout", 1))
+    except ValueError as exc:
+        raise DamagedFile(path, f"says of itself what is no version ({exc})") from exc
+    if version > SCHEMA_VERSION or layout > LAYOUT:
+        newer = f"layout {layout}" if version <= SCHEMA_VERSION else f"schema_version {version}"
+        known = LAYOUT if version <= SCHEMA_VERSION else SCHEMA_VERSION
+        message = f"{path}: {newer}, this benchlake reads up to {known}"
+        raise UnknownVersion(message)
+    try:
+        parts = _parts(facts, layout, n_rows)
+    except (KeyError, TypeError, ValueError) as exc:
+        raise DamagedFile(path, f"does not say which rows it holds ({exc})") from exc
+    if parts and sum(part.n_rows for part in parts) != n_rows:
+        said = counted(sum(part.n_rows for part in parts), "row")
+        raise DamagedFile(path, f"holds {counted(n_rows, 'row')} and says {said}")
+    return LakeFile(path, parts, layout)
+
+
+def _parts(facts: Mapping[str, str], layout: int, n_rows: int) -> tuple[Part, ...]:
+    if layout == 1:
+        start, end, before, after = (int(number) for number in facts[PREFIX + "coverage"].split())
+        coverage = Coverage(start, end, before, after, facts.get(PREFIX + "tail", ""))
+        return (Part(facts[PREFIX + "run_id"], coverage, n_rows),)
+    return tuple(part_of(row) for row in orjson.loads(facts[PREFIX + "parts"]))
+
+
+def part_of(stored: Mapping[str, Any]) -> Part:
+    """Return a part from its stored form."""
+    facts = dict(stored)
+    run_id, n_rows = facts.pop("run_id"), facts.pop("n_rows")
+    return Part(run_id, Coverage(**facts), n_rows)
+
+
+class _Footer:
+    """Reads a struct of the compact protocol from its first byte to its last."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._at = 0
+
+    def facts(self) -> tuple[dict[str, str], int]:
+        """Return the texts that the file has by name, and how many rows it has."""
+        found: dict[str, str] = {}
+        n_rows = 0
+        field = 0
+        while head := self._next():
+            field = field + (head >> 4) if head >> 4 else self._number()
+            if field == NUM_ROWS:
+                n_rows = self._number()
+            elif field == KEY_VALUES:
+                size, _ = self._list_head()
+                for _ in range(size):
+                    key, value = self._key_value()
+                    found[key] = value
+            else:
+                self._skip(head & 15)
+        return found, n_rows
+
+    def _key_value(self) -> tuple[str, str]:
+        texts = {KEY: "", VALUE: ""}
+        field = 0
+        while head := self._next():
+            field = field + (head >> 4) if head >> 4 else self._number()
+            texts[field] = self._bytes().decode(errors="replace")
+        return texts[KEY], texts[VALUE]
+
+    def _next(self) -> int:
+        self._at += 1
+        return self._content[self._at - 1]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while (byte := self._next()) & 128:
+            value |= (byte & 127) << shift
+            shift += 7
+        return value | byte << shift
+
+    def _number(self) -> int:
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)
+
+    def _bytes(self) -> bytes:
+        length = self._varint()
+        self._at += length
+        if self._at > len(self._content):
+            raise IndexError
+        return self._content[self._at - length : self._at]
+
+    def _list_head(self) -> tuple[int, int]:
+        head = self._next()
+        return (self._varint() if head >> 4 == 15 else head >> 4), head & 15
+
+    def _skip(self, kind: int, *, inside: bool = False) -> None:
+        """Pass over a value; a boolean of a struct is in its head, one of a list is a byte."""
+        if kind <= 3:
+            self._at += inside or kind == 3
+        elif kind <= I64:
+            self._varint()
+        elif kind == DOUBLE:
+            self._at += 8
+        elif kind == BINARY:
+            self._bytes()
+        elif kind in {LIST, SET}:
+            size, inner = self._list_head()
+            for _ in range(size):
+                self._skip(inner, inside=True)
+        elif kind == STRUCT:
+            while head := self._next():
+                if not head >> 4:
+                    self._number()
+                self._skip(head & 15)
+        else:
+            message = f"type {kind}"
+            raise ValueError(message)

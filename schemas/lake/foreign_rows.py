@@ -1,0 +1,270 @@
+"""Run folders of an earlier tool: results.jsonl with its 23 fields only (D-A10).
+
+What the lake wants to know beyond them follows from the log as a whole: ids from names, the
+repetition from the order, the plan from the results. So such a log is always read whole. The
+folder itself is another tool's, and nothing in it is ever changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pyarrow as pa
+from pydantic import BaseModel, ValidationError, create_model
+
+from schemas.base import Record, set_apart, slugify
+from schemas.columns import Columns
+from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, classify
+from schemas.io.arrow import json_text
+from schemas.lake.parse_log import Records
+from schemas.lake.rows import plan_table, run_table, tables_of
+from schemas.redact import redact
+from schemas.run.log_lines import LineError, content_of, misfit
+from schemas.run.plan import PlannedTrial
+from schemas.run.result import RAW_OUTPUT_LIMIT, Result
+from schemas.run_row import RunRow
+from schemas.time_limits import is_at_limit, shared_limits
+
+Prompt = tuple[str, str | None]
+"""Its id and its name: ids repeat between suites."""
+
+SUITE_ID = "imported"
+
+EXCEPTION = "exception"
+"""What the tool calls a time-out, a refused connection and a body that is no JSON alike."""
+
+N_DOCUMENT_FIELDS = 23
+"""Fields of the older tool; the others are ours."""
+
+LATER_FIELDS = {"tool_calls": (), "tool_call_count": 0, "tool_use_success": False}
+"""Fields of it that its first version did not write yet."""
+
+
+def _document_result() -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        name: (info.annotation, info)
+        for name, info in list(Result.model_fields.items())[:N_DOCUMENT_FIELDS]
+        if name not in LATER_FIELDS
+    }
+    for name, default in LATER_FIELDS.items():
+        info = Result.model_fields[name]
+        fields[name] = (Annotated[info.annotation, info], default)
+    return create_model("DocumentResult", __base__=Record, **fields)
+
+
+DocumentResult = _document_result()
+
+
+@dataclass(frozen=True)
+class Imported:
+    """All that a folder of an earlier tool holds, as rows of the lake."""
+
+    tables: dict[str, pa.Table]
+    started_at_ms: int | None
+    problems: tuple[tuple[int, str], ...]
+    """Numbers of lines that could not be read, and why."""
+
+
+def import_lines(run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = None) -> Imported:
+    """Return the rows of a whole log.
+
+    Args:
+        run_id: name of the folder; what the lines say may be another, or none.
+        lines: of results.jsonl, each with its newline.
+        limit_ms: time limit of a request, where the folder says it.
+    """
+    results: list[tuple[int, Any]] = []
+    events: list[tuple[int, dict[str, Any]]] = []
+    problems: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            content = content_of(line)
+            kind = content.get("record_type")
+            if kind == "result":
+                results.append((number, _result(line)))
+            elif kind == "event":
+                events.append((number, content))
+            else:
+                problems.append((number, f"record_type {kind!r} is unknown"))
+        except LineError as exc:
+            problems.append((number, str(exc)))
+    unjudged = _unjudged([record for _, record in results])
+    columns = _result_columns(run_id, results, limit_ms, unjudged)
+    tables = tables_of(Records(columns, _event_columns(run_id, events)))
+    starts = [record.started_at_ms for _, record in results]
+    started_at_ms = min(starts, default=None)
+    run = RunRow(
+        run_id=run_id,
+        suite_id=SUITE_ID,
+        suite_title="Imported",
+        started_at_ms=started_at_ms,
+        run_profile_id=None,
+        benchlake_version=None,
+        n_planned=len(results),
+        run_group=None,
+        labels=(),
+        is_imported=True,
+        is_narrowed=False,
+        max_cost_usd=None,
+        recorded_at_ms=started_at_ms or 0,
+    )
+    head = {"plans": plan_table(_plan_columns(columns, unjudged)), "runs": run_table(run)}
+    return Imported(head | tables, started_at_ms, tuple(problems))
+
+
+def _result(line: bytes) -> Any:
+    try:
+        return DocumentResult.model_validate_json(line, strict=True, extra="ignore")
+    except ValidationError as exc:
+        raise LineError(misfit(exc)) from exc
+
+
+def _ids(names: Iterable[tuple[str | None, ...]]) -> dict[tuple[str | None, ...], str]:
+    """Return a slug for each name; names that would get the same one get a hash as well."""
+    slugs = {parts: "--".join(slugify(part) for part in parts if part) or "x" for parts in names}
+    return set_apart(slugs, repr)
+
+
+def _result_columns(
+    run_id: str, results: Sequence[tuple[int, Any]], limit_ms: int | None, unjudged: set[Prompt]
+) -> Columns:
+    """Return the columns of results: the older tool's, and ours as far as they follow from them."""
+    records = [record for _, record in results]
+    limits = _limits(records, limit_ms)
+    models = [(one.provider, one.model, one.thinking_level) for one in records]
+    prompts = [(one.prompt_id, one.prompt_name) for one in records]
+    model_ids, case_ids = _ids(dict.fromkeys(models)), _ids(dict.fromkeys(prompts))
+    seen: Counter[tuple[str, str]] = Counter()
+    rows = []
+    for (number, record), model, prompt in zip(results, models, prompts, strict=True):
+        key = model_ids[model], case_ids[prompt]
+        seen[key] += 1
+        own = {"run_id": run_id, "model_id": key[0], "case_id": key[1], "repetition": seen[key]}
+        row = _row(record, "timeout" if _is_timeout(record, limits) else record.failure_type)
+        if prompt in unjudged:
+            row["passed"] = None
+        rows.append(row | own | {"record_no": number})
+    names = (*Result.model_fields, "record_no", "supersedes")
+    return {name: [row.get(name, EMPTY.get(name)) for row in rows] for name in names}
+
+
+EMPTY: dict[str, Any] = {
+    "schema_version": 1, "suite_id": SUITE_ID, "runner_type": "llm_probe", "attempt_count": 1,
+    "checks_passed": 0, "checks_failed": 0, "checks_errored": 0, "checks": (),
+    "expected_tools": (), "tags": (),
+}  # fmt: skip
+"""Of our fields, what stands for nothing known; null in all others."""
+
+
+def _limits(records: Sequence[Any], limit_ms: int | None) -> frozenset[int]:
+    """Return the time limits that requests of a log ran into: the folder's, and those it shows."""
+    times = (one.e2e_ms for one in records if one.failure_type == EXCEPTION and not one.success)
+    shown = shared_limits(time for time in times if time is not None)
+    return shown if limit_ms is None else shown | {limit_ms}
+
+
+def _is_timeout(record: Any, limits: frozenset[int]) -> bool:
+    is_exception = not record.success and record.failure_type == EXCEPTION
+    return is_exception and is_at_limit(record.e2e_ms, limits)
+
+
+def _unjudged(records: Sequence[Any]) -> set[Prompt]:
+    """Return the prompts that have no validator, as far as a log shows it.
+
+    One whose answers were never judged has none. Where only failed calls are left of a prompt, the
+    log shows it if the tool let validators judge those too, as it first did.
+    """
+    judged: set[Prompt] = set()
+    answered: set[Prompt] = set()
+    every: set[Prompt] = set()
+    are_failures_judged = False
+    for one in records:
+        prompt = one.prompt_id, one.prompt_name
+        every.add(prompt)
+        if one.objective_pass is not None:
+            judged.add(prompt)
+            are_failures_judged = are_failures_judged or not one.success
+        if one.success:
+            answered.add(prompt)
+    return (every if are_failures_judged else answered) - judged
+
+
+def _row(record: Any, failure_type: str | None) -> dict[str, Any]:
+    """Return what follows from one record, and from what its failure turned out to be."""
+    row = dict(vars(record)) | {"failure_type": failure_type}
+    if failure_type != record.failure_type:
+        row["error_code"] = record.failure_type
+    row["raw_output"] = redact(row["raw_output"])  # the tool kept whole bodies of HTTP errors
+    text = row["raw_output"].encode()
+    failure = None if record.success else _failure(failure_type)
+    if len(text) > RAW_OUTPUT_LIMIT:
+        row["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
+    if row["parsed_output"] is not None:
+        row["parsed_output"] = redact(json_text(row["parsed_output"]))
+    if not record.success:
+        row["objective_pass"] = None  # the tool let validators judge error texts (D-A7)
+    code = HTTP_PATTERN.fullmatch(record.failure_type or "")
+    return row | {
+        "raw_output_truncated": len(text) > RAW_OUTPUT_LIMIT,
+        "status": _status(record.success, failure),
+        "passed": _passed(record, failure),
+        "requested_model": record.model,
+        "tool_call_source": "text" if record.tool_calls else None,
+        "http_status": int(code[1]) if code else None,
+    }
+
+
+def _failure(failure_type: str | None) -> FailureClass | None:
+    """Return what a failure means; None for a name that only the other tool knows."""
+    try:
+        return classify(failure_type or "")
+    except KeyError:
+        return None
+
+
+def _status(success: bool, failure: FailureClass | None) -> TrialStatus:
+    if success:
+        return "success"
+    return "failed" if failure is None else failure.status
+
+
+def _passed(record: Any, failure: FailureClass | None) -> bool | None:
+    """Return the verdict (D-A9)."""
+    if record.success:
+        verdict: bool | None = record.objective_pass
+        return verdict
+    return False if failure is not None and failure.counts_against_model else None
+
+
+def _event_columns(run_id: str, events: Sequence[tuple[int, dict[str, Any]]]) -> Columns:
+    known = {"record_type", "run_id", "event"}
+    details = [
+        {key: value for key, value in event.items() if key not in known} for _, event in events
+    ]
+    n_events = len(events)
+    return {
+        "record_type": ["event"] * n_events,
+        "run_id": [run_id] * n_events,
+        "event": [str(event.get("event")) for _, event in events],
+        "at_ms": [None] * n_events,
+        "model_id": [None] * n_events,
+        "detail": [json_text(detail) if detail else None for detail in details],
+        "schema_version": [1] * n_events,
+        "record_no": [number for number, _ in events],
+    }
+
+
+def _plan_columns(results: Columns, unjudged: set[Prompt]) -> Columns:
+    """Return a plan that has every result, since the other tool wrote none."""
+    n_trials = len(results["record_no"])
+    prompts = zip(results["prompt_id"], results["prompt_name"], strict=True)
+    plan = {name: results.get(name, [None] * n_trials) for name in PlannedTrial.model_fields}
+    return plan | {
+        "record_type": ["trial"] * n_trials,
+        "trial_no": list(range(n_trials)),
+        "fingerprint_version": [1] * n_trials,
+        "is_scorable": [prompt not in unjudged for prompt in prompts],
+    }

@@ -1,0 +1,349 @@
+"""What the lake knows of itself, so that looking for news costs one stat a run folder.
+
+`manifest/runs.json` says how far each run folder was mirrored, `manifest/files.json` which parts
+lie in which file. Both only save time: whatever is lost, torn or foreign is found out again from
+the folders and from the files' own metadata, which also know of files that others sealed.
+`manifest/checksums.json` says what the bytes of each file were; a file that it does not know is
+taken as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from schemas.checksums import Checksum, checksum_of, looks_unchanged
+from schemas.errors import DamagedFile, SchemaError
+from schemas.io.disk import write_whole
+from schemas.io.own_files import make_own_folder, open_own
+from schemas.lake.layout import ALIASES, TABLE_NAMES, live_paths, strays
+from schemas.parts import BATCH_TABLES, Coverage, LakeFile, Part
+
+RUNS = "manifest/runs.json"
+FILES = "manifest/files.json"
+CHECKSUMS = "manifest/checksums.json"
+
+VERSION = 1
+"""Of each; another one is not read but made again."""
+
+NO_REGULAR_FILE = "is no regular file"
+
+OTHER_BYTES = "is not as it was sealed: its bytes are others"
+
+
+class RunSeen(NamedTuple):
+    """A run folder as it was when it was mirrored last."""
+
+    run_id: str
+    size: int
+    """Bytes of its log."""
+    mtime_ns: int
+    """When its log was changed last."""
+    problems: tuple[str, ...] = ()
+    is_complete: bool = True
+    """Nothing of the log is left to be mirrored."""
+    is_pruned: bool = False
+    """Its rows were taken out of the lake, and it stays out until it is named."""
+    refused_as: str = ""
+    """What the folder looked like (`schemas.run.layout.look_of`) when it was refused."""
+    is_robbed: bool = False
+    """A file with rows of its log is gone, so the log is to be read from its start again."""
+
+
+class Refreshed(NamedTuple):
+    """What holding the manifest against the lake brought up."""
+
+    problems: tuple[str, ...]
+    """Files that are passed over, as those of a newer version, one sentence each."""
+    robbed_runs: frozenset[str]
+    """Runs of which somebody deleted files."""
+    damaged: tuple[DamagedFile, ...] = ()
+    """Files that cannot be read, are not ours, or are not as they were sealed."""
+
+
+class Manifest:
+    """The manifest of a lake: loaded, changed, saved. Another process may save in between.
+
+    Attributes:
+        lake: the lake's folder.
+        runs: what was seen of each run folder, by the folder's name; to be changed freely.
+    """
+
+    def __init__(self, lake: Path) -> None:
+        self.lake = lake
+        self.runs: dict[str, RunSeen] = _load_runs(lake)
+        self._runs_before = dict(self.runs)
+        self._stored: dict[str, list[Any]] | None = None
+        self._files: dict[str, LakeFile] = {}
+        self._changes: dict[str, list[Any] | None] = {}
+        self._stored_sums: dict[str, Checksum] | None = None
+        self._changed_sums: dict[str, Checksum | None] = {}
+        self._by_run: dict[tuple[str, str], list[str]] | None = None
+
+    @classmethod
+    def load(cls, lake: Path) -> Manifest:
+        """Return the manifest of a lake, as far as there is one that can be read."""
+        return cls(lake)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the files that are known, such as `results/month=2026-11/….parquet`."""
+        return frozenset(self._all())
+
+    def _all(self) -> dict[str, list[Any]]:
+        if self._stored is None:
+            self._stored = _load(self.lake / FILES, "files")
+        return self._stored
+
+    def _sums(self) -> dict[str, Checksum]:
+        if self._stored_sums is None:
+            self._stored_sums = _load_sums(self.lake)
+        return self._stored_sums
+
+    def checksum(self, name: str) -> Checksum | None:
+        """Return what the bytes of a file were when they were looked at first."""
+        return self._sums().get(name)
+
+    def file(self, name: str) -> LakeFile | None:
+        """Return what is known of a file, by its name in the lake."""
+        if name not in self._files:
+            with contextlib.suppress(KeyError, TypeError, ValueError):
+                self._files[name] = _lake_file(self.lake / name, self._all()[name])
+        return self._files.get(name)
+
+    def add(self, files: Iterable[LakeFile]) -> None:
+        """Note files that were sealed."""
+        for file in files:
+            self._put(file.path.relative_to(self.lake).as_posix(), file)
+
+    def _put(self, name: str, file: LakeFile) -> None:
+        self._all()[name] = self._changes[name] = _stored(file)
+        self._files[name] = file
+        with contextlib.suppress(OSError):  # moved away just now
+            self._sums()[name] = self._changed_sums[name] = checksum_of(file.path)
+        if self._by_run is not None:
+            for run_id in {part.run_id for part in file.parts}:
+                self._by_run.setdefault((name.partition("/")[0], run_id), []).append(name)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Forget files."""
+        for name in names:
+            self._all().pop(name, None)
+            self._files.pop(name, None)
+            self._sums().pop(name, None)
+            self._changes[name] = self._changed_sums[name] = None
+        self._by_run = None
+
+    def parts_of(self, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
+        """Return the known parts of a run; `schemas.lake.tables.parts_of` asks the files."""
+        if self._by_run is None:
+            self._by_run = {}
+            for name in self._all():
+                file = self.file(name)
+                for one in {part.run_id for part in file.parts} if file is not None else ():
+                    self._by_run.setdefault((name.partition("/")[0], one), []).append(name)
+        known = (self.file(name) for name in dict.fromkeys(self._by_run.get((table, run_id), ())))
+        files = [file for file in known if file is not None]
+        return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
+
+    def refresh(self) -> Refreshed:
+        """Hold the files that are known against those that are there.
+
+        Runs of which somebody deleted files are not complete any more.
+        """
+        from schemas.lake.tables import read_lake_file  # noqa: PLC0415 - most commands have no news
+
+        problems: list[str] = []
+        damaged: list[DamagedFile] = []
+        there: dict[str, Path] = {}
+        astray: dict[str, Path] = {}
+        for table in TABLE_NAMES:
+            there |= live_paths(self.lake, table)
+        for table in (*TABLE_NAMES, ALIASES):
+            astray |= strays(self.lake, table)
+        damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
+        known = self._all().keys() - there.keys() - astray.keys()
+        gone = {name: self.file(name) for name in known}
+        self.drop(gone)
+        for name, path in there.items():
+            if self.file(name) is None:
+                try:
+                    self._put(name, read_lake_file(path))
+                except FileNotFoundError:
+                    continue  # it was moved just now; the next look finds where to
+                except DamagedFile as exc:
+                    damaged.append(exc)
+                except (SchemaError, OSError) as exc:
+                    problems.append(str(exc))
+            elif not self._is_as_sealed(name, path):
+                damaged.append(DamagedFile(path, OTHER_BYTES))
+        robbed = self._robbed(gone)
+        logs = {name: file for name, file in gone.items() if name.partition("/")[0] in BATCH_TABLES}
+        robbed_logs = self._robbed(logs)
+        self.miss("plans", robbed - robbed_logs)
+        self.miss("results", robbed_logs)
+        return Refreshed(tuple(problems), robbed, tuple(damaged))
+
+    def _is_as_sealed(self, name: str, path: Path) -> bool:
+        """Return whether the bytes of a known file are what they were; notes those of a new one."""
+        known = self._sums().get(name)
+        try:
+            if known is not None and looks_unchanged(path, known):
+                return True
+            now = checksum_of(path)
+        except FileNotFoundError:
+            return True  # it was moved just now
+        except PermissionError:
+            return False
+        if known is not None and now.crc32 != known.crc32:
+            return False
+        self._sums()[name] = self._changed_sums[name] = now
+        return True
+
+    def miss(self, table: str, run_ids: Collection[str] | None) -> None:
+        """Note that rows of runs are gone, so that they are brought in again.
+
+        Args:
+            table: of the rows.
+            run_ids: the runs; None: nobody knows, so all are looked at.
+        """
+        for folder, seen in self.runs.items():
+            if (run_ids is None or seen.run_id in run_ids) and not seen.is_pruned:
+                is_robbed = seen.is_robbed or table in BATCH_TABLES
+                self.runs[folder] = seen._replace(is_complete=False, is_robbed=is_robbed)
+
+    def _robbed(self, gone: dict[str, LakeFile | None]) -> frozenset[str]:
+        """Return the runs with parts in files that are gone, and in no other."""
+        robbed = set()
+        for name, file in gone.items():
+            for part in file.parts if file is not None else ():
+                held = self.parts_of(name.partition("/")[0], part.run_id)
+                if all(part != other for _, other in held):
+                    robbed.add(part.run_id)
+        return frozenset(robbed)
+
+    def save(self) -> None:
+        """Store what was changed, beside what others stored meanwhile.
+
+        Raises:
+            OSError: the lake cannot be written.
+        """
+        changed = {
+            folder: seen
+            for folder, seen in self.runs.items()
+            if self._runs_before.get(folder) != seen
+        }
+        removed = self._runs_before.keys() - self.runs.keys()
+        if not (changed or removed or self._changes or self._changed_sums):
+            return
+        with _locked(self.lake / "manifest"):
+            if changed or removed:
+                runs = {**_load_runs(self.lake), **changed}
+                self.runs = {folder: seen for folder, seen in runs.items() if folder not in removed}
+                rows = {folder: list(seen) for folder, seen in self.runs.items()}
+                _store(self.lake / RUNS, "runs", rows)
+                self._runs_before = dict(self.runs)
+            if self._changes:
+                files = {**_load(self.lake / FILES, "files"), **self._changes}
+                _store(
+                    self.lake / FILES, "files", {name: row for name, row in files.items() if row}
+                )
+                self._changes = {}
+            if self._changed_sums:
+                sums = {**_load_sums(self.lake), **self._changed_sums}
+                _store(
+                    self.lake / CHECKSUMS,
+                    "checksums",
+                    {name: list(one) for name, one in sums.items() if one},
+                )
+                self._changed_sums = {}
+
+
+def is_as_left(lake: Path) -> bool:
+    """Return whether the lake's files are those that were left there; one stat a file.
+
+    Always so where nobody noted which those were, as earlier versions did not.
+    """
+    sums = _load_sums(lake)
+    if not sums:
+        return True
+    there: dict[str, Path] = {}
+    for table in TABLE_NAMES:
+        if strays(lake, table):
+            return False
+        there |= live_paths(lake, table)
+    try:
+        return there.keys() == sums.keys() and all(
+            looks_unchanged(path, sums[name]) for name, path in there.items()
+        )
+    except OSError:
+        return False  # moved just now, or worse
+
+
+def _stored(file: LakeFile) -> list[Any]:
+    parts = [[part.run_id, *vars(part.coverage).values(), part.n_rows] for part in file.parts]
+    return [file.layout, parts]
+
+
+def _lake_file(path: Path, stored: list[Any]) -> LakeFile:
+    layout, rows = stored
+    parts = (Part(run_id, Coverage(*coverage), n_rows) for run_id, *coverage, n_rows in rows)
+    return LakeFile(path, tuple(parts), layout)
+
+
+def _load_runs(lake: Path) -> dict[str, RunSeen]:
+    runs = {}
+    for folder, row in _load(lake / RUNS, "runs").items():
+        try:
+            run_id, size, mtime_ns, problems, is_complete, is_pruned, refused, *robbed = row
+            runs[folder] = RunSeen(
+                run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
+            )
+        except (TypeError, ValueError):
+            continue  # not ours: the folder is looked at again
+    return runs
+
+
+def _load_sums(lake: Path) -> dict[str, Checksum]:
+    sums = {}
+    for name, row in _load(lake / CHECKSUMS, "checksums").items():
+        try:
+            size, mtime_ns, crc32 = row
+            sums[name] = Checksum(int(size), int(mtime_ns), int(crc32))
+        except (TypeError, ValueError):
+            continue  # not ours: the file is taken as it is
+    return sums
+
+
+def _load(path: Path, what: str) -> dict[str, Any]:
+    """Return what is stored; nothing when it is not there, torn, or of another version."""
+    try:
+        stored = orjson.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(stored, dict) or stored.get("version") != VERSION:
+        return {}
+    content = stored.get(what)
+    return content if isinstance(content, dict) else {}
+
+
+def _store(path: Path, what: str, content: dict[str, Any]) -> None:
+    write_whole(path, orjson.dumps({"version": VERSION, what: content}))
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of those who save; for milliseconds, so others wait for it."""
+    make_own_folder(folder.parent, folder.name)
+    handle = open_own(folder, ".saving.lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,158 @@
+"""Lines of one run's log to rows of the lake: joined to the plan, and to what came before them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from schemas.columns import Columns, arrays_of, table_from
+from schemas.io.arrow import row_of
+from schemas.lake.parse_log import Records, read_records
+from schemas.lake.tables import TABLES, reading
+from schemas.parts import BATCH_TABLES, LakeFile
+from schemas.run_row import RunRow
+
+RESULT_COLUMNS = pa.schema(
+    {field.name: field for table in ("results", "outputs") for field in TABLES[table]}.values()
+)
+"""Columns of results and of their text, each once."""
+
+Key = tuple[str, str, int]
+"""A trial inside a run: model_id, case_id, repetition (D-A1)."""
+
+
+class RunRows:
+    """Makes rows of lines, in the order of the log.
+
+    Args:
+        run_id: the run; a result of another one is refused.
+        planned: the trials; a result of another one is refused.
+    """
+
+    def __init__(self, run_id: str, planned: Iterable[Key]) -> None:
+        self._run_id = run_id
+        self._last: dict[Key, int] = dict.fromkeys(planned, 0)
+
+    @property
+    def planned(self) -> Iterable[Key]:
+        """Return the trials that there may be."""
+        return self._last.keys()
+
+    def remember(self, files: Iterable[LakeFile]) -> None:
+        """Learn from sealed files which record of each trial was the last so far."""
+        for file in files:
+            mine = _rows_of(file, self._run_id, "model_id", "case_id", "repetition", "record_no")
+            *keys, numbers = (column.to_pylist() for column in mine.columns[:-1])
+            for key, number in zip(zip(*keys, strict=True), numbers, strict=True):
+                self._last[key] = max(number, self._last.get(key, 0))
+
+    def read(
+        self, lines: Sequence[bytes], first: int
+    ) -> tuple[dict[str, pa.Table], list[tuple[int, str]]]:
+        """Return the rows of whole lines by table, and the numbers of lines skipped, with why."""
+        records = read_records(lines, first)
+        results, refused = self._placed(records.results)
+        events, foreign = _of_run(records.events, self._run_id)
+        problems = sorted([*records.problems, *refused, *foreign])
+        return tables_of(Records(results, events)), problems
+
+    def _placed(self, results: Columns) -> tuple[Columns, list[tuple[int, str]]]:
+        """Return results with the record that each one replaces; those out of place apart."""
+        results, refused = _of_run(results, self._run_id)
+        last = self._last
+        keys: list[Key] = list(
+            zip(results["model_id"], results["case_id"], results["repetition"], strict=True)
+        )
+        unplanned = [place for place, key in enumerate(keys) if key not in last]
+        for place in unplanned:
+            model_id, case_id, repetition = keys[place]
+            what = f"trial {model_id} / {case_id} / {repetition} is not in the plan"
+            refused.append((results["record_no"][place], what))
+        if unplanned:
+            results, keys = without(results, unplanned), without({"": keys}, unplanned)[""]
+        supersedes: list[int | None] = []
+        for key, number in zip(keys, results["record_no"], strict=True):
+            supersedes.append(last[key] or None)
+            last[key] = number
+        return results | {"supersedes": supersedes}, refused
+
+
+def _rows_of(file: LakeFile, run_id: str, *names: str) -> pa.Table:
+    """Return some columns of a run's rows in a file, `run_id` last."""
+    with reading(file.path), pq.ParquetFile(file.path) as parquet:
+        table = parquet.read(columns=[*names, "run_id"]).select([*names, "run_id"])
+    return table.filter(pc.equal(table["run_id"], run_id))
+
+
+def record_numbers(run_id: str, files: Iterable[LakeFile]) -> set[int]:
+    """Return the lines of a run's log that are rows of files."""
+    return {
+        number
+        for file in files
+        for number in _rows_of(file, run_id, "record_no")["record_no"].to_pylist()
+    }
+
+
+def _of_run(records: Columns, run_id: str) -> tuple[Columns, list[tuple[int, str]]]:
+    """Return the records of a run; those of another one apart."""
+    if set(records["run_id"]) <= {run_id}:
+        return records, []
+    foreign = [place for place, name in enumerate(records["run_id"]) if name != run_id]
+    refused = [
+        (records["record_no"][place], f"belongs to another run, {records['run_id'][place]!r}")
+        for place in foreign
+    ]
+    return without(records, foreign), refused
+
+
+def without(columns: Columns, places: Iterable[int]) -> Columns:
+    """Return columns without some rows."""
+    gone = set(places)
+    return {
+        name: [value for place, value in enumerate(values) if place not in gone]
+        for name, values in columns.items()
+    }
+
+
+def tables_of(records: Records) -> dict[str, pa.Table]:
+    """Return the rows of a batch by table, in the order of sealing; no table without rows."""
+    tables: dict[str, pa.Table] = {}
+    results = records.results
+    if results["record_no"]:
+        results = results | {"output_hash": list(map(output_hash, results["raw_output"]))}
+        arrays = arrays_of(results, RESULT_COLUMNS)
+        tables["outputs"] = table_from(arrays, TABLES["outputs"])
+        tables["results"] = table_from(arrays, TABLES["results"])
+    if records.events["record_no"]:
+        schema = TABLES["events"]
+        tables["events"] = table_from(arrays_of(records.events, schema), schema)
+    return {table: tables[table] for table in BATCH_TABLES if table in tables}
+
+
+def output_hash(text: str) -> str:
+    """Return what a row of the lake knows its text by."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def empty_table(table: str) -> pa.Table:
+    """Return a table of the lake without rows."""
+    return TABLES[table].empty_table()
+
+
+def run_table(run: RunRow) -> pa.Table:
+    """Return the row of a run."""
+    return pa.Table.from_pylist([row_of(run)], schema=TABLES["runs"])
+
+
+def plan_table(columns: Columns) -> pa.Table:
+    """Return the plan's columns as rows of the lake."""
+    return table_from(arrays_of(columns, TABLES["plans"]), TABLES["plans"])
+
+
+def keys_of(plan: Columns) -> Iterable[Key]:
+    """Return the trials of a plan."""
+    return zip(plan["model_id"], plan["case_id"], plan["repetition"], strict=True)

@@ -1,0 +1,186 @@
+"""Replaces sealed files by others: the only room that moves files of the lake.
+
+The intent is stored first, the new file is written under a temporary name, the replaced ones move
+to the trash, the new one takes its name, and the intent is done. A plain glob may miss rows for a
+moment, which is loud, and never counts one twice; `live_files` finds each row once at any moment.
+Killed in between, the next one to hold the lock completes it or takes it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import orjson
+
+from schemas.errors import BenchError
+from schemas.io.disk import sync_path, write_whole
+from schemas.io.own_files import make_own_folder, open_own
+from schemas.lake.layout import (
+    INTENT,
+    TRASH,
+    Intent,
+    intent_facts,
+    intent_of,
+    intent_text,
+    require_own_lake,
+)
+
+TRASH_S = 600.0
+"""A reader may hold a list of files this long and still find them."""
+
+POLL_S = 0.05
+
+Write = Callable[[Path], None]
+
+
+class LakeBusy(BenchError):
+    """Another process replaces files of the lake at the moment."""
+
+    def __init__(self, lake: Path) -> None:
+        super().__init__(f"{lake}: another process is rewriting files of the lake")
+
+
+@contextlib.contextmanager
+def lake_lock(lake: Path, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold the lake's lock, which the kernel lets go of with the process.
+
+    What another one left half-done is completed, or taken back, before the block begins.
+
+    Raises:
+        LakeBusy: another process holds it.
+        NotOwnFile: there is a link in the lake.
+        OSError: the lake cannot be written.
+    """
+    require_own_lake(lake)
+    folder = make_own_folder(lake, str(Path(INTENT).parent))
+    handle = open_own(folder, ".lock", os.O_CREAT | os.O_RDWR)
+    deadline = time.monotonic() + wait_s
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as exc:
+                if time.monotonic() >= deadline:
+                    raise LakeBusy(lake) from exc
+                time.sleep(POLL_S)
+        _finish_what_was_cut_off(lake)
+        yield
+    finally:
+        os.close(handle)
+
+
+def swap(
+    lake: Path, table: str, month: str, replaced: Sequence[str], write: Write | None
+) -> Path | None:
+    """Replace files of one table and month by a new one, and return its path.
+
+    Args:
+        lake: the lake; the caller holds its lock.
+        table: of the files.
+        month: of the files.
+        replaced: their names.
+        write: writes the new file to a path it is given; None when nothing replaces them.
+
+    Returns:
+        The new file; None when there is none, or when a file that was to be replaced went away
+        meanwhile, in which case everything is as before.
+
+    Raises:
+        OSError: the disk is full; everything is as before, or will be for the next one.
+    """
+    token = uuid.uuid4().hex[:12]
+    new = None if write is None else f"together-{token}.parquet"
+    intent = Intent(token, table, month, new, tuple(replaced))
+    _note(lake, intent, "writing")
+    try:
+        if write is not None:
+            write(intent.temporary(lake))
+            sync_path(intent.temporary(lake))
+        _note(lake, intent, "moving")
+        is_done = _move(lake, intent)
+    except BaseException:
+        if new is None or not (intent.folder(lake) / new).exists():  # else only the note is missing
+            with contextlib.suppress(OSError):
+                _take_back(lake, intent)
+        raise
+    return intent.folder(lake) / new if is_done and new is not None else None
+
+
+def _move(lake: Path, intent: Intent) -> bool:
+    """Move the replaced files away and the new one in; take it back when one is not there."""
+    folder, trash = intent.folder(lake), intent.trash(lake)
+    trash.mkdir(parents=True, exist_ok=True)
+    for name in intent.replaced:
+        try:
+            (folder / name).rename(trash / name)
+        except FileNotFoundError:
+            if not (trash / name).exists():
+                _take_back(lake, intent)
+                return False
+    sync_path(trash)
+    sync_path(folder)
+    if intent.new is not None:
+        intent.temporary(lake).rename(folder / intent.new)
+        sync_path(folder)
+    _note(lake, intent, "done")
+    return True
+
+
+def _take_back(lake: Path, intent: Intent) -> None:
+    """Move the replaced files back to where they were; for as long as the new one is not there."""
+    folder, trash = intent.folder(lake), intent.trash(lake)
+    for name in intent.replaced:
+        with contextlib.suppress(FileNotFoundError):
+            (trash / name).rename(folder / name)
+    sync_path(folder)
+    intent.temporary(lake).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        trash.rmdir()
+    _note(lake, intent, "done")
+
+
+def _finish_what_was_cut_off(lake: Path) -> None:
+    facts = intent_facts(intent_text(lake))
+    intent = intent_of(facts)
+    if intent is None or facts.get("phase") == "done":
+        return
+    folder = intent.folder(lake)
+    if intent.new is not None and (folder / intent.new).exists():
+        for name in intent.replaced:  # none, unless somebody put one back
+            with contextlib.suppress(FileNotFoundError):
+                (folder / name).rename(intent.trash(lake) / name)
+        sync_path(folder)
+        _note(lake, intent, "done")
+    elif facts.get("phase") == "moving" and (intent.new is None or intent.temporary(lake).exists()):
+        _move(lake, intent)
+    else:
+        _take_back(lake, intent)
+
+
+def _note(lake: Path, intent: Intent, phase: str) -> None:
+    """Store how far a replacement is; only one that moves files names them."""
+    facts: dict[str, object] = {
+        "phase": phase,
+        "token": intent.token,
+        "table": intent.table,
+        "month": intent.month,
+    }
+    if phase != "done":
+        facts |= {"new": intent.new, "replaced": intent.replaced if phase == "moving" else ()}
+    write_whole(lake / INTENT, orjson.dumps(facts))
+
+
+def empty_trash(lake: Path, older_than_s: float = TRASH_S) -> None:
+    """Delete what was replaced long ago; the caller holds the lake's lock."""
+    oldest = time.time() - older_than_s
+    for folder in (lake / TRASH).glob("*"):
+        if folder.stat().st_mtime < oldest:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,258 @@
+"""results.jsonl to Parquet: follows one run's log and seals what it finds.
+
+The collector's child runs it while a run goes on, the analysis for whatever was not mirrored.
+Running it twice changes nothing. Many whole runs at once go through `schemas.lake.bulk_load`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from schemas.io.own_files import open_own_file
+from schemas.lake.layout import month_of, require_own_lake
+from schemas.lake.log_coverage import tail_before
+from schemas.lake.parse_log import read_plan
+from schemas.lake.recover import Look, drop_older_layout, put_right
+from schemas.lake.rows import (
+    RunRows,
+    empty_table,
+    keys_of,
+    plan_table,
+    record_numbers,
+    run_table,
+)
+from schemas.lake.tables import parts_of
+from schemas.parts import BATCH_TABLES, Coverage, LakeFile
+from schemas.run.config import RunConfig, config_of
+from schemas.run_lock import MirrorBusy, lock_run
+from schemas.run_row import run_row
+from schemas.seal import LakeWriter
+
+__all__ = ["MirrorBusy", "RunMirror", "mirror_run"]
+
+BATCH_ROWS = 5_000
+"""Rows in a sealed file: few enough to hold in memory, enough to compress well."""
+
+BATCH_BYTES = 32 * 2**20
+"""Bytes of the log in a sealed file, where answers are long."""
+
+CHUNK_BYTES = 2**20
+"""Bytes of the log that are Python objects, ten times as large as columns, at one moment."""
+
+NO_LOG = Coverage(0, 0, 0, 0)
+
+
+class RunMirror:
+    """The state of mirroring one run: how far its log is in the lake.
+
+    One process at a time mirrors a run; the lock is the process's own and ends with it.
+
+    Args:
+        run_dir: the run's folder.
+        lake: where its rows go.
+        wait_s: seconds to wait for another process that mirrors the run.
+        is_growing: the log is being written, so one that is shorter than what the lake holds of it
+            is refused; else it is left as it is, and so are the lake's rows.
+        look: returns the parts of a run, for a caller who knows them; by default files are asked.
+        lock: a handle that holds the run's lock already.
+
+    Raises:
+        MirrorBusy: another process holds the lock.
+        LogLost: the log does not hold what the lake took from it.
+    """
+
+    def __init__(
+        self,
+        run_dir: Path,
+        lake: Path,
+        *,
+        wait_s: float = 0.0,
+        is_growing: bool = False,
+        look: Look | None = None,
+        lock: int | None = None,
+    ) -> None:
+        self._lock = lock_run(run_dir, lake, wait_s) if lock is None else lock
+        try:
+            self._begin(run_dir, lake, is_growing, look)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, run_dir: Path, lake: Path, is_growing: bool, look: Look | None) -> None:
+        """Find out how far the lake is, and put right what a crash may have left there."""
+        config = config_of(run_dir)
+        self.run_dir = run_dir
+        self.problems: list[str] = []
+        self.sealed: list[LakeFile] = []
+        """Files that were made."""
+        self._log = run_dir / "results.jsonl"
+        self._lake = lake
+        self._look: Look = look or (lambda table, run_id: parts_of(lake, table, run_id))
+        self._writer = LakeWriter(lake, config.run_id, month_of(config.started_at_ms))
+        self._run_id = config.run_id
+        self._chunks: dict[str, list[pa.Table]] = {table: [] for table in BATCH_TABLES}
+        self._n_pending = 0
+        require_own_lake(lake)
+        self._writer.drop_unfinished()
+        was_changed = drop_older_layout(lake, config.run_id, self._log, self._look)
+        done = put_right(
+            lake,
+            config.run_id,
+            self._log,
+            is_growing=is_growing,
+            look=None if was_changed else look,
+        )
+        self._sealed_bytes, self._sealed_lines = done.end, done.lines_after
+        self._read_bytes, self._read_lines = done.end, done.lines_after
+        self._seal_plan(config)
+        if done.end:
+            held = parts_of(lake, "results", config.run_id)
+            self._rows.remember(list(dict.fromkeys(file for file, _ in held)))
+
+    @property
+    def n_lines(self) -> int:
+        """Return how many lines of the log were read, by earlier mirrors as well."""
+        return self._read_lines
+
+    @property
+    def n_bytes(self) -> int:
+        """Return how much of the log was read, by earlier mirrors as well."""
+        return self._read_bytes
+
+    def skipped_before(self) -> list[str]:
+        """Return why lines that are read already are in no table, from the lines themselves."""
+        if not self._read_lines or not self._log.exists():
+            return []
+        held: set[int] = set()
+        for table in ("results", "events"):
+            files = {file for file, _ in parts_of(self._lake, table, self._run_id)}
+            held |= record_numbers(self._run_id, files)
+        if len(held) == self._read_lines:
+            return []
+        again = RunRows(self._run_id, self._rows.planned)
+        problems = []
+        with open_own_file(self.run_dir, self._log.name) as log:
+            for number, line in enumerate(islice(log, self._read_lines), 1):
+                if number not in held:
+                    problems += again.read([line], number)[1]
+        return self._sentences(problems)
+
+    def _sentences(self, problems: Iterable[tuple[int, str]]) -> list[str]:
+        return [f"{self._log}:{number}: {why}; the line was skipped" for number, why in problems]
+
+    def close(self) -> None:
+        """Give the lock back; rows that were not sealed are read again by the next mirror."""
+        os.close(self._lock)
+
+    def _seal_plan(self, config: RunConfig) -> None:
+        """Seal the plan and the run itself, as far as they are not in the lake."""
+        with open_own_file(self.run_dir, "plan.jsonl") as file:
+            plan = read_plan(file.readlines())
+        self._rows = RunRows(self._run_id, keys_of(plan))
+        missing: dict[str, pa.Table] = {}
+        if not self._look("plans", self._run_id):
+            missing["plans"] = plan_table(plan)
+        if not self._look("runs", self._run_id):
+            missing["runs"] = run_table(run_row(config, self.run_dir))
+        if missing:
+            self.sealed += self._writer.seal_batch(missing, NO_LOG)
+
+    def step(self) -> int:
+        """Read whole lines that are new, seal full batches, and return how many were read.
+
+        Raises:
+            OSError: a batch cannot be written. Nothing is lost: the next step tries again before
+                it reads on.
+        """
+        self._seal_if_full()
+        if not self._log.exists():
+            return 0
+        before = self._read_lines
+        with open_own_file(self.run_dir, self._log.name) as log:
+            log.seek(self._read_bytes)
+            while lines := self._next_lines(log.readlines(self._room_bytes())):
+                while lines:
+                    room = max(1, BATCH_ROWS - self._n_pending)
+                    self._take(lines[:room])
+                    lines = lines[room:]
+                    self._seal_if_full()
+                log.seek(self._read_bytes)
+        return self._read_lines - before
+
+    def _room_bytes(self) -> int:
+        """Return how much of the log to read next, at least one line of it."""
+        return max(1, min(CHUNK_BYTES, BATCH_BYTES - (self._read_bytes - self._sealed_bytes)))
+
+    @staticmethod
+    def _next_lines(lines: list[bytes]) -> list[bytes]:
+        """Return lines without a torn or still growing tail."""
+        return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1]
+
+    def _take(self, lines: list[bytes]) -> None:
+        """Turn lines into columns; what cannot be read is reported, never guessed."""
+        tables, problems = self._rows.read(lines, self._read_lines + 1)
+        self._read_bytes += sum(map(len, lines))
+        self._read_lines += len(lines)
+        self.problems += self._sentences(problems)
+        for table, content in tables.items():
+            self._chunks[table].append(content)
+            if table != "outputs":
+                self._n_pending += content.num_rows
+
+    def _seal_if_full(self) -> None:
+        n_bytes = self._read_bytes - self._sealed_bytes
+        if self._n_pending >= BATCH_ROWS or n_bytes >= BATCH_BYTES:
+            self.seal()
+
+    def seal(self) -> None:
+        """Seal all that was read.
+
+        The log is on the disk before the Parquet file that covers it: a power cut never leaves
+        the lake with rows that the log does not have.
+
+        Raises:
+            OSError: the lake cannot be written, the disk is full; the rows stay to be sealed.
+        """
+        if self._read_bytes == self._sealed_bytes:
+            return
+        tail = tail_before(self._log, self._read_bytes)
+        sync_log(self._log)
+        coverage = Coverage(
+            self._sealed_bytes, self._read_bytes, self._sealed_lines, self._read_lines, tail
+        )
+        tables = {
+            table: pa.concat_tables(self._chunks[table] or [empty_table(table)])
+            for table in BATCH_TABLES
+            if self._chunks[table] or table == "results"
+        }
+        self._writer.next_sequence()
+        self.sealed += self._writer.seal_batch(tables, coverage)
+        self._chunks = {table: [] for table in BATCH_TABLES}
+        self._n_pending = 0
+        self._sealed_bytes, self._sealed_lines = self._read_bytes, self._read_lines
+
+
+def sync_log(path: Path) -> None:
+    """Wait until what was written to a log is on the disk."""
+    with open_own_file(path.parent, path.name) as file:
+        os.fsync(file.fileno())
+
+
+def mirror_run(run_dir: Path, lake: Path) -> list[str]:
+    """Bring one run's log into the lake, as far as it is not there, and return the problems.
+
+    Raises:
+        MirrorBusy: another process is at it; what it has sealed so far can be read.
+    """
+    mirror = RunMirror(run_dir, lake)
+    try:
+        mirror.step()
+        mirror.seal()
+    finally:
+        mirror.close()
+    return mirror.problems

@@ -1,0 +1,188 @@
+"""What history says: level shifts of series, shifts of single cells, and how flaky cells are.
+
+A series is one metric of one model in one suite over its runs; a cell is one case of it. These
+procedures take the cases as they are, the same ones night after night (`cases: fixed`).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Rate, Record
+from schemas.config.known_issues import Acknowledged, Direction, ShiftMetric
+from schemas.output.comparison import ThresholdsUsed
+from schemas.run.alias import Rename
+
+REGRESSIONS_VERSION = 2
+"""Of `Regressions`."""
+
+
+class Series(Record):
+    """Which series; names of the model as its newest run has them."""
+
+    suite_id: str
+    model_id: str
+    metric: ShiftMetric
+    provider: str
+    model: str
+    thinking_level: str | None
+
+
+class Shift(Record):
+    """One level shift of a series: one alert, whatever it is seen again in later runs."""
+
+    MODEL_FIELDS: ClassVar[tuple[str, ...]] = ("together",)
+
+    series: Series
+    method: Literal["scan", "t_scan", "rank_scan"] = Field(
+        description="`scan` of a pass rate, `t_scan` of a time or cost, which until version 1 of "
+        "this document was `rank_scan`."
+    )
+    cases: Literal["fixed"] = "fixed"
+    direction: Direction
+    is_worse: bool = Field(description="A lower rate, or more time or money.")
+    first_run: str = Field(description="run_id of the first run of the new level.")
+    first_started_at_ms: EpochMillis | None
+    last_run_before: str
+    seen_in: str = Field(description="run_id of the run in which it could first be told.")
+    n_before: Positive = Field(description="Runs of the level before.")
+    n_after: Positive = Field(description="Runs of the new level, to its end or to now.")
+    n_cases: Positive
+    n_clusters: Positive | None = Field(
+        default=None, description="Units that they make up, where some are in clusters."
+    )
+    before: float = Field(description="Level before: a rate, ms, or USD per trial.")
+    after: float = Field(description="Level since.")
+    size: float = Field(description="Of a rate: after - before; of a time or cost: after / before.")
+    low: float = Field(description="95 % interval of the size, for these very cases.")
+    high: float = Field(description="95 % interval of the size, for these very cases.")
+    p: Rate
+    changed: tuple[str, ...] = Field(
+        description="What else changed with that run, such as `model_build` or `machine: a -> b`."
+    )
+    together: tuple[str, ...] = Field(
+        description="Other models whose same metric shifted with that run."
+    )
+    cells: tuple[str, ...] = Field(description="Cases that shifted by themselves with it.")
+    warnings: tuple[str, ...]
+    acknowledged: Acknowledged | None = Field(description="The entry that silences it.")
+
+
+class OpenShift(Record):
+    """A level shift for the worse that still stands: not recovered from, and not acknowledged."""
+
+    series: Series
+    first_run: str = Field(description="run_id of the first run of the new level.")
+    first_started_at_ms: EpochMillis | None
+    last_run_before: str
+    seen_in: str = Field(description="run_id of the run in which it could first be told.")
+    n_runs: Positive = Field(description="Runs since, the newest one included.")
+    before: float = Field(description="Level before: a rate, ms, or USD per trial.")
+    after: float = Field(description="Level it fell to, over the cases that both have.")
+    now: float = Field(description="Newest level: `after`, unless it shifted again since.")
+    size: float = Field(description="Of a rate: after - before; of a time or cost: after / before.")
+    command: str = Field(
+        default="", description="That shows it, and prints the lines which acknowledge it."
+    )
+    is_tolerated: bool | None = Field(
+        default=None,
+        description="The newest level is no further below than the gate tolerates; null: nothing "
+        "was asked, or it is of a time or cost, or of a model that was not asked: these are named "
+        "and fail nothing.",
+    )
+    last_asked_in: str | None = Field(
+        default=None,
+        description="run_id of the newest run that asked this model, where the run that is judged "
+        "did not; null: it did.",
+    )
+
+
+class CellShift(Record):
+    """One case whose pass rate shifted, while its series did not."""
+
+    suite_id: str
+    model_id: str
+    case_id: str
+    cases: Literal["fixed"] = "fixed"
+    direction: Direction
+    is_worse: bool
+    first_bad_run: str = Field(description="run_id of the first run after the split.")
+    last_run_before: str
+    n_runs: Positive
+    before_passed: Count
+    before_scored: Positive
+    after_passed: Count
+    after_scored: Positive
+    p: Rate = Field(description="Of the best split, times the number of splits.")
+    q: Rate = Field(description="After Benjamini and Hochberg, over all cells of the call.")
+    changed: tuple[str, ...]
+    warnings: tuple[str, ...]
+    acknowledged: Acknowledged | None
+
+
+class SeriesSkipped(Record):
+    """A series, or a part of one, that could not be judged, and why."""
+
+    suite_id: str
+    model_id: str
+    metric: ShiftMetric | None = Field(description="Null: none of them.")
+    why: str
+
+
+class Regressions(Record):
+    """Every shift of a history, the newest first."""
+
+    schema_version: Positive = Field(
+        default=REGRESSIONS_VERSION,
+        description="2: times and costs are scanned by `t_scan`, pass rates over independent "
+        "trials, with the level of each case taken out where cases enter or leave.",
+    )
+    limits: ThresholdsUsed
+    since: str | None = Field(description="Only shifts that began at or after this, as asked.")
+    n_runs: Count
+    n_series: Count
+    n_cells: Count
+    shifts: tuple[Shift, ...]
+    cell_shifts: tuple[CellShift, ...]
+    skipped: tuple[SeriesSkipped, ...]
+    unused: tuple[Acknowledged, ...] = Field(description="Acknowledged, and no such alert.")
+    renames: tuple[Rename, ...] = Field(
+        default=(),
+        description="Cases with the content of one that is gone, by another id: two histories.",
+    )
+
+
+Steadiness = Literal["flaky", "steady", "unknown"]
+
+
+class FlakyCell(Record):
+    """How often two trials of one cell disagree, under one fingerprint and since its last shift."""
+
+    suite_id: str
+    model_id: str
+    case_id: str
+    steadiness: Steadiness
+    n_trials: Count
+    n_passed: Count
+    flip_rate: Rate | None = Field(description="Null below two trials.")
+    low: Rate | None = Field(description="95 % limit; null below five trials.")
+    high: Rate | None = Field(description="95 % limit; null below five trials.")
+    n_runs: Count
+    first_run: str = Field(description="run_id of the first run that counts.")
+    last_run: str
+    first_bad_run: str | None = Field(description="Where the cell shifted for the worse, if ever.")
+    quarantined: bool = Field(description="The list given names it.")
+
+
+class Flaky(Record):
+    """Every cell, flaky ones first."""
+
+    schema_version: Positive = SCHEMA_VERSION
+    limits: ThresholdsUsed
+    n_cells: Count
+    n_flaky: Count
+    n_steady: Count
+    n_unknown: Count
+    cells: tuple[FlakyCell, ...]

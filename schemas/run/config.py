@@ -1,0 +1,179 @@
+"""config.json: what a run was asked to do, written before its first request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from schemas.base import (
+    SCHEMA_VERSION,
+    Count,
+    EpochMillis,
+    Positive,
+    Record,
+    Sha256,
+    Slug,
+    Usd,
+    refuse_newer,
+)
+from schemas.config.prices import Price
+from schemas.config.run_profile import ExecutionPolicy
+from schemas.config.suite import ContextTokens, Routing, Threads, Transport
+from schemas.errors import SchemaError
+from schemas.thresholds import Thresholds
+
+SettingOrigin = Literal["default", "runner_defaults", "model_overrides", "suite_model", "case"]
+
+
+class EffectiveSetting(Record):
+    """A setting's value and the layer that set it."""
+
+    value: JsonValue
+    origin: SettingOrigin
+
+
+class EmbeddedServer(Record):
+    """The server that a run starts for a model, and ends."""
+
+    model_file: str | None = Field(
+        default=None,
+        description="The GGUF file, seen from the run's folder; null: the packaged model.",
+    )
+    context_tokens: ContextTokens
+    threads: Threads
+    engine: str | None = Field(
+        default=None, description="What serves it, with its version; null: not installed."
+    )
+
+
+class RunModel(Record):
+    """One model of the run, as it was resolved."""
+
+    model_id: Slug
+    label: str | None
+    provider: Transport
+    model: str = Field(description="The model string the server is asked for.")
+    thinking_level: str | None
+    base_url: str
+    api_key_env: str | None = Field(description="Name of the variable; never its value.")
+    key_required: bool = Field(default=False, description="No request without a key.")
+    max_concurrency: Positive
+    requests_per_minute: Positive | None = None
+    warmup: Count = Field(default=0, description="Requests before the first trial, not counted.")
+    exclusive: bool = Field(default=False, description="Never beside another such model.")
+    model_build: Sha256 | None = Field(default=None, description="Of the weights, where known.")
+    price: Price | None = Field(
+        default=None, description="What a cost is computed from where the server names none."
+    )
+    executable: str | None = Field(default=None, description="The command of a CLI.")
+    harness_version: str | None = Field(
+        default=None, description="Of the CLI that asks, as it says itself."
+    )
+    routing: Routing | None = Field(
+        default=None, description="Whether one upstream alone may serve; null: no router."
+    )
+    not_applied: tuple[str, ...] = Field(
+        default=(), description="Settings of runner_defaults that the transport cannot send."
+    )
+    embedded: EmbeddedServer | None = Field(
+        default=None, description="Of a model that the run serves itself; null: asked elsewhere."
+    )
+    request_options: dict[str, JsonValue]
+    resource_tag: str = Field(description="In the names of the resource snapshots.")
+    settings: dict[str, EffectiveSetting]
+
+
+class Narrowed(Record):
+    """Flags that made the run smaller than its suite; empty: the whole suite."""
+
+    cases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    max_trials: Positive | None = None
+    shard: str | None = Field(default=None, description="`i/n`: the i-th of n parts of one plan.")
+
+
+class RunConfig(Record):
+    """One run."""
+
+    schema_version: Positive = SCHEMA_VERSION
+    run_id: str
+    started_at_ms: EpochMillis
+    benchlake_version: str
+    suite_id: Slug
+    suite_title: str
+    suite_path: str
+    run_profile_id: Slug
+    run_profile_path: str
+    execution_policy: ExecutionPolicy
+    models: tuple[RunModel, ...]
+    case_settings: dict[str, dict[str, EffectiveSetting]] = Field(
+        description="By case_id: what the case's own `runner:` sets, above every other layer."
+    )
+    n_planned: int
+    config_files: dict[str, str] = Field(description="sha256 of each file that was read.")
+    allowed_hosts: tuple[str, ...] = Field(description="Hosts allowed to get a key of their own.")
+    warnings: tuple[str, ...]
+    narrowed: Narrowed = Field(default_factory=Narrowed)
+    skip_unevaluable: bool = Field(
+        default=False, description="Without tools, runners and checks that were not there."
+    )
+    run_group: str | None = Field(
+        default=None, description="The same for all shards of one plan; null without shards."
+    )
+    labels: tuple[str, ...] = ()
+    max_cost_usd: Usd | None = Field(
+        default=None, description="What the run may cost; a resumed one too, unless told otherwise."
+    )
+    reuse: bool = Field(default=False, description="Answers of earlier runs are taken over.")
+    judge_hash: Sha256 | None = Field(
+        default=None,
+        description="Of judges, their prompt and aggregation; null: no judge decides a verdict.",
+    )
+    thresholds: Thresholds = Field(
+        default_factory=Thresholds, description="In force: the packaged ones or benchlake.yaml's."
+    )
+
+
+def output_limits(config: RunConfig, model_id: str) -> tuple[int, ...]:
+    """Return every `max_tokens` in force for some case of a model, in order; empty: none is set."""
+    settings = [
+        case["max_tokens"] for case in config.case_settings.values() if "max_tokens" in case
+    ]
+    settings += [
+        model.settings["max_tokens"]
+        for model in config.models
+        if model.model_id == model_id and "max_tokens" in model.settings
+    ]
+    return tuple(sorted({one.value for one in settings if isinstance(one.value, int)}))
+
+
+def load_run_config(path: Path) -> RunConfig:
+    """Return a run's config.json; fields of a later patch of the same version are passed over.
+
+    Raises:
+        UnknownVersion: a newer benchlake wrote it.
+        ValidationError: it does not fit its declaration.
+    """
+    config = RunConfig.model_validate_json(path.read_bytes(), extra="ignore")
+    refuse_newer(path, config.schema_version)
+    return config
+
+
+def config_of(run_dir: Path) -> RunConfig:
+    """Return the config of the run that a folder is named for.
+
+    Raises:
+        SchemaError: it is that of another run: this is a copy of its folder, which has a lock of
+            its own, and both would write the same run.
+        UnknownVersion: a newer benchlake wrote it.
+        ValidationError: it does not fit its declaration.
+    """
+    path = run_dir / "config.json"
+    config = load_run_config(path)
+    if config.run_id != run_dir.name:
+        message = f"{path}: is the config of another run, `{config.run_id}`"
+        raise SchemaError(message)
+    return config
