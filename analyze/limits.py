@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
-from schemas.thresholds import Thresholds
 
 NAME = "benchlake.yaml"
 
@@ -23,7 +23,7 @@ def limits_in_force(working_dir: Path) -> ThresholdsUsed:
     folder = working_dir.absolute()
     if not any(os.path.lexists(above / NAME) for above in (folder, *folder.parents)):
         return ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
-    from schemas.project_file import load_project_file  # noqa: PLC0415 - reads YAML: 0.04 s
+    from schemas.config.project import load_project_file  # noqa: PLC0415 - reads YAML: 0.04 s
 
     project = load_project_file(working_dir)
     return ThresholdsUsed(

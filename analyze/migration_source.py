@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from schemas.base import Finding, error
 from schemas.errors import ConfigError, Problem
-from schemas.finding import Finding, error
 from schemas.formats.report_v1 import LOOKED_FOR, is_result, is_v2, shape_of
 from schemas.io.json_text import read_json_text
 

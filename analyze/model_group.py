@@ -24,9 +24,9 @@ from analyze.stats.repetition import (
     pass_hat_k,
 )
 from analyze.stats.tiers import LABELS, tier_confident, tier_of
+from schemas.config.project import Thresholds
 from schemas.output.summary import GroupSummary, TokenTotals, ToolUse
 from schemas.run.inventory import ResourceSnapshot
-from schemas.thresholds import Thresholds
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from analyze.compare.seen_runs import ModelRun, read_model_runs
 from analyze.stats.assumptions import LOOK_BACK, Assumptions, assumptions_of
 from analyze.stats.planning import PowerPlan, power_plan
 from analyze.which import require_model, require_suite, resolve_run
+from schemas.config.project import Thresholds
 from schemas.errors import ConfigError, Problem
-from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from analyze.session import Session

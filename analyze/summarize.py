@@ -35,12 +35,12 @@ from analyze.rows import (
     ToolCountsRow,
     ViewRow,
 )
+from schemas.config.project import Thresholds
 from schemas.errors import AnalyzeError, ViewError
 from schemas.output.summary import RunSummary
 from schemas.run.inventory import Inventory, ResourceSnapshot
 from schemas.run.layout import is_planned
 from schemas.run.model_names import ModelNames
-from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
     import duckdb

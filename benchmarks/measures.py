@@ -24,7 +24,7 @@ from analyze.stats.rate_difference import rate_difference
 from analyze.stats.series_scan import Scan
 from analyze.stats.sign_flip import sign_flip
 from analyze.stats.value_shift import scan_values
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 Array = np.ndarray[Any, Any]
 

@@ -24,7 +24,7 @@ from analyze.stats.exact_power import PairModel
 from analyze.stats.intervals import PRIOR_SHARE, PRIOR_WEIGHT
 from analyze.stats.planning import Planner
 from analyze.stats.two_nights import LOGIT_SD, PRIOR_DF
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 SEED = 20270116
 DRAWS = 4_000

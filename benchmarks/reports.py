@@ -17,11 +17,10 @@ from analyze import EvaluationReport, generate_markdown_summary
 from analyze.exports.swebench import of_report, swebench_json, swebench_report
 from schemas.formats.migration.migrate import migration_of
 from schemas.formats.report_v2 import report_json
-from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown
+from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown, scored
 from schemas.formats.report_v2_problems import schema_problems
 from schemas.formats.swebench import Style
 from schemas.io.json_text import read_json_text
-from schemas.report_scoring import scored
 
 N = 10_000
 ROUNDS = 5

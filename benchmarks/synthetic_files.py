@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 from synthetic_rows import Shape, digest, served_name, thinking_level, transport
 
 from schemas.config.run_profile import ExecutionPolicy
+from schemas.lake.layout import Coverage, Part
 from schemas.lake.rewrite import GROUP_ROWS
-from schemas.lake.tables import TABLES, Coverage, Part, compression_of, file_facts
+from schemas.lake.tables import TABLES, compression_of, file_facts
 from schemas.run.config import RunConfig, RunModel
 from schemas.run.plan import PlannedTrial
 from schemas.run.result import Result

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import zstandard
 
-from schemas.artifact import (
+from schemas.run.trace import (
     Artifact,
     FinalOutputEvent,
     MessageEvent,

@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from collect.progress import RunReport
+from schemas.base import is_apart
+from schemas.config.project import Thresholds
 from schemas.errors import EXIT_INTERRUPTED, counted, printable, runs_flag
-from schemas.interval import is_apart
 from schemas.run.config import RunConfig, load_run_config, output_limits
 from schemas.run.model_names import NO_NAMES, ModelNames
-from schemas.thresholds import Thresholds
 
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from collect.plan_size import PlanSize
+from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames, with_names
-from schemas.thresholds import Thresholds
 
 NAMED = 3
 """Models, or groups of which the same is known, that each have a line."""

@@ -12,9 +12,8 @@ from pathlib import Path
 from schemas.errors import NotResumable, restore_command
 from schemas.io.own_files import open_own_file, require_own_files
 from schemas.lake.footer import parts_in
-from schemas.lake.layout import lake_of, month_of, require_own_lake
+from schemas.lake.layout import BATCH_TABLES, lake_of, month_of, require_own_lake
 from schemas.lake.log_coverage import require_held
-from schemas.parts import BATCH_TABLES
 from schemas.run.config import RunConfig, load_run_config
 from schemas.run.layout import LOG
 

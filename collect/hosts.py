@@ -7,8 +7,8 @@ from pathlib import Path
 
 from collect.config import ResolvedModel
 from collect.config.transports import TRANSPORT, key_problem
+from schemas.config.project import load_project_file
 from schemas.errors import ConfigError, Problem
-from schemas.project_file import load_project_file
 
 
 def refuse_foreign_hosts(models: Iterable[ResolvedModel], allowed: Iterable[str]) -> None:

@@ -15,10 +15,10 @@ from collect.plan_file import trial_of
 from collect.plan_size import PlanSize, sizes_of
 from collect.stored import CASES_FILE, models_of, read_cases, verify_stored
 from schemas.config.prices import Price
+from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.errors import NotResumable
 from schemas.run.config import load_run_config
-from schemas.thresholds import Thresholds
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ def result_of(
 
 
 def artifact_of(execution: Execution) -> dict[str, Any]:
-    """Return the trial's whole trace, in the shape of `schemas.artifact.Artifact`."""
+    """Return the trial's whole trace, in the shape of `schemas.run.trace.Artifact`."""
     trial = execution.trial
     return {
         "schema_version": SCHEMA_VERSION,

@@ -12,7 +12,7 @@ from analyze.report.power_text import LETTERS, merged, power_facts, power_lines
 from analyze.stats.assumptions import RunSeen, assumptions_of
 from analyze.stats.planning import PowerPlan, power_plan
 from collect.plan_size import PlanSize
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 
 def powers_of(

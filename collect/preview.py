@@ -21,9 +21,9 @@ from collect.plan import make_plan
 from collect.plan_power import detectable_drop, powers_json, powers_of, powers_text
 from collect.plan_size import sizes_of
 from collect.seen import outcomes_seen, tokens_seen
+from schemas.config.project import LoadedProject
 from schemas.errors import counted, printable
 from schemas.errors import shown as shown_path
-from schemas.project_file import LoadedProject
 from schemas.run.config import Narrowed
 from schemas.run.model_names import ModelNames, with_id, with_names
 from schemas.run.plan import PlannedTrial

@@ -28,6 +28,7 @@ from collect.runners.base import now_ms
 from collect.same_builds import refuse_foreign_executables, refuse_other_builds
 from collect.screen import open_screen
 from schemas.config.prices import Price
+from schemas.config.project import Thresholds
 from schemas.errors import ConfigError, NotResumable, Problem, RunInLake, nearest
 from schemas.lake.footer import parts_in
 from schemas.lake.layout import lake_of, month_of
@@ -35,7 +36,6 @@ from schemas.run.config import Narrowed
 from schemas.run.layout import refuse_name
 from schemas.run.model_names import ModelNames
 from schemas.run.result import Event
-from schemas.thresholds import Thresholds
 
 
 def narrowed_inputs(

@@ -22,12 +22,11 @@ from collect.config.loaded import SAME_IN_CONFIG
 from collect.config.transports import host_of, is_loopback
 from collect.durable import write_whole
 from collect.fingerprint import case_hash, model_parts, settings_part, tools_part
-from schemas.config.case import CaseContext
+from schemas.config.case import CaseContext, Expectations, Rubric
 from schemas.config.checks import DeterministicCheck
 from schemas.config.validators import Validator
 from schemas.errors import NotResumable
 from schemas.redact import may_hold_secret, redact_json
-from schemas.rubric import Expectations, Rubric
 from schemas.run.config import RunConfig
 from schemas.run.plan import FINGERPRINT_VERSION, PART_DIGITS, PlannedTrial
 

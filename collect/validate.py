@@ -12,8 +12,8 @@ from collect.config.findings import Findings
 from collect.config.kinds import NAMES, PLACES, kind_of, strays
 from collect.config.project import FOLDERS
 from collect.config.whole import CHECKS, case_file, check
+from schemas.config.project import find_project_file
 from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, shown
-from schemas.project_file import find_project_file
 from schemas.redact import redact
 
 

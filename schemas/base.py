@@ -1,11 +1,16 @@
-"""What every record is made of: a frozen base class and the few types all of them share."""
+"""What every record is made of: a frozen base class and the few types all of them share.
+
+What is wrong with a document that somebody else may have written, as values rather than errors.
+
+Rates with what is uncertain about them: an interval, and pass@k.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -138,3 +143,102 @@ Rate = Annotated[float, Field(ge=0, le=1)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 JsonText = Annotated[JsonValue, JsonTextMarker()]
 Metadata = dict[str, Any]
+
+
+Severity = Literal["error", "warning"]
+
+DocumentKind = Literal[
+    "report-v2",
+    "report-v1",
+    "swebench",
+    "predictions",
+    "results",
+    "summary",
+    "unknown",
+]
+"""Kinds of documents that `analyze validate` knows by their content."""
+
+
+class Finding(Record):
+    """One thing wrong with one place of a document."""
+
+    severity: Severity
+    code: str = Field(description="Stable name of the kind of finding, such as `wrong_type`.")
+    pointer: str = Field(description="RFC 6901, from the document's root; empty: the root.")
+    line: Positive | None = Field(default=None, description="In files of lines, from 1.")
+    message: str = Field(description="One sentence: what was found, and what is allowed.")
+
+
+class ValidatedFile(Record):
+    """What `analyze validate` found in one file."""
+
+    path: str
+    kind: DocumentKind
+    valid: bool = Field(description="No finding is an error.")
+    n_errors: Count
+    n_warnings: Count
+    findings: tuple[Finding, ...]
+
+
+def pointer(*parts: str | int) -> str:
+    """Return the JSON pointer of a place (RFC 6901): `/instances/3/status`."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def error(code: str, where: str, message: str, line: int | None = None) -> Finding:
+    """Return a finding that makes its document invalid."""
+    return Finding(severity="error", code=code, pointer=where, line=line, message=message)
+
+
+def warning(code: str, where: str, message: str, line: int | None = None) -> Finding:
+    """Return a finding that leaves its document valid."""
+    return Finding(severity="warning", code=code, pointer=where, line=line, message=message)
+
+
+def is_valid(findings: Iterable[Finding]) -> bool:
+    """Return whether no finding is an error."""
+    return all(one.severity != "error" for one in findings)
+
+
+APART = 0.001
+"""A tenth of a point: a rate this near to the estimate of its interval is shown as the same."""
+
+
+def is_apart(rate: float | None, estimate: float | None) -> bool:
+    """Return whether an interval is of something else than the rate beside it, and must say so."""
+    return rate is not None and estimate is not None and abs(rate - estimate) > APART
+
+
+class Interval(Record):
+    """A confidence interval of a mean of rates over cases, and how it was made."""
+
+    low: Rate
+    high: Rate
+    estimate: Rate | None = Field(
+        default=None,
+        description="What it is the interval of: the mean over units of passed / trials with a "
+        "verdict, or of pass@k. It differs from passed / trials where units have unequal numbers "
+        "of trials; null: written before it was kept.",
+    )
+    method: Literal["wilson_shrunk", "wilson_clustered"] = Field(
+        default="wilson_shrunk",
+        description="`wilson_clustered` in documents of before: the spread of the cases alone, of "
+        "passed / trials.",
+    )
+    n_cases: Count
+    n_clusters: Count | None = Field(
+        default=None,
+        description="Units, where cases are in clusters; null: each case is a unit of its own.",
+    )
+    n_trials: Count
+    n_eff: float = Field(description="Effective number of independent trials.")
+
+
+class PassK(Record):
+    """pass@k (at least one of k passes) or pass^k (all of k pass), mean over cases."""
+
+    k: Positive
+    value: Rate
+    ci95: Interval | None
+    n_cases: Count = Field(description="Cases with at least k independent scored trials.")
+    n_cases_short: Count = Field(description="Cases left out because they have fewer.")

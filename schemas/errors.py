@@ -179,7 +179,7 @@ class NotMigratable(SchemaError):
     def __init__(self, message: str, findings: Iterable[object] = ()) -> None:
         super().__init__(message)
         self.findings = tuple(findings)
-        """`schemas.finding.Finding`s; this module imports nothing."""
+        """`schemas.base.Finding`s; this module imports nothing."""
 
 
 class CollectError(BenchError):

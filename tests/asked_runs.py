@@ -10,8 +10,8 @@ from analyze.session import open_session
 from analyze.shifts.alerts import find_regressions
 from analyze.summarize import summary_of
 from analyze.which import run_folder
+from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
-from schemas.thresholds import Thresholds
 
 
 def limits_of(**thresholds):

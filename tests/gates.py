@@ -1,5 +1,6 @@
 """Nights of a suite as a gate sees them: cases, repetitions, what passed, what went wrong."""
 
+from schemas.config.project import Thresholds
 from schemas.output.comparison import (
     Comparison,
     GroupComparison,
@@ -11,7 +12,6 @@ from schemas.output.comparison import (
 )
 from schemas.output.gate import GateRules
 from schemas.run.config import load_run_config
-from schemas.thresholds import Thresholds
 
 START = 1_763_762_400_000
 DAY_MS = 86_400_000

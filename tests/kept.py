@@ -14,13 +14,12 @@ import pyarrow.parquet as pq
 import zstandard
 
 from collect.child import mirror_command
-from schemas.artifact import Artifact
 from schemas.io.arrow import row_of
 from schemas.lake.layout import lake_of
 from schemas.lake.tables import TABLES, files_of, parts_of, table_of
 from schemas.run.log_lines import parse_line
 from schemas.run.result import TRIAL_KEY, Event
-from schemas.run.trace import REFERENCE, whole_frame
+from schemas.run.trace import REFERENCE, Artifact, whole_frame
 from tests.forks import forks
 from tests.support.paths import ROOT
 

@@ -16,8 +16,7 @@ from analyze.catalog import create_views
 from analyze.raw_tables import connect, fill
 from schemas.failures import classify
 from schemas.io.arrow import arrow_schema
-from schemas.lake.tables import TABLES
-from schemas.run_row import RunRow
+from schemas.lake.tables import TABLES, RunRow
 
 MODELS = (
     ("m1", "ollama_openai", "llama3.2:3b", None),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from schemas.interval import Interval, PassK
+from schemas.base import Interval, PassK
+from schemas.config.project import Thresholds
 from schemas.output.comparison import (
     AxisReport,
     CaseChange,
@@ -20,16 +21,24 @@ from schemas.output.comparison import (
 )
 from schemas.output.regressions import CellShift, Regressions, Series, SeriesSkipped, Shift
 from schemas.output.report import (
+    DiffPart,
+    Doubt,
     FailureCount,
+    Flip,
     FrontierPoint,
     HistoryPoint,
     LatencyBin,
     Matrix,
     MatrixCell,
+    ModelAnswer,
     ModelProvenance,
     Provenance,
+    ReportedRun,
     RunReport,
     Term,
+    Transcript,
+    TranscriptPart,
+    Transcripts,
     TrialMark,
 )
 from schemas.output.summary import (
@@ -40,10 +49,7 @@ from schemas.output.summary import (
     TokenTotals,
     ToolUse,
 )
-from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
-from schemas.report_trials import DiffPart, Flip, Transcript, TranscriptPart, Transcripts
 from schemas.run.inventory import DiskRoot, Host, ResourceSnapshot
-from schemas.thresholds import Thresholds
 
 LIMITS = ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
 STARTED = 1_790_000_000_000

@@ -5,7 +5,7 @@ import json
 from hypothesis import strategies as st
 
 from schemas.formats.report_v2 import EvaluationReport, InstanceResult, report_json
-from schemas.report_scoring import COMPONENTS, MAX_POINTS
+from schemas.formats.report_v2_instance import COMPONENTS, MAX_POINTS
 
 TOP_LEVEL = """
 {

@@ -20,8 +20,8 @@ from analyze.charts.theme import (
     share_axis,
 )
 from analyze.charts.words import INTERVAL, listed, share, shown, tip, with_rates, with_texts
+from schemas.base import APART
 from schemas.errors import counted
-from schemas.interval import APART
 
 if TYPE_CHECKING:
     import polars as pl

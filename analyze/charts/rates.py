@@ -10,7 +10,7 @@ import altair as alt
 from analyze.charts.names import rows_of
 from analyze.charts.theme import COLOURS, SHARE, share_axis
 from analyze.charts.words import INTERVAL, shown, tip, with_rates
-from schemas.interval import is_apart
+from schemas.base import is_apart
 
 if TYPE_CHECKING:
     import polars as pl

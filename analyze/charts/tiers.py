@@ -11,8 +11,8 @@ from analyze.charts.rates import rated, ticks_said, with_estimate
 from analyze.charts.theme import QUIET, SHARE, finished
 from analyze.charts.words import listed, share
 from analyze.stats.tiers import DEFAULT
+from schemas.config.project import Thresholds
 from schemas.errors import counted
-from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
     import polars as pl

@@ -85,8 +85,8 @@ def _is_same(target: Path, path: Path) -> bool:
 
 def _migrated(source: Path, found: OldReport, model: str | None, *, json: bool) -> Migration:
     """Return the migrated report; with a mistake in a file there is none."""
+    from schemas.base import Finding
     from schemas.errors import NotMigratable
-    from schemas.finding import Finding
     from schemas.formats.migration.migrate import migration_of
 
     mistakes = found.findings
@@ -124,8 +124,7 @@ def _text(found: OldReport, migration: Migration) -> str:
 
 def _given_time(found: OldReport, migration: Migration) -> str | None:
     """Return the modification time of the source where it stands in for a start."""
-    from schemas.formats.migration.header import GIVEN_TIME
-    from schemas.migration.times import utc_text
+    from schemas.formats.migration.header import GIVEN_TIME, utc_text
 
     is_given = any(move.note == GIVEN_TIME for move in migration.defaulted)
     return utc_text(found.modified_at()) if is_given else None

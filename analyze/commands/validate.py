@@ -10,7 +10,7 @@ import typer
 from analyze.options import JsonOption
 
 if TYPE_CHECKING:
-    from schemas.finding import ValidatedFile
+    from schemas.base import ValidatedFile
 
 LARGE = 50 * 10**6
 """Bytes of a file over which a terminal is told how far the work is."""

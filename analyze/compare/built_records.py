@@ -3,7 +3,8 @@
 To be imported while the engine works (`analyze.meanwhile`).
 """
 
-from schemas.interval import Interval, PassK
+from schemas.base import Interval, PassK
+from schemas.config.project import Thresholds
 from schemas.output.comparison import (
     AxisReport,
     CaseChange,
@@ -17,7 +18,6 @@ from schemas.output.comparison import (
     SideFacts,
     ThresholdsUsed,
 )
-from schemas.thresholds import Thresholds
 
 RECORDS = (
     Thresholds,

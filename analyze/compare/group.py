@@ -31,8 +31,8 @@ from analyze.stats.night_noise import NightDifference, rate_between_nights
 from analyze.stats.rate_difference import RateInterval, rate_difference
 from analyze.stats.rate_test import RateTest, rate_test
 from analyze.stats.units import n_clusters, unit_sums
+from schemas.config.project import Thresholds
 from schemas.output.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
-from schemas.thresholds import Thresholds
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from analyze.stats.night_noise import (
     variance_of_logs,
     variance_of_rates,
 )
+from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise
-from schemas.thresholds import Thresholds
 
 COMMON = 0.8
 """Share of the compared cases that a past night must have asked in their present version."""

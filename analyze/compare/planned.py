@@ -18,7 +18,7 @@ from analyze.compare.seen_runs import ModelRun
 from analyze.stats.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of, two_runs
 from analyze.stats.planning import TWO_NIGHTS, SizeAnswer, size_answer
 from analyze.stats.power import SAME_HARD_CASES
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 
 class PlannedAnswers(NamedTuple):

@@ -20,8 +20,8 @@ from analyze.stats.families import benjamini_hochberg
 from analyze.stats.mean_difference import MeanDifference, paired_t
 from analyze.stats.night_noise import t_between_nights
 from analyze.stats.units import n_clusters, unit_means
+from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise, Ratio, RatioMetric, Verdict
-from schemas.thresholds import Thresholds
 
 COST = METRICS.index("cost_usd")
 

@@ -11,9 +11,9 @@ from typing import NamedTuple, get_args
 
 from analyze.report.numbers import chance, in_cases, percent, points, times, whole
 from analyze.stats.rate_difference import RateInterval, margin_at
+from schemas.config.project import Thresholds
 from schemas.errors import counted
 from schemas.output.comparison import Axis, NightNoise, RateDifference, SideFacts, Verdict
-from schemas.thresholds import Thresholds
 
 MOST_APART = 0.05
 """Coverages further apart than this say that the two sides did not see the same work."""

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.exports.folded import NOT_JUDGED
 from analyze.exports.swebench import HARNESS
+from schemas.base import Finding, is_valid, warning
 from schemas.errors import AnalyzeError, counted
-from schemas.finding import Finding, is_valid, warning
-from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.report_v2 import EvaluationReport, has_patches
 from schemas.formats.swebench import Prediction
+from schemas.formats.swebench_problems import Checked, PredictionCheck, document_predictions
 from schemas.io.json_text import read_json_text
-from schemas.prediction_problems import Checked, PredictionCheck, document_predictions
-from schemas.report_summary import has_patches
 
 if TYPE_CHECKING:
     from analyze.exports.folded import FoldedModel

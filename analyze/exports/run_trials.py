@@ -14,9 +14,9 @@ from pydantic import JsonValue, ValidationError
 
 from analyze.show.trace_file import read_trace
 from analyze.which import run_folder
-from schemas.artifact import Artifact, FinalOutputEvent
 from schemas.errors import SchemaError
 from schemas.run.import_record import load_import_record
+from schemas.run.trace import Artifact, FinalOutputEvent
 
 if TYPE_CHECKING:
     from pathlib import Path

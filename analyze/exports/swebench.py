@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.report_v2 import EvaluationReport, InstanceClass, class_of, has_patches
 from schemas.formats.report_v2_instance import InstanceStatus
 from schemas.formats.swebench import FAILURE_TIERS, Style, SwebenchReport
-from schemas.report_summary import InstanceClass, class_of, has_patches
 
 if TYPE_CHECKING:
     from analyze.exports.folded import FoldedModel

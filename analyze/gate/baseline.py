@@ -25,9 +25,9 @@ from analyze.compare.texts import (
 )
 from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
 from analyze.shifts.since import runs_since_shift
+from schemas.config.project import Thresholds
 from schemas.errors import ConfigError, Problem
 from schemas.output.comparison import Axis, Metric
-from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from analyze.compare.outcomes import CaseOutcome

@@ -13,8 +13,8 @@ from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
 if TYPE_CHECKING:
     from analyze.session import Session
     from schemas.config.known_issues import KnownFile, ShiftMetric
+    from schemas.config.project import Thresholds
     from schemas.output.comparison import Axis
-    from schemas.thresholds import Thresholds
 
 LEVELS_OF: tuple[ShiftMetric, ...] = ("passed_rate",)
 """Whose levels the runs of a comparison are of."""

@@ -18,10 +18,10 @@ from analyze.report.power_text import unseen_words
 from analyze.stats.intervals import Z95
 from analyze.stats.rate_difference import Z_POWER
 from analyze.stats.student import t_quantile
+from schemas.config.project import Thresholds
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
 from schemas.output.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.output.gate import BaselineComparison, GateLine, GateResult, GateRules, Outcome
-from schemas.thresholds import Thresholds
 
 LEAST_CASES = 5
 """Fewer cases on both sides can prove nothing, whatever they say."""

@@ -17,8 +17,7 @@ from pydantic import JsonValue
 from schemas.config.known_issues import KnownFile
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
-from schemas.io.yaml import KeyPath
-from schemas.yaml_source import Source, decode, read_bytes, read_yaml
+from schemas.io.yaml import KeyPath, Source, decode, read_bytes, read_yaml
 
 SUFFIXES = (".toml", ".yaml", ".yml", ".json")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from schemas.errors import BenchError, ConfigError, Problem
+from schemas.lake.layout import covered_until
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.tables import lake_of, parts_of
-from schemas.parts import covered_until
 from schemas.run.import_record import ImportRecord, load_import_record
 
 ADVICE = "--run-id NAME gives this import another name"

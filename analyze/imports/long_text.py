@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from analyze.imports.run_folder import Traced
-from schemas.artifact import Artifact, FinalOutputEvent
 from schemas.run.result import Result
+from schemas.run.trace import Artifact, FinalOutputEvent
 
 
 def with_whole_text(result: Result, text: str) -> Result | Traced:

@@ -17,8 +17,8 @@ from analyze.imports.openclaw_lines import has_result, refuse_all
 from analyze.imports.openclaw_rows import lines_of_rows
 from analyze.imports.originals import files_below, hashes_of, is_file_within
 from analyze.imports.run_folder import Written, one_import, run_id_of
+from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem, counted
-from schemas.finding import Finding, warning
 from schemas.io.disk import sync_path
 from schemas.lake.bulk_load import is_imported, read_whole
 from schemas.run.import_record import SOURCE_FOLDER

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from schemas.base import Finding, warning
 from schemas.errors import AnalyzeError, shown
-from schemas.finding import Finding, warning
 from schemas.io.disk import sync_path
 
 CHUNK_BYTES = 2**20

@@ -18,8 +18,8 @@ from analyze.imports.pae_result import Trial, traced_of
 from analyze.imports.pae_survey import Survey, survey
 from analyze.imports.pae_tree import Profile, profiles_at
 from analyze.imports.run_folder import Traced, Written, new_record, run_id_of, write_run
+from schemas.base import Finding
 from schemas.errors import ConfigError, Problem
-from schemas.finding import Finding
 from schemas.run.import_record import ImportRecord
 
 Tell = Callable[[int, int], None]

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from analyze.imports.moments import moment_of
-from schemas.base import MOST
+from schemas.base import MOST, Finding, error, pointer, warning
 from schemas.errors import printable
-from schemas.finding import Finding, error, pointer, warning
-from schemas.io.json_text import read_json_text
-from schemas.json_values import described
+from schemas.io.json_text import described, read_json_text
 
 MOST_BYTES = 1 << 28
 """Of one file; a larger one is no record of a trial."""

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from analyze.imports.pae_document import Document, load
 from analyze.imports.pae_tree import Evaluated, Profile
-from schemas.finding import Finding
+from schemas.base import Finding
 
 FOLDER = re.compile(r"eval_profile_(.+)_([0-9a-f]+)")
 

@@ -23,10 +23,10 @@ from analyze.imports.pae_trace import (
 )
 from analyze.imports.pae_tree import Key
 from analyze.imports.run_folder import Traced
-from schemas.artifact import Artifact
 from schemas.config.case import RunnerType
 from schemas.failures import classify
 from schemas.run.result import CostSource
+from schemas.run.trace import Artifact
 
 UNKNOWN = "pae"
 """Provider of a trial whose file names none."""

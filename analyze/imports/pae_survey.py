@@ -14,7 +14,7 @@ from analyze.imports.pae_document import Document, load
 from analyze.imports.pae_evaluations import Evaluations
 from analyze.imports.pae_result import UNKNOWN, Asked, asked_of, started_at
 from analyze.imports.pae_tree import Key, Profile
-from schemas.finding import Finding, error, warning
+from schemas.base import Finding, error, warning
 from schemas.run.import_record import UnfinishedTrial
 
 MOST_REPETITIONS = 10_000

@@ -38,7 +38,7 @@ def events_of(run: Document) -> list[Event]:
 
 
 def trace_of(run: Document, at_ms: int) -> tuple[Event, ...]:
-    """Return the events of a run in the shape of `schemas.artifact.TraceEvent`.
+    """Return the events of a run in the shape of `schemas.run.trace.TraceEvent`.
 
     Args:
         run: the file of the trial.

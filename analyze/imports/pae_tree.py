@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from analyze.imports.names import slugs_of
 from analyze.imports.originals import Below, files_below
+from schemas.base import Finding
 from schemas.errors import ConfigError, Problem
-from schemas.finding import Finding
 
 SUITE = "suit_"
 PROFILE = "run_profile_"

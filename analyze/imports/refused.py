@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from schemas.base import Finding
 from schemas.errors import EXIT_USAGE, MOST_SHOWN, AnalyzeError, counted, printable, shown
-from schemas.finding import Finding
 
 DERIVED = frozenset({"count_contradicts", "ids_contradict", "alias_contradicts"})
 """Errors of what follows from the instances: these count, and the file is imported all the same."""

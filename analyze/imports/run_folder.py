@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 from analyze.imports.in_the_way import refuse_lost_rows, refuse_other
 from analyze.imports.originals import copy_originals, digest_of, hashes_of
 from analyze.imports.trace_files import TraceFiles
-from schemas.artifact import Artifact
-from schemas.base import slugify
+from schemas.base import Finding, slugify
 from schemas.errors import ConfigError, Problem
-from schemas.finding import Finding
 from schemas.io.disk import sync_path
 from schemas.run.import_record import SOURCE_FOLDER, ImportRecord
 from schemas.run.layout import IMPORT_FILE, LOG, refuse_name
 from schemas.run.result import Result
+from schemas.run.trace import Artifact
 
 STAGING = ".importing-"
 """Begins the name of a folder that is being made."""

@@ -19,13 +19,17 @@ from analyze.imports.moments import moment_of
 from analyze.imports.names import slug_of, slugs_of
 from analyze.imports.run_folder import Traced, Written, new_record, run_id_of, write_run
 from analyze.imports.sf_report import ReadReport, read_report
+from schemas.base import Finding, pointer, warning
 from schemas.errors import ConfigError, Problem, counted
 from schemas.failures import classify
-from schemas.finding import Finding, pointer, warning
 from schemas.formats.report_v2 import ID_FIELDS, EvaluationReport
-from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown
+from schemas.formats.report_v2_instance import (
+    COMPONENTS,
+    InstanceResult,
+    ValidationBreakdown,
+    status_of,
+)
 from schemas.redact import redact_json
-from schemas.report_scoring import COMPONENTS, status_of
 from schemas.run.import_record import UnfinishedTrial
 from schemas.run.result import CheckOutcome, CheckResult, Result
 

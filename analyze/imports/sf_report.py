@@ -8,12 +8,12 @@ from typing import NamedTuple
 from analyze.imports.moments import EPOCH, MILLISECOND
 from analyze.imports.refused import DERIVED, NotImportable, refuse_errors
 from analyze.migration_source import OldReport, find_report
+from schemas.base import Finding, error, warning
 from schemas.errors import NotMigratable
-from schemas.finding import Finding, error, warning
+from schemas.formats.migration.functional import stored_total
 from schemas.formats.migration.migrate import migration_of
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.report_v2_problems import schema_problems
-from schemas.migration.totals import stored_total
 
 ONE_FILE = "report.json"
 """What the only original is called below `source/`, so that a renamed file is the same one."""

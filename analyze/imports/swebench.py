@@ -21,8 +21,8 @@ from analyze.imports.refused import DERIVED, refuse_errors
 from analyze.imports.run_folder import Traced, Written, new_record, run_id_of, write_run
 from analyze.imports.swebench_logs import InstanceLog, Logs
 from analyze.imports.swebench_outcomes import fields_of, outside_of, submitted_of
+from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem
-from schemas.finding import Finding, warning
 from schemas.formats.swebench import Prediction, SwebenchReport
 from schemas.formats.swebench_problems import swebench_problems
 from schemas.io.json_text import read_json_text

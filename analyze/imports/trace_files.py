@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from schemas.artifact import Artifact
 from schemas.io.disk import sync_path
-from schemas.run.trace import artifact_frame
+from schemas.run.trace import Artifact, artifact_frame
 
 FOLDER = "artifacts"
 

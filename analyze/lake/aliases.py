@@ -30,9 +30,9 @@ from schemas.errors import ConfigError, Problem, shown
 from schemas.io.arrow import arrow_schema, record_of
 from schemas.io.disk import sync_path
 from schemas.lake.layout import ALIASES, TEMPORARY, live_files, month_of
+from schemas.lake.recover import LOCK_WAIT_S
 from schemas.lake.tables import compression_of, file_facts, reading
 from schemas.lake.transaction import lake_lock
-from schemas.prune import LOCK_WAIT_S
 from schemas.run.alias import AliasOrigin, AliasRow
 
 Known = Mapping[tuple[str, str], AliasRow]

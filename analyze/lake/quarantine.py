@@ -16,14 +16,14 @@ import orjson
 import pyarrow.parquet as pq
 
 from analyze.lake.alias_file import alias_file
-from schemas.checksums import Checksum, checksum_of
 from schemas.errors import DamagedFile, SchemaError, counted, shown
 from schemas.io.disk import sync_path, write_whole
+from schemas.lake.footer import Checksum, checksum_of
 from schemas.lake.layout import ALIASES, ONE_RUN, QUARANTINE, live_paths, strays
 from schemas.lake.manifest import NO_REGULAR_FILE, OTHER_BYTES, Manifest
+from schemas.lake.recover import LOCK_WAIT_S
 from schemas.lake.tables import TABLES, read_lake_file, reading
 from schemas.lake.transaction import lake_lock
-from schemas.prune import LOCK_WAIT_S
 
 MOST_NAME_BYTES = 200
 """Of the name that a file gets: file systems end at 255."""

@@ -11,8 +11,8 @@ from analyze.parts.asked import Asked
 from analyze.parts.verdict_counts import verdicts_of
 from analyze.stats.best_of import RankedModel, is_ranked, may_be_best
 from schemas.output.comparison import CaseChange, GroupComparison
+from schemas.output.report import ModelAnswer
 from schemas.output.summary import GroupSummary
-from schemas.report_answer import ModelAnswer
 
 
 def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
-from schemas.report_trials import DiffPart
+from schemas.output.report import DiffPart
 
 MOST_WORDS = 400
 """Of an answer that is compared by words."""

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from analyze.compare.run_facts import among
 from analyze.parts.asked import Asked
 from analyze.session import Session
-from schemas.report_trials import Flip
+from schemas.output.report import Flip
 
 MOST_SAMPLED = 3
 """Trials of a model among those that neither failed nor went wrong."""

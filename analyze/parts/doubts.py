@@ -23,7 +23,7 @@ from analyze.parts.doubts_scope import imported, narrowed, reused, shard, unknow
 from analyze.parts.doubts_size import few_cases, identical_repetitions, one_repetition
 from analyze.parts.doubts_verdicts import coverage, infrastructure, missing_trials, no_verdict
 from schemas.output.regressions import Regressions
-from schemas.report_answer import Doubt, DoubtCode
+from schemas.output.report import Doubt, DoubtCode
 
 CODES: tuple[DoubtCode, ...] = get_args(DoubtCode)
 

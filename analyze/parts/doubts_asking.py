@@ -10,7 +10,7 @@ from analyze.parts.doubt_facts import ModelFacts, RunDoubtFacts
 from analyze.parts.doubt_words import ids_of, names_of, query_of, share, some
 from analyze.report.numbers import percent, whole
 from schemas.output.comparison import SideFacts
-from schemas.report_answer import Doubt
+from schemas.output.report import Doubt
 from schemas.run.config import output_limits
 
 LATE_SHARE = 0.05

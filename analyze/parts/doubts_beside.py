@@ -15,7 +15,7 @@ from analyze.shifts.levels import FEWEST
 from analyze.which import run_folder
 from schemas.output.comparison import AxisReport, Comparison, GroupComparison
 from schemas.output.regressions import Regressions
-from schemas.report_answer import Doubt
+from schemas.output.report import Doubt
 from schemas.run.model_names import with_names
 
 UNLIKE_TIMES = "Times of the two are not like for like"

@@ -10,7 +10,7 @@ from analyze.parts.doubt_words import ids_of, query_of, share, some
 from analyze.parts.reported_run import n_cases_of
 from analyze.report.numbers import whole
 from schemas.errors import counted
-from schemas.report_answer import Doubt
+from schemas.output.report import Doubt
 from schemas.run.config import Narrowed
 
 

@@ -8,7 +8,7 @@ from analyze.gate.judge import LEAST_CASES
 from analyze.parts.doubt_facts import ModelFacts, RunDoubtFacts
 from analyze.parts.doubt_words import ids_of, names_of, query_of, some
 from analyze.report.numbers import whole
-from schemas.report_answer import Doubt
+from schemas.output.report import Doubt
 
 
 def few_cases(facts: RunDoubtFacts) -> Iterator[Doubt]:

@@ -16,7 +16,7 @@ from analyze.parts.doubt_words import (
 )
 from analyze.report.numbers import percent, whole
 from schemas.errors import counted
-from schemas.report_answer import Doubt
+from schemas.output.report import Doubt
 
 
 def no_verdict(facts: RunDoubtFacts) -> Iterator[Doubt]:

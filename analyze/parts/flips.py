@@ -14,7 +14,7 @@ from analyze.parts.answer_diff import answer_diff
 from analyze.parts.asked import Asked
 from analyze.session import Session
 from schemas.output.comparison import CaseChange, Comparison
-from schemas.report_trials import Flip
+from schemas.output.report import Flip
 
 MOST_FLIPS = 30
 

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.base import Record
-from schemas.interval import PassK
+from schemas.base import PassK, Record
 from schemas.output.comparison import CaseChange, GroupComparison, RateDifference, Ratio, SideFacts
 from schemas.output.regressions import Shift
-from schemas.output.report import FailureCount, FrontierPoint, HistoryPoint, LatencyBin, MatrixCell
+from schemas.output.report import (
+    FailureCount,
+    FrontierPoint,
+    HistoryPoint,
+    LatencyBin,
+    MatrixCell,
+    ModelAnswer,
+)
 from schemas.output.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
-from schemas.report_answer import ModelAnswer
 from schemas.run.inventory import DiskRoot, ResourceSnapshot
 
 SECTIONS = (

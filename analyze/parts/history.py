@@ -15,7 +15,7 @@ from schemas.output.report import HistoryPoint
 if TYPE_CHECKING:
     from analyze.parts.asked import Asked
     from analyze.session import Session
-    from schemas.interval import Interval
+    from schemas.base import Interval
 
 MOST_RUNS = 100
 

@@ -10,7 +10,7 @@ from analyze.stats.case_rate import interval_of_units
 
 if TYPE_CHECKING:
     from analyze.session import Session
-    from schemas.interval import Interval
+    from schemas.base import Interval
 
 CASES = """
 select

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analyze.history import read_config
 from analyze.which import run_folder
-from schemas.report_answer import ReportedRun
+from schemas.output.report import ReportedRun
 from schemas.run.layout import is_planned
 
 if TYPE_CHECKING:

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from analyze.show.trace_text import json_text
-from schemas.artifact import (
+from schemas.base import Record
+from schemas.errors import counted
+from schemas.output.report import TranscriptPart
+from schemas.run.trace import (
     FinalOutputEvent,
     MessageEvent,
     RunnerEvent,
@@ -20,9 +23,6 @@ from schemas.artifact import (
     ToolResultEvent,
     TraceEvent,
 )
-from schemas.base import Record
-from schemas.errors import counted
-from schemas.report_trials import TranscriptPart
 
 MARK = "\n…\n"
 """Stands where the middle of a text is left out."""

@@ -22,8 +22,8 @@ from analyze.show.trace_file import Beginning, NoTrace, read_beginning
 from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of
 from analyze.show.trial_rows import CutText, ShownTrial, TrialText, read_texts, read_trials
 from analyze.which import run_folder
-from schemas.artifact import Artifact
-from schemas.report_trials import Flip, Transcript, TranscriptPart, Transcripts
+from schemas.output.report import Flip, Transcript, TranscriptPart, Transcripts
+from schemas.run.trace import Artifact
 
 MOST_SHARE = 0.4
 """Of the budget, for one transcript."""

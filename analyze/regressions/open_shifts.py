@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from analyze.session import Session
     from analyze.shifts.series import Histories, Series
     from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
+    from schemas.config.project import Thresholds
     from schemas.output.comparison import Axis
-    from schemas.thresholds import Thresholds
 
 MOST_POINTS = 120
 """Newest points of a suite that are looked at; `analyze regressions` looks at all."""

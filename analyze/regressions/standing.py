@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from analyze.shifts.series import Series
     from analyze.stats.series_scan import LevelShift, Scan
     from schemas.config.known_issues import ShiftMetric
-    from schemas.thresholds import Thresholds
+    from schemas.config.project import Thresholds
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]

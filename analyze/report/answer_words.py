@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from analyze.report.comparison_words import ORDER, WORDS, between, ratios_in_short
 from analyze.report.numbers import in_cases, percent, points, signed_points, strict_after, whole
+from schemas.base import is_apart
 from schemas.errors import counted
-from schemas.interval import is_apart
 from schemas.output.comparison import Verdict
-from schemas.output.report import RunReport
-from schemas.report_answer import ModelAnswer, ReportedRun
+from schemas.output.report import ModelAnswer, ReportedRun, RunReport
 
 MOST_NAMED = 3
 """Models in a headline; below it they are all there."""

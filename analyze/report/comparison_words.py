@@ -22,8 +22,8 @@ from analyze.report.numbers import (
     whole,
 )
 from analyze.report.power_text import unseen_words
+from schemas.base import is_apart
 from schemas.errors import counted
-from schemas.interval import is_apart
 from schemas.output.comparison import (
     Axis,
     AxisReport,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from analyze.report.numbers import whole
 from analyze.report.plain import line_of
 from analyze.runs_option import runs_option
+from schemas.base import Finding
 from schemas.errors import counted, shown
-from schemas.finding import Finding
 
 if TYPE_CHECKING:
     from analyze.imports.run_folder import Written

@@ -78,7 +78,7 @@ def limits_of(rate: float | None, found: Limited | None, *beside: float | None) 
 
 def case_mean(rate: float | None, estimate: float | None) -> str:
     """Return `case mean 75.0 ` before the limits that are of it, nothing where it is the rate."""
-    from schemas.interval import is_apart  # noqa: PLC0415 - with pydantic, which not all load
+    from schemas.base import is_apart  # noqa: PLC0415 - with pydantic, which not all load
 
     return f"case mean {percent(estimate)} " if is_apart(rate, estimate) else ""
 

@@ -17,8 +17,8 @@ from analyze.report.numbers import DASH, percent, points, times, whole
 from analyze.report.plain import Column, line_of, table
 from analyze.stats.exact_power import FEWEST_CASES
 from analyze.stats.planning import PowerPlan, SizeRow
+from schemas.config.project import Thresholds
 from schemas.errors import counted
-from schemas.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from analyze.power_plan import PowerAnswer

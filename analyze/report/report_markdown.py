@@ -31,9 +31,8 @@ from analyze.report.plain import safe
 from analyze.report.regressions_words import entry_line, everything, headline, mark, names
 from analyze.report.summary_table import as_text
 from schemas.errors import counted
-from schemas.output.report import RunReport
+from schemas.output.report import ModelAnswer, ReportedRun, RunReport
 from schemas.output.summary import GroupSummary
-from schemas.report_answer import ModelAnswer, ReportedRun
 from schemas.run.model_names import with_id
 
 MOST_BYTES = 60_000

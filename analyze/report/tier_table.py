@@ -10,7 +10,7 @@ from analyze.report.numbers import best_first_key, case_mean, percent, percent_r
 from analyze.report.plain import Column, line_of, table
 from analyze.stats.more_cases import more_cases_for_tier
 from analyze.stats.tiers import LABELS, tier_confident, tier_of
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 if TYPE_CHECKING:
     from analyze.route.options import ToolUseOfOption

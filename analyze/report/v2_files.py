@@ -9,6 +9,7 @@ from __future__ import annotations
 from os.path import lexists
 from pathlib import Path
 
+from schemas.base import is_valid
 from schemas.errors import (
     AnalyzeError,
     ConfigError,
@@ -19,7 +20,6 @@ from schemas.errors import (
     printable,
     shown,
 )
-from schemas.finding import is_valid
 from schemas.formats.report_v2 import EvaluationReport, report_json
 from schemas.formats.report_v2_problems import schema_problems
 from schemas.io.disk import write_whole

@@ -21,7 +21,7 @@ from analyze.report.v2_markdown_details import (
 from analyze.stats.intervals import MIN_CASES, wilson
 from schemas.errors import counted
 from schemas.formats.report_v2 import EvaluationReport, ReportSummary
-from schemas.report_scoring import COMPONENTS, MAX_POINTS
+from schemas.formats.report_v2_instance import COMPONENTS, MAX_POINTS
 
 NONE = "*None*"
 """Stands for an empty list of tasks."""

@@ -11,8 +11,15 @@ from typing import Any
 
 from analyze.report.numbers import duration
 from analyze.report.summary_table import as_text
-from schemas.formats.report_v2_instance import Component, InstanceResult, ValidationBreakdown
-from schemas.report_scoring import COMPONENTS, MAX_POINTS, is_scored, status_of
+from schemas.formats.report_v2_instance import (
+    COMPONENTS,
+    MAX_POINTS,
+    Component,
+    InstanceResult,
+    ValidationBreakdown,
+    is_scored,
+    status_of,
+)
 
 COMPONENT_NAMES: dict[Component, str] = {
     "deployment": "Deployment",

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from analyze.report.plain import cells, safe
+from schemas.base import Finding, ValidatedFile
 from schemas.errors import MOST_SHOWN, counted
-from schemas.finding import Finding, ValidatedFile
 
 
 def validation_lines(files: Sequence[ValidatedFile]) -> Iterator[str]:

@@ -26,9 +26,9 @@ from analyze.stats.case_rate import CaseRate
 from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
 from analyze.stats.percentiles import TAIL_TRIALS, is_supported
 from analyze.stats.tiers import DEFAULT, LABELS, tier_confident, tier_of
+from schemas.config.project import Thresholds
 from schemas.errors import counted
 from schemas.output.route import State
-from schemas.thresholds import Thresholds
 
 FAR = math.inf
 

@@ -18,7 +18,7 @@ from analyze.route.values import Option
 from analyze.routing.paired import Case, Cases, Draws
 from analyze.routing.scope import ScopeRate, scope_rate
 from analyze.stats.case_rate import NO_RATE, CaseRate, case_rate
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 if TYPE_CHECKING:
     from analyze.session import Session

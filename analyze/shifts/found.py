@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from analyze.shifts.points import Point
     from analyze.stats.series_scan import LevelShift
     from schemas.config.known_issues import ShiftMetric
+    from schemas.config.project import Thresholds
     from schemas.output.comparison import Axis
-    from schemas.thresholds import Thresholds
 
     Ints = NDArray[np.int64]
     Tell = Callable[[str, int, int], None]

@@ -17,8 +17,8 @@ from schemas.errors import counted
 if TYPE_CHECKING:
     from analyze.shifts.series import Series
     from analyze.stats.series_scan import LevelShift, Scan, Segment
+    from schemas.config.project import Thresholds
     from schemas.output.comparison import Metric
-    from schemas.thresholds import Thresholds
 
 METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from analyze.shifts.levels import scan
 from analyze.shifts.series import read_history
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

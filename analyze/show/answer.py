@@ -23,9 +23,9 @@ from analyze.show.transcript import TrialPage, transcript_lines
 from analyze.show.trial_rows import ShownTrial, read_answers, read_text, read_trials
 from analyze.summarize import summary_of
 from analyze.which import MOST_NAMED, resolve_run, run_folder
-from schemas.artifact import Artifact
 from schemas.errors import ConfigError, Problem, nearest
 from schemas.run.model_names import with_names
+from schemas.run.trace import Artifact
 
 if TYPE_CHECKING:
     from analyze.session import Session

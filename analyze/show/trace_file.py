@@ -13,10 +13,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from schemas.artifact import Artifact, TraceEvent
 from schemas.base import SCHEMA_VERSION
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file
+from schemas.run.trace import Artifact, TraceEvent
 
 REFERENCE = re.compile(r"(artifacts/[^/\0]+\.jsonl\.zst)#([0-9]{1,18})")
 """`artifact_path` of a result: file#offset, below the run's own folder and nowhere else."""

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from analyze.report.numbers import duration
 from analyze.report.plain import line_of, lines_of
-from schemas.artifact import (
+from schemas.run.trace import (
     Artifact,
     FinalOutputEvent,
     MessageEvent,

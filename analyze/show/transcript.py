@@ -18,8 +18,8 @@ from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import NoTrace
 from analyze.show.trace_text import indented, trace_lines
 from analyze.show.trial_rows import ShownTrial, TrialText
-from schemas.artifact import Artifact
 from schemas.run.model_names import hidden_id
+from schemas.run.trace import Artifact
 
 VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
 

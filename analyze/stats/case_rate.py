@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.units import Clusters, n_clusters, unit_sums
-from schemas.interval import Interval
+from schemas.base import Interval
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 
-from schemas.interval import Interval
+from schemas.base import Interval
 
 Z95 = NormalDist().inv_cdf(0.975)
 """Normal quantile of a two-sided 95 % interval: 1.959964."""

@@ -18,8 +18,8 @@ from statistics import NormalDist
 from analyze.stats.exact_power import POWER
 from analyze.stats.intervals import MIN_CASES, Z95
 from analyze.stats.tiers import DEFAULT, tier_of
-from schemas.interval import Interval
-from schemas.thresholds import Thresholds
+from schemas.base import Interval
+from schemas.config.project import Thresholds
 
 MOST_CASES = 100_000
 """A rate this near to its bound is on it, for all that anybody will ever measure."""

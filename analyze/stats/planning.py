@@ -23,7 +23,7 @@ from analyze.stats.two_nights import (
     interval_se,
     night_mde,
 )
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 REPETITIONS = (1, 3, 5, 10)
 """Columns of a table of sizes."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from analyze.stats.intervals import mean_of_units
-from schemas.interval import PassK
+from schemas.base import PassK
 
 CaseValue = Callable[[int, int, int], float]
 """(m trials, c passes, k) of one case to its value."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Literal
 
-from schemas.interval import Interval
+from schemas.base import Interval
+from schemas.config.project import Thresholds
 from schemas.output.summary import TierLabel
-from schemas.thresholds import Thresholds
 
 Tier = Literal[1, 2, 3]
 

@@ -13,16 +13,14 @@ from analyze.lake.quarantine import SetAside, sentences, set_aside
 from analyze.sync.bring_group import Brought, bring_group
 from analyze.sync.helpers import in_processes
 from analyze.sync.news import Progress, Synced, changed, with_known_problems
-from schemas.cut_off import drop_cut_off
 from schemas.errors import AnalyzeError, DamagedFile
-from schemas.lake.bulk_load import is_imported
+from schemas.lake.bulk_load import drop_cut_off, is_imported
 from schemas.lake.compact import compact
 from schemas.lake.layout import lake_of
 from schemas.lake.manifest import Manifest, RunSeen
-from schemas.lake.transaction import LakeBusy
-from schemas.prune import prune
+from schemas.lake.recover import prune
+from schemas.lake.transaction import LakeBusy, lock_run
 from schemas.run.layout import IMPORT_FILE, LogSeen, run_folders
-from schemas.run_lock import lock_run
 
 GROUP_RUNS = 400
 """Runs that are locked and read together; each lock is an open file."""

@@ -21,18 +21,16 @@ from analyze.sync.one_folder import (
 )
 from schemas.errors import BenchError, DamagedFile
 from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
-from schemas.lake.layout import lake_of
+from schemas.lake.layout import BATCH_TABLES, LakeFile, Part, covered_until, lake_of
 from schemas.lake.log_coverage import holds, tail_before
 from schemas.lake.manifest import Manifest, RunSeen
-from schemas.lake.transaction import LakeBusy
+from schemas.lake.recover import prune, remove_part
+from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
 from schemas.lake.writer import RunMirror
-from schemas.parts import BATCH_TABLES, LakeFile, Part, covered_until
-from schemas.prune import prune, remove_part
 from schemas.run.import_record import ImportRecord
 from schemas.run.layout import IMPORT_FILE, LOG, LogSeen, look_of
 from schemas.run.log_lines import LineError, misfit
 from schemas.run.plan import PlannedTrial
-from schemas.run_lock import MirrorBusy, lock_run
 
 WHOLE_BYTES = 32 * 2**20
 """A longer log has files of its own."""

@@ -15,10 +15,8 @@ from schemas.io.disk import write_whole
 from schemas.lake.bulk_load import WholeRun, is_imported
 from schemas.lake.layout import lake_of, month_of
 from schemas.lake.rows import run_table
-from schemas.lake.tables import files_of, reading
-from schemas.lake.writer import NO_LOG
-from schemas.run_row import RunRow
-from schemas.seal import LakeWriter
+from schemas.lake.tables import RunRow, files_of, reading
+from schemas.lake.writer import NO_LOG, LakeWriter
 
 
 def set_labels(runs_dir: Path, run_id: str, labels: tuple[str, ...]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from analyze.validate.kinds import kind_of, unknown_kind
+from schemas.base import DocumentKind, Finding, error, warning
 from schemas.errors import NotMigratable
-from schemas.finding import DocumentKind, Finding, error, warning
 from schemas.io.json_text import BOM, read_json_text
 
 Problems = Callable[[Any, bytes], Iterable[Finding]]
@@ -55,7 +55,7 @@ def _swebench(value: object, _: bytes) -> Iterable[Finding]:
 
 
 def _predictions(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.prediction_problems import prediction_problems  # noqa: PLC0415 - same
+    from schemas.formats.swebench_problems import prediction_problems  # noqa: PLC0415 - same
 
     return prediction_problems(value)
 

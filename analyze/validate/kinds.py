@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Literal
 
-from schemas.finding import DocumentKind, Finding, error
+from schemas.base import DocumentKind, Finding, error
 from schemas.formats.report_v1 import is_old_version, is_result, is_v2, shape_of
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
-from schemas.json_values import described, shown
+from schemas.io.json_text import described, shown
 
 LinesKind = Literal["results", "predictions"]
 """Kinds of which each record stands on a line of its own."""

@@ -13,7 +13,7 @@ from analyze.validate.file_lines import LONGEST_LINE, FileLine, lines_of
 from analyze.validate.head import kind_of_lines
 from analyze.validate.kinds import LinesKind
 from analyze.validate.tally import MOST_KEPT, Tally
-from schemas.finding import DocumentKind, Finding, ValidatedFile, error
+from schemas.base import DocumentKind, Finding, ValidatedFile, error
 
 LARGEST_DOCUMENT = 512 * 2**20
 """Bytes of a file that is read as one document; its values take several times as much memory."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyze.validate.file_lines import FileLine
-from schemas.finding import Finding, error
+from schemas.base import Finding, error
+from schemas.formats.swebench_problems import PredictionCheck
 from schemas.io.json_text import read_json_text
-from schemas.prediction_problems import PredictionCheck
 
 
 class PredictionLines:

@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.finding import Finding
-from schemas.misfits import findings_of
+from schemas.base import Finding
+from schemas.formats.fields import findings_of
 
 Unknown = Literal["ignore", "forbid"]
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 from analyze.validate.file_lines import FileLine
 from analyze.validate.refused import refused
-from schemas.finding import Finding, error, pointer, warning
-from schemas.io.json_text import read_json_text
-from schemas.json_values import described, shown, value_problems
+from schemas.base import Finding, error, pointer, warning
+from schemas.io.json_text import described, read_json_text, shown, value_problems
 from schemas.lake.bulk_load import is_document_line
 from schemas.lake.foreign_rows import DocumentResult
 from schemas.run.log_lines import content_of, parse_line

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from analyze.validate.refused import Unknown, refused
-from schemas.base import Count, Rate
+from schemas.base import Count, Finding, Rate, error, pointer, warning
 from schemas.errors import counted
-from schemas.finding import Finding, error, pointer, warning
-from schemas.json_values import value_problems
+from schemas.io.json_text import value_problems
 from schemas.output.summary import SUMMARY_VERSION, RunSummary, WallClock
 
 OTHERS = ("n_skipped_unavailable", "n_rate_limited", "n_error", "n_auth_error")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemas.finding import DocumentKind, Finding, ValidatedFile
+from schemas.base import DocumentKind, Finding, ValidatedFile
 
 MOST_KEPT = 10_000
 """Findings of a file that are kept; a log in which every line is wrong would fill the memory."""

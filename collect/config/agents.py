@@ -13,7 +13,7 @@ from collect.config.workspace import WorkspaceEntry, read_workspace
 from schemas.config.agent import Agent
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
-from schemas.yaml_source import read_yaml
+from schemas.io.yaml import read_yaml
 
 
 @dataclass(frozen=True)

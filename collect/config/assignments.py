@@ -11,7 +11,7 @@ from collect.config.selection import takes, unknown_ids
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_source import Source, dotted
+from schemas.io.yaml import Source, dotted
 
 
 def assign_agents(

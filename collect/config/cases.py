@@ -16,7 +16,7 @@ from schemas.config.case import Case, CaseContext
 from schemas.config.run_profile import RunnerSettings
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import check_extras, parse, problems_of
-from schemas.yaml_source import KeyPath, Source, read_yaml
+from schemas.io.yaml import KeyPath, Source, read_yaml
 
 SKIP_TRIALS = "`--skip-unevaluable` records its trials as skipped"
 SKIP_CHECKS = "`--skip-unevaluable` runs the case, which then gets no verdict"

@@ -9,7 +9,7 @@ from pathlib import Path
 from collect.config.loaded import ResolvedModel
 from schemas.config.run_profile import RunProfile
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_source import Source, dotted
+from schemas.io.yaml import Source, dotted
 
 MOST_AT_ONCE = 10_000
 """Trials in flight of one collector: one core cannot stamp the bytes of more in time."""

@@ -13,7 +13,7 @@ from collect.config.project import name_problems, project_of, resolve
 from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.errors import ConfigError, nearest
 from schemas.io.validation import parse
-from schemas.yaml_source import KeyPath, decode, dotted, read_bytes, read_yaml
+from schemas.io.yaml import KeyPath, decode, dotted, read_bytes, read_yaml
 
 PROMPT_LIMIT = 200_000
 """Bytes of a system prompt; a larger one would not leave the judge room for the case."""

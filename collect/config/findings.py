@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from collect.config.agents import agent_folders
 from collect.config.cases import CaseFile, find_cases
 from collect.config.project import name_problems, project_of, unknown
+from schemas.config.project import load_project_file
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
-from schemas.project_file import load_project_file
-from schemas.yaml_source import KeyPath, Source, dotted, read_yaml
+from schemas.io.yaml import KeyPath, Source, dotted, read_yaml
 
 Kind = TypeVar("Kind", bound=BaseModel)
 

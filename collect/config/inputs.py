@@ -18,14 +18,14 @@ from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from collect.config.unjudged import warnings_of
 from collect.config.unread import of_profile, of_suite, warnings_at
+from schemas.config.project import LoadedProject, load_project_file
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
-from schemas.project_file import LoadedProject, load_project_file
+from schemas.io.yaml import Source, dotted, read_yaml
 from schemas.redact import redact
 from schemas.run.config import Narrowed
-from schemas.yaml_source import Source, dotted, read_yaml
 
 MOST_TRIALS = 1_000_000
 """A plan is written before anything runs, and read again by every analysis."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from collect.config.project import FOLDERS
+from schemas.config.project import NAME as PROJECT_FILE
 from schemas.errors import ConfigError, Problem, nearest, shown
-from schemas.project_file import NAME as PROJECT_FILE
-from schemas.yaml_source import read_yaml
+from schemas.io.yaml import read_yaml
 
 ID_KEYS = {
     "case_id": "case",

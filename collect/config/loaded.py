@@ -10,13 +10,12 @@ from typing import NotRequired, TypedDict, cast
 
 from pydantic import JsonValue
 
-from schemas.config.case import CaseContext, Role, RunnerType
+from schemas.config.case import CaseContext, Expectations, Role, Rubric, RunnerType
 from schemas.config.checks import DeterministicCheck
 from schemas.config.prices import Price
 from schemas.config.suite import Routing, Transport
 from schemas.config.validators import ToolInvocation, Validator
 from schemas.errors import Problem
-from schemas.rubric import Expectations, Rubric
 from schemas.run.config import EffectiveSetting, EmbeddedServer
 
 NO_CONTEXT = CaseContext()

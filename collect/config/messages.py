@@ -12,7 +12,7 @@ from collect.config.loaded import WireMessage
 from schemas.config.case import Case, Message, PromptMessage
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
-from schemas.yaml_source import KeyPath, Source, decode, dotted, read_bytes, read_yaml
+from schemas.io.yaml import KeyPath, Source, decode, dotted, read_bytes, read_yaml
 
 ATTACHMENT_LIMIT = 8_000_000
 FILES_LIMIT = 32_000_000

@@ -35,8 +35,8 @@ from schemas.config.run_profile import (
 from schemas.config.suite import TRANSPORTS, ModelConfig, Routing, Suite
 from schemas.errors import Problem
 from schemas.io.validation import check_extras
+from schemas.io.yaml import KeyPath, Source, dotted
 from schemas.run.config import EffectiveSetting, SettingOrigin
-from schemas.yaml_source import KeyPath, Source, dotted
 
 
 @dataclass

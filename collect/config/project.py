@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.io.yaml import printable
-from schemas.yaml_source import Source
+from schemas.io.yaml import Source, printable
 
 KINDS = {
     "suite": "suites",

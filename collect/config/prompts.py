@@ -18,8 +18,7 @@ from schemas.base import fitting, slim, slugify
 from schemas.config.case import Prompt
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import problems_of
-from schemas.io.yaml import MAX_PROBLEMS
-from schemas.yaml_source import Source, read_bytes
+from schemas.io.yaml import MAX_PROBLEMS, Source, read_bytes
 
 LIST_LIMIT = 64_000_000
 COUNT_LIMIT = 100_000

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from collect.config.loaded import ResolvedModel
 from schemas.config.run_profile import RunProfile
 from schemas.errors import counted, shown
-from schemas.yaml_source import Source
+from schemas.io.yaml import Source
 
 KEY = ("execution_policy", "run_repetitions")
 ADVICE = (

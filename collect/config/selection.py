@@ -9,7 +9,7 @@ from collect.config.cases import CaseFile
 from collect.config.loaded import LoadedCase
 from schemas.config.suite import CaseSelection
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.yaml_source import KeyPath, Source, dotted
+from schemas.io.yaml import KeyPath, Source, dotted
 
 LISTS = ("include_case_ids", "exclude_case_ids")
 

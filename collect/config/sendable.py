@@ -8,8 +8,8 @@ from pathlib import Path
 from collect.config.loaded import LoadedCase, ResolvedModel
 from collect.config.transports import TRANSPORT
 from schemas.errors import Problem
+from schemas.io.yaml import read_yaml
 from schemas.run.config import EffectiveSetting
-from schemas.yaml_source import read_yaml
 
 Settings = dict[str, EffectiveSetting]
 

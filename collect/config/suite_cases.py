@@ -19,7 +19,7 @@ from collect.config.selection import (
 )
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
-from schemas.yaml_source import Source
+from schemas.io.yaml import Source
 
 
 @dataclass(frozen=True)

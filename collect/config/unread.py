@@ -11,7 +11,7 @@ from collect.config.findings import NOT_BUILT
 from collect.config.loaded import LoadedCase
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
-from schemas.yaml_source import KeyPath, Source, dotted
+from schemas.io.yaml import KeyPath, Source, dotted
 
 Unread = tuple[KeyPath, str]
 """Where it stands, and why nothing reads it."""

@@ -24,11 +24,11 @@ from collect.config.unread import (
     of_suite,
     warnings_at,
 )
+from schemas.config.project import load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, shown
-from schemas.project_file import load_project_file
-from schemas.yaml_source import read_yaml
+from schemas.io.yaml import read_yaml
 
 
 def check_case(path: Path, found: Findings) -> None:

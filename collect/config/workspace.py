@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple
 
 from schemas.config.agent import WORKSPACE_FILES, placeholder
 from schemas.errors import ConfigError, Problem
-from schemas.io.yaml import printable
-from schemas.yaml_source import read_bytes
+from schemas.io.yaml import printable, read_bytes
 
 FILE_LIMIT = 8_000_000
 TOTAL_LIMIT = 64_000_000

@@ -16,10 +16,10 @@ from collect.config.project import find_project, resolve
 from collect.config.sendable import unsendable
 from collect.config.suite_cases import suite_cases
 from collect.doctor.visit import Place, Visit
+from schemas.config.project import load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
-from schemas.project_file import load_project_file
 from schemas.run.model_names import ModelNames
 
 ANY_PROFILE = RunProfile(

@@ -20,8 +20,8 @@ from collect.local.model import ENGINE_ADVICE, LocalModel, refuse_missing_engine
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
 from schemas.errors import ConfigError, Interrupted, LocalModelError, Problem
+from schemas.io.yaml import dotted, read_yaml
 from schemas.run.model_names import ModelNames
-from schemas.yaml_source import dotted, read_yaml
 
 Say = Callable[[str], None]
 

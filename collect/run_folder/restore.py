@@ -27,10 +27,10 @@ from schemas.io.own_files import open_own_file, read_own
 from schemas.lake.coverage import LakeLog, fit_lake, read_lake_log
 from schemas.lake.layout import lake_of
 from schemas.lake.rows import output_hash
+from schemas.lake.transaction import lock_run as lock_rows
 from schemas.run.layout import LOG
 from schemas.run.log_lines import LineError, parse_line
 from schemas.run.trace import REFERENCE, frames, whole_frame
-from schemas.run_lock import lock_run as lock_rows
 
 LOCK_WAIT_S = 60.0
 """For the mirror of a collector that was killed: it seals what is there before it goes."""

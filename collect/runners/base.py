@@ -15,7 +15,7 @@ from schemas.config.case import Role
 from schemas.run.plan import PlannedTrial
 
 TraceObject = dict[str, JsonValue]
-"""One event of `schemas.artifact.TraceEvent`, as the JSON object it becomes."""
+"""One event of `schemas.run.trace.TraceEvent`, as the JSON object it becomes."""
 
 
 def now_ms() -> int:
@@ -24,7 +24,7 @@ def now_ms() -> int:
 
 
 class Trace:
-    """The events of a trial in the order they happened, in the shape of `schemas.artifact`.
+    """The events of a trial in the order they happened, in the shape of `schemas.run.trace`.
 
     Plain objects: a run makes thousands a second, and each is checked when it is read.
     """

@@ -19,8 +19,7 @@ from pydantic import JsonValue
 from collect.config.pieces import ENTRY_LIMIT, json_lines, json_objects
 from collect.config.prompts import COUNT_LIMIT, LIST_LIMIT
 from schemas.errors import ConfigError, Problem, counted
-from schemas.io.yaml import MAX_PROBLEMS
-from schemas.yaml_source import decode, read_bytes
+from schemas.io.yaml import MAX_PROBLEMS, decode, read_bytes
 
 DELIMITERS = ",;\t|"
 KINDS = (".csv", ".tsv", ".jsonl", ".json")

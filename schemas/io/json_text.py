@@ -2,16 +2,169 @@
 
 Python's own reader takes the last of two equal keys in silence, and NaN for a number; both would
 change what a document says.
+
+What a parsed JSON value of somebody else may hold that no file of ours may.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from schemas.finding import Finding, error
-from schemas.json_values import MOST_DIGITS, MOST_FOUND, Trail, place, shown
+from schemas.base import Finding, error, pointer
+
+MOST_LEVELS = 200
+"""Objects and lists inside one another; readers of JSON give up at a few hundred."""
+
+MOST_DIGITS = 4_300
+"""Of a whole number; Python neither reads nor writes longer ones."""
+
+MOST_FOUND = 1_000
+"""Findings of one kind in one document; who mends those runs the check again."""
+
+LONGEST_KEY = 200
+"""Characters of a key that a pointer repeats."""
+
+_MOST_BITS = 14_284
+_SHOWN = 60
+Trail = tuple[Any, Any] | None
+"""A place in a document: the trail of what holds it, and the key or index there."""
+
+
+def value_problems(document: object) -> list[Finding]:
+    """Return what JSON cannot carry: NaN, lone surrogates, huge numbers, depth, other objects.
+
+    Nesting beyond 200 levels ends the walk; it is then the last finding.
+    """
+    if not isinstance(document, _CONTAINERS):
+        return list(_of_leaf(document, None))
+    found: list[Finding] = []
+    stack: list[tuple[Iterator[tuple[Any, Any]], Trail]] = [(_pairs(document, None, found), None)]
+    while stack:
+        pairs, trail = stack[-1]
+        for key, value in pairs:
+            kind = type(value)
+            if (
+                (kind is str and value.isascii())
+                or (kind is float and value - value == 0)
+                or value is None
+                or kind is bool
+                or (kind is int and -_SMALL < value < _SMALL)
+            ):
+                continue
+            inner: Trail = (trail, key)
+            if isinstance(value, _CONTAINERS):
+                if len(stack) == MOST_LEVELS:
+                    message = f"lists and objects are nested deeper than {MOST_LEVELS} levels"
+                    return [*found, error("too_deep", place(inner), message)]
+                if value:
+                    stack.append((_pairs(value, inner, found), inner))
+                    break
+            elif len(found) < MOST_FOUND:
+                found += _of_leaf(value, inner)
+        else:
+            stack.pop()
+    if len(found) >= MOST_FOUND:
+        message = f"{MOST_FOUND:,} values that JSON cannot carry are named, and no more of them"
+        found.append(error("bad_value", "", message))
+    return found
+
+
+def _pairs(node: Any, trail: Trail, found: list[Finding]) -> Iterator[tuple[Any, Any]]:
+    """Return keys or indexes with their values, and note what is wrong with the keys."""
+    if not isinstance(node, dict):
+        return enumerate(node)
+    for key in node:
+        if not (type(key) is str and key.isascii()) and len(found) < MOST_FOUND:
+            found += _of_key(key, trail)
+    return iter(node.items())
+
+
+_CONTAINERS = (dict, list, tuple)
+_SMALL = 2**63
+
+
+def _of_leaf(value: object, trail: Trail) -> Iterator[Finding]:
+    where = place(trail)
+    if isinstance(value, str):
+        if not is_unicode(value):
+            message = f"{shown(value)} holds half of a surrogate pair, which is no character"
+            yield error("bad_value", where, message)
+    elif isinstance(value, float):
+        if value - value != 0:
+            yield error("bad_value", where, f"{value} is no number that JSON can carry")
+    elif isinstance(value, int):
+        if value.bit_length() > _MOST_BITS:
+            message = f"a whole number of more than {MOST_DIGITS:,} digits"
+            yield error("bad_value", where, message)
+    elif value is not None:
+        message = f"a Python object ({type(value).__name__}), which JSON does not have"
+        yield error("wrong_type", where, message)
+
+
+def _of_key(key: object, trail: Trail) -> Iterator[Finding]:
+    if not isinstance(key, str):
+        message = f"a key is {described(key)}; keys of an object are text"
+        yield error("wrong_type", place(trail), message)
+    elif not is_unicode(key):
+        message = f"the key {shown(key)} holds half of a surrogate pair, which is no character"
+        yield error("bad_value", place(trail), message)
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether text can be written as UTF-8: no lone surrogate is in it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def place(trail: Trail) -> str:
+    """Return the pointer of a trail; long keys are cut, and lone surrogates escaped."""
+    parts: list[str | int] = []
+    while trail is not None:
+        trail, key = trail
+        parts.append(key_part(key))
+    return pointer(*reversed(parts))
+
+
+def key_part(key: object) -> str | int:
+    """Return a key or an index as it stands in pointers; what is neither as its kind."""
+    if isinstance(key, str):
+        if len(key) <= LONGEST_KEY and key.isascii():
+            return key
+        return key[:LONGEST_KEY].encode("utf-8", "backslashreplace").decode()
+    return key if type(key) is int and abs(key) < _SMALL else f"({type(key).__name__})"
+
+
+def described(value: object) -> str:
+    """Return what kind of JSON value something is, and its beginning: `the text "abc"`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, str):
+        return f"the text {shown(value)}"
+    return f"the number {shown(value)}" if isinstance(value, int | float) else "no JSON value"
+
+
+def shown(value: object) -> str:
+    """Return the beginning of a text, or a number, as ASCII on one line."""
+    if isinstance(value, str):
+        more = "..." if len(value) > _SHOWN else ""
+        return json.dumps(value[:_SHOWN]) + more
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"of more than {MOST_DIGITS:,} digits"
+    text = str(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
 
 BOM = b"\xef\xbb\xbf"
 

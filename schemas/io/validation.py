@@ -12,9 +12,8 @@ from pydantic.fields import FieldInfo
 
 from schemas.base import CLUSTER_PATTERN, SLUG_PATTERN
 from schemas.errors import ConfigError, Problem, counted, nearest
-from schemas.io.yaml import MAX_PROBLEMS, KeyPath, dotted, printable
+from schemas.io.yaml import MAX_PROBLEMS, KeyPath, Source, dotted, printable
 from schemas.redact import holds_key
-from schemas.yaml_source import Source
 
 PATTERNS = {
     SLUG_PATTERN: "lower-case letters, digits, `_` and `-`; a letter or a digit first",

@@ -3,6 +3,8 @@
 Only runs of which the lake holds nothing go this way, each as one stretch from the first byte of
 its log to the last whole line. The files of a batch share a token in their names; results are put
 in place last, so a batch without them was cut off and goes again.
+
+Clears away what a batch of whole runs left that was cut off, by kill -9 or a power cut.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,17 +25,16 @@ import pyarrow.parquet as pq
 
 from schemas.io.disk import sync_path
 from schemas.io.own_files import make_own_folder, open_own, open_own_file
-from schemas.lake.layout import TEMPORARY, month_of
+from schemas.lake.layout import TEMPORARY, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
+from schemas.lake.manifest import Manifest
 from schemas.lake.parse_log import read_plan
 from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, run_table
-from schemas.lake.tables import LAYOUT, compression_of, file_facts
+from schemas.lake.tables import LAYOUT, compression_of, file_facts, run_row
 from schemas.lake.writer import NO_LOG as NOTHING
 from schemas.lake.writer import sync_log
-from schemas.parts import Coverage, LakeFile, Part
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen
-from schemas.run_row import run_row
 
 
 def is_document_line(content: object) -> bool:
@@ -114,7 +116,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     tail = tail_before(log, end) if end else ""
     coverage = Coverage(0, end, 0, len(lines), tail)
     if imported and (run_dir / IMPORT_FILE).exists():
-        from schemas.import_rows import (  # noqa: PLC0415 - few folders are
+        from schemas.lake.foreign_rows import (  # noqa: PLC0415 - few folders are
             ImportRows,
             import_record_of,
         )
@@ -124,8 +126,8 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         run_id, tables = run_dir.name, reader.head() | rows
         month = month_of(reader.started_at_ms or seen.mtime_ns // 1_000_000)
     elif imported:
+        from schemas.config.run_profile import limit_of_config  # noqa: PLC0415
         from schemas.lake.foreign_rows import import_lines  # noqa: PLC0415 - few folders are
-        from schemas.time_limits import limit_of_config  # noqa: PLC0415
 
         whole = import_lines(run_dir.name, lines, limit_ms=limit_of_config(run_dir))
         run_id, tables, found = run_dir.name, whole.tables, list(whole.problems)
@@ -234,3 +236,41 @@ def batch_lock(lake: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+DEAD_S = 600.0
+"""A file that is being written for longer than this has no writer any more."""
+
+
+def drop_cut_off(lake: Path, manifest: Manifest) -> None:
+    """Remove what a batch left that was cut off: unfinished files, and text without results.
+
+    Args:
+        lake: the lake.
+        manifest: has just been refreshed; is told of what goes.
+    """
+    limit = time.time() - DEAD_S
+    for path in lake.glob(f"*/month=*/{TEMPORARY}*{UNFINISHED}"):
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < limit:
+                path.unlink()
+    names = [name for name in manifest.names if BATCH.fullmatch(name.rpartition("/")[2])]
+    if not names:
+        return
+    with batch_lock(lake):
+        for name in names:
+            table, _, rest = name.partition("/")
+            if table == "results" or (lake / "results" / rest).exists():
+                continue
+            file = manifest.file(name)
+            covers = [part for part in file.parts if part.coverage.end] if file else []
+            if any(not (lake.parent / part.run_id).exists() for part in covers):
+                continue  # its results were lost in another way, and this is what is left
+            if covers and not any(_has_results(manifest, part) for part in covers):
+                (lake / name).unlink(missing_ok=True)
+                manifest.drop([name])
+
+
+def _has_results(manifest: Manifest, part: Part) -> bool:
+    held = manifest.parts_of("results", part.run_id)
+    return any(other.coverage == part.coverage for _, other in held)

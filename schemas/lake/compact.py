@@ -14,13 +14,11 @@ from pathlib import Path
 
 from schemas.errors import DamagedFile
 from schemas.io.disk import READ_ONLY
-from schemas.lake.layout import TABLE_NAMES, month_of
+from schemas.lake.layout import TABLE_NAMES, Coverage, LakeFile, Part, month_of, whole_batches
 from schemas.lake.manifest import Manifest
 from schemas.lake.rewrite import Unfit, rewriting
-from schemas.lake.tables import Coverage, LakeFile, Part, read_lake_file
-from schemas.lake.transaction import LakeBusy, empty_trash, lake_lock, swap
-from schemas.parts import whole_batches
-from schemas.run_lock import is_locked
+from schemas.lake.tables import read_lake_file
+from schemas.lake.transaction import LakeBusy, empty_trash, is_locked, lake_lock, swap
 
 MOST_SMALL_FILES = 64
 """In the month that goes on; others are compacted when there is more than one."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schemas.errors import LogLost, counted
 from schemas.io.own_files import open_own_file
-from schemas.parts import Coverage, Part
+from schemas.lake.layout import Coverage, Part
 
 TAIL_BYTES = 4_096
 """How much of the log before its end identifies a stretch: a whole line or more, with times."""

@@ -18,12 +18,20 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from schemas.checksums import Checksum, checksum_of, looks_unchanged
 from schemas.errors import DamagedFile, SchemaError
 from schemas.io.disk import write_whole
 from schemas.io.own_files import make_own_folder, open_own
-from schemas.lake.layout import ALIASES, TABLE_NAMES, live_paths, strays
-from schemas.parts import BATCH_TABLES, Coverage, LakeFile, Part
+from schemas.lake.footer import Checksum, checksum_of, looks_unchanged
+from schemas.lake.layout import (
+    ALIASES,
+    BATCH_TABLES,
+    TABLE_NAMES,
+    Coverage,
+    LakeFile,
+    Part,
+    live_paths,
+    strays,
+)
 
 RUNS = "manifest/runs.json"
 FILES = "manifest/files.json"

@@ -18,9 +18,9 @@ import msgspec
 import orjson
 from pydantic import BaseModel
 
-from schemas.columns import Columns
 from schemas.io.arrow import json_text
 from schemas.lake.fast_structs import Shape, shape_of
+from schemas.lake.tables import Columns
 from schemas.run.log_lines import LineError, parse_line
 from schemas.run.plan import PlannedTrial, plan_line
 from schemas.run.result import Event, Result

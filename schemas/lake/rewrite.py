@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import SchemaError
-from schemas.lake.tables import LAYOUT, TABLES, LakeFile, Part, compression_of, file_facts, reading
+from schemas.lake.layout import LakeFile, Part
+from schemas.lake.tables import LAYOUT, TABLES, compression_of, file_facts, reading
 
 GROUP_ROWS = 100_000
 """Rows of a row group."""

@@ -9,12 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from schemas.columns import Columns, arrays_of, table_from
 from schemas.io.arrow import row_of
+from schemas.lake.layout import BATCH_TABLES, LakeFile
 from schemas.lake.parse_log import Records, read_records
-from schemas.lake.tables import TABLES, reading
-from schemas.parts import BATCH_TABLES, LakeFile
-from schemas.run_row import RunRow
+from schemas.lake.tables import TABLES, Columns, RunRow, arrays_of, reading, table_from
 
 RESULT_COLUMNS = pa.schema(
     {field.name: field for table in ("results", "outputs") for field in TABLES[table]}.values()

@@ -4,6 +4,10 @@
 temporary name and renamed when it is whole, so a plain glob never meets half a file. Each names
 the stretches of results.jsonl that it covers, one a run and batch: the next mirror goes on where
 they end. A compaction puts the stretches of several runs into one file.
+
+Lists of values to Arrow columns of the declared types, without a dict for each row.
+
+A row of the lake's table `runs`: what a run was, for whoever has the lake and not its folder.
 """
 
 from __future__ import annotations
@@ -11,29 +15,112 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import BeforeValidator, Field
 
-from schemas.base import SCHEMA_VERSION
+from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Record, Usd
 from schemas.errors import DamagedFile, SchemaError, printable
 from schemas.io.arrow import arrow_schema
 from schemas.lake.footer import LAYOUT, PREFIX, sealed_file
 from schemas.lake.layout import (
     ONE_RUN,
+    Coverage,
+    LakeFile,
+    Part,
+    covered_until,
     lake_of,
     live_files,
     month_of,
     once_it_holds_still,
+    unbroken,
 )
-from schemas.parts import Coverage, LakeFile, Part, covered_until, unbroken
+from schemas.run.config import Narrowed, RunConfig
 from schemas.run.plan import PlannedTrial
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
-from schemas.run_row import RunRow
+
+Labels = Annotated[dict[str, str], BeforeValidator(dict)]
+"""By model_id; Arrow returns a map as pairs."""
+
+
+class RunRow(Record):
+    """One run as its lake knows it; a run that was given other labels has several rows."""
+
+    run_id: str = Field(description="Name of the run's folder.")
+    suite_id: str = Field(description="Suite the run was made from; `imported`: by another tool.")
+    suite_title: str = Field(description="Title of the suite.")
+    started_at_ms: EpochMillis | None = Field(
+        description="Wall clock at the run's start; null: an imported run without results."
+    )
+    run_profile_id: str | None = Field(description="Run profile; null for an imported run.")
+    benchlake_version: str | None = Field(description="That made it; null for an imported run.")
+    n_planned: Count = Field(description="Trials of the plan.")
+    run_group: str | None = Field(description="The same for all shards of one plan.")
+    labels: tuple[str, ...] = Field(description="Names that people gave the run.")
+    is_imported: bool = Field(description="Made by another tool: no plan, no hashes.")
+    is_narrowed: bool = Field(description="Flags made it smaller than its suite.")
+    max_cost_usd: Usd | None = Field(description="What the run may cost; null: no limit.")
+    judge_hash: str | None = Field(
+        default=None,
+        description="Of judges, their prompt and aggregation; null: no judge decides a verdict.",
+    )
+    machine: str | None = Field(
+        default=None,
+        description="Cores and memory of the machine that collected; null: not known.",
+    )
+    model_labels: Labels | None = Field(
+        default=None,
+        description="Names for people, by model_id, of the models that have one; null: not known, "
+        "as of an imported run.",
+    )
+    recorded_at_ms: EpochMillis = Field(
+        description="When this row was made; of a run's rows the one with the highest counts."
+    )
+
+
+def machine_of(run_dir: Path) -> str | None:
+    """Return `4 cores, 16 GiB`; None when the run's inventory does not say it."""
+    try:
+        host = json.loads((run_dir / "inventory.json").read_bytes())["host"]
+        return f"{host['cpu_count']:d} cores, {host['memory_bytes'] / 2**30:.0f} GiB"
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def run_row(config: RunConfig, run_dir: Path) -> RunRow:
+    """Return the row of a run of ours, as it was at its start.
+
+    Args:
+        config: of the run.
+        run_dir: its folder, for the machine in its inventory.
+    """
+    return RunRow(
+        run_id=config.run_id,
+        suite_id=config.suite_id,
+        suite_title=config.suite_title,
+        started_at_ms=config.started_at_ms,
+        run_profile_id=config.run_profile_id,
+        benchlake_version=config.benchlake_version,
+        n_planned=config.n_planned,
+        run_group=config.run_group,
+        labels=config.labels,
+        is_imported=False,
+        is_narrowed=config.narrowed != Narrowed(),
+        max_cost_usd=config.max_cost_usd,
+        judge_hash=config.judge_hash,
+        machine=machine_of(run_dir),
+        model_labels={model.model_id: model.label for model in config.models if model.label},
+        recorded_at_ms=config.started_at_ms,
+    )
+
 
 __all__ = [
     "LAYOUT", "PREFIX", "TABLES", "Coverage", "LakeFile", "Part", "compression_of",
@@ -183,3 +270,42 @@ def file_facts(parts: Iterable[Part]) -> dict[str, bytes | str]:
 def compression_of(table: str) -> dict[str, Any]:
     """Return how the files of a table are compressed, as arguments of a Parquet writer."""
     return {"compression": "zstd", "compression_level": 1 if table in TEXT_TABLES else 3}
+
+
+Columns = dict[str, list[Any]]
+"""Values by the name of the field, one for each row."""
+
+
+def arrays_of(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> dict[str, pa.Array]:
+    """Return the columns that a table has as Arrow arrays, by name."""
+    return {name: _array(columns[name], schema.field(name).type) for name in schema.names}
+
+
+def table_from(arrays: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:
+    """Return a table of arrays; what else there is is passed over."""
+    return pa.Table.from_arrays([arrays[name] for name in schema.names], schema=schema)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    is_plain = not pa.types.is_nested(kind)
+    if is_plain and values and values[0] is None and values.count(None) == len(values):
+        return pa.nulls(len(values), kind)  # as many columns are, and counting is quick
+    if pa.types.is_struct(kind):
+        return _struct_array(values, kind)
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type) and any(values):
+        # A field that a line left out is no key here, and null in the column: its default.
+        return pa.array(msgspec.to_builtins(list(values)), kind)
+    return pa.array(values, kind)
+
+
+def _struct_array(values: Sequence[Any], kind: pa.StructType) -> pa.Array:
+    is_null = [value is None for value in values]
+    if any(is_null):
+        return pa.array([msgspec.to_builtins(value) for value in values], kind)
+    parts = []
+    for part in kind:
+        found = map(attrgetter(part.name), values)
+        parts.append(
+            _array([None if value is msgspec.UNSET else value for value in found], part.type)
+        )
+    return pa.StructArray.from_arrays(parts, fields=list(kind))

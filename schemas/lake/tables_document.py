@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.base import Record
+from schemas.config.project import Thresholds
 from schemas.failures import AvailabilityStatus, Cause, TrialStatus
 from schemas.io.arrow import arrow_schema
 from schemas.lake.layout import ALIASES
 from schemas.lake.tables import TABLES
 from schemas.run.alias import AliasRow
-from schemas.thresholds import Thresholds
 
 SCALARS: dict[pa.DataType, str] = {
     pa.string(): "VARCHAR",

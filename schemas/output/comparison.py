@@ -10,10 +10,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from schemas.base import Count, Positive, Rate, Record
-from schemas.interval import Interval, PassK
+from schemas.base import Count, Interval, PassK, Positive, Rate, Record
+from schemas.config.project import Thresholds
 from schemas.run.alias import Rename
-from schemas.thresholds import Thresholds
 
 COMPARISON_VERSION = 2
 """2: another test where repetitions are unequal, `margin` and `missing_p`; reused answers and

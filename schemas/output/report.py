@@ -3,6 +3,10 @@
 What the HTML and the Markdown form show is here, and nothing else is: rates lie between 0 and 1,
 times are in ms, costs in USD, nothing is rounded. An empty tuple or null is a section that the
 other forms leave out.
+
+The first screen of a report: how good each model is, what changed, and what to distrust.
+
+What was said, in a report: answers of flipped cases side by side, transcripts in a budget.
 """
 
 from __future__ import annotations
@@ -11,23 +15,193 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.base import (
-    Count,
-    EpochMillis,
-    Millis,
-    Positive,
-    Rate,
-    Record,
-    UsdSum,
-)
+from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Record, UsdSum
+from schemas.config.project import Thresholds
 from schemas.failures import Cause
-from schemas.output.comparison import Comparison, ThresholdsUsed
+from schemas.output.comparison import Comparison, Difference, ThresholdsUsed, Verdict
 from schemas.output.regressions import OpenShift, Regressions
-from schemas.output.summary import RunSummary
-from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
-from schemas.report_trials import Flip, Transcripts
+from schemas.output.summary import RunSummary, WallClock
 from schemas.run.inventory import Host
-from schemas.thresholds import Thresholds
+
+
+class ReportedRun(Record):
+    """A run that a report is about, or its baseline: what was asked and how much is there."""
+
+    run_id: str
+    suite_id: str
+    suite_title: str
+    run_profile_id: str | None
+    started_at_ms: EpochMillis | None
+    wall_clock_ms: WallClock | None = Field(description="First start to last end of a trial.")
+    took_ms: WallClock | None = Field(
+        default=None,
+        description="The same without pauses of more than ten minutes in which no trial was in "
+        "progress, as between an interruption and its resume.",
+    )
+    labels: tuple[str, ...]
+    is_imported: bool = Field(description="Another tool made it.")
+    shard: str | None = Field(description="`i/n`: it is a part of one plan; null: it is no shard.")
+    benchlake_version: str | None = Field(description="That made it.")
+    n_cases: Count
+    n_planned: Count = Field(description="Trials in the plan.")
+    n_total: Count = Field(description="Trials with a result.")
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    coverage: Rate | None = Field(description="n_scored / n_scorable.")
+
+
+class ModelAnswer(Record):
+    """One model on the first screen, best passed rate first, what cannot be ranked behind it."""
+
+    provider: str
+    model: str
+    thinking_level: str | None
+    model_id: str
+    passed_rate: Rate | None = Field(description="Null: no trial has a verdict.")
+    low: Rate | None = Field(description="95 % interval of the passed rate, by cases.")
+    high: Rate | None
+    estimate: Rate | None = Field(
+        default=None, description="Mean over cases, which the interval is of."
+    )
+    score_strict: Rate | None = Field(
+        default=None, description="With what has no verdict counted as failed."
+    )
+    coverage: Rate | None = Field(
+        default=None, description="Share of the trials that can get a verdict with one."
+    )
+    n_cases: Count = Field(description="With a verdict.")
+    n_clusters: Count | None = Field(
+        default=None, description="Units that they make up, where some are in clusters."
+    )
+    n_scored: Count = Field(description="Trials with a verdict.")
+    is_ranked: bool = Field(
+        default=True, description="It may be named best: cases and coverage suffice."
+    )
+    is_leading: bool = Field(
+        description="The best of those, or not shown to be worse than it on the same cases."
+    )
+    change: Verdict | None = Field(
+        description="Against the baseline; null: there is none, or it lacks this model."
+    )
+    change_why: str | None = Field(
+        default=None, description="Why there is no difference where the sides can be compared."
+    )
+    difference: Difference | None = Field(description="Candidate minus base, paired by case.")
+    difference_low: Difference | None = Field(description="95 % interval.")
+    difference_high: Difference | None = Field(description="95 % interval.")
+    n_broke: Count = Field(description="Cases whose majority of verdicts turned to not passed.")
+    n_fixed: Count = Field(description="Cases whose majority turned to passed.")
+
+
+DoubtCode = Literal[
+    "no_verdict",
+    "missing_trials",
+    "coverage",
+    "infrastructure",
+    "few_cases",
+    "one_repetition",
+    "identical_repetitions",
+    "unpinned_routing",
+    "served_model",
+    "late_client",
+    "timeouts",
+    "truncated",
+    "reused",
+    "shard",
+    "narrowed",
+    "imported",
+    "unknown_cost",
+    "not_comparable",
+    "changed_with_it",
+    "skipped_history",
+]
+
+
+class Doubt(Record):
+    """One reason to distrust a number of the report."""
+
+    code: DoubtCode
+    is_serious: bool = Field(description="It can turn a verdict; the others are to be known.")
+    model_ids: tuple[str, ...] = Field(description="Of these models; empty: of the whole run.")
+    sentence: str = Field(description="What is so, with its numbers, and what follows from it.")
+    command: str | None = Field(description="That shows more of it, or mends it.")
+
+
+class DiffPart(Record):
+    """A stretch of two answers that are held side by side."""
+
+    kind: Literal["same", "base", "candidate"] = Field(
+        description="`base`: only the base said it; `candidate`: only the candidate did."
+    )
+    text: str
+
+
+class Flip(Record):
+    """A case whose majority of verdicts changed, with an answer of each side."""
+
+    suite_id: str
+    case_id: str
+    model_id: str = Field(description="Of the base.")
+    candidate_model_id: str
+    flip: Literal["broke", "fixed"]
+    base_passed: Count
+    base_scored: Positive
+    candidate_passed: Count
+    candidate_scored: Positive
+    base_run_id: str
+    base_repetition: Positive = Field(description="The first trial that went as most did.")
+    base_answer: str = Field(description="Its raw output, or its beginning.")
+    candidate_run_id: str
+    candidate_repetition: Positive
+    candidate_answer: str
+    is_cut: bool = Field(description="At least one answer is longer than what is here.")
+    diff: tuple[DiffPart, ...] = Field(description="Both answers in reading order.")
+    commands: tuple[str, ...] = Field(description="That show the answers of both sides.")
+
+
+class TranscriptPart(Record):
+    """One turn of a transcript."""
+
+    kind: Literal["message", "tool_call", "tool_result", "runner", "final_output"]
+    name: str = Field(description="Role of a message, name of a tool, or what the runner did.")
+    text: str = Field(description="Its content, or the beginning and the end of it.")
+    is_error: bool
+    after_ms: int | None = Field(description="Since the first turn, in ms.")
+    n_left_out: Count = Field(description="Characters in the middle that are not here.")
+
+
+class Transcript(Record):
+    """One trial as it went."""
+
+    run_id: str
+    model_id: str
+    case_id: str
+    repetition: Positive
+    why: Literal["flipped", "failed", "sampled"]
+    is_baseline: bool = Field(description="It is the baseline's, beside one of this run.")
+    verdict: str = Field(description="In words, such as `did not pass`.")
+    passed: bool | None
+    facts: tuple[tuple[str, str], ...] = Field(description="Name and value, as `show` has them.")
+    judged: tuple[str, ...] = Field(description="What was expected and what came, line by line.")
+    parts: tuple[TranscriptPart, ...]
+    n_parts_left_out: Count = Field(
+        description="Turns that are not here; a part named `left out here` stands in their place."
+    )
+    missing: str | None = Field(
+        description="Why there is no trace, or its beginning alone; the answer is the last part."
+    )
+    command: str = Field(description="That shows all of it.")
+
+
+class Transcripts(Record):
+    """Trials that can be read in the report itself."""
+
+    shown: tuple[Transcript, ...] = Field(description="Flipped ones first, then failed, sampled.")
+    n_not_passed: Count = Field(description="Trials of this run that failed or did not pass.")
+    n_left_out: Count = Field(description="Of the trials that flipped or did not pass.")
+    budget_bytes: Count = Field(description="Of text that may be shown, as UTF-8.")
+    command: str = Field(description="That lists the trials of the run.")
+
 
 REPORT_VERSION = 2
 """Of the document: 2 has the shifts that stand."""

@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.base import Count, Positive, Rate, Record
-from schemas.interval import Interval
+from schemas.base import Count, Interval, Positive, Rate, Record
 
 VERSION = 2
 """Since 2, models are compared on the cases that both were asked; a time-out is a late answer."""

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.base import Count, Positive, Rate, Record, Unit, UsdSum
-from schemas.interval import Interval, PassK
+from schemas.base import Count, Interval, PassK, Positive, Rate, Record, Unit, UsdSum
 from schemas.run.inventory import ResourceSnapshot
 
 SUMMARY_VERSION = 2

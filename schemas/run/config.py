@@ -19,10 +19,10 @@ from schemas.base import (
     refuse_newer,
 )
 from schemas.config.prices import Price
+from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.config.suite import ContextTokens, Routing, Threads, Transport
 from schemas.errors import SchemaError
-from schemas.thresholds import Thresholds
 
 SettingOrigin = Literal["default", "runner_defaults", "model_overrides", "suite_model", "case"]
 

@@ -9,9 +9,9 @@ import pytest
 
 from analyze.api import History, frame, open_history
 from schemas.config.known_issues import KnownFile, Quarantined
+from schemas.config.project import Thresholds
 from schemas.errors import ConfigError, RunNotFound
 from schemas.output.comparison import Comparison, ThresholdsUsed
-from schemas.thresholds import Thresholds
 from tests.analyze_cli import call
 from tests.support.paths import ROOT
 from tests.two_nights import case_name, night

@@ -27,6 +27,7 @@ from analyze.charts.places import Point, placed
 from analyze.charts.specs import config_of_report, specs_of
 from analyze.charts.theme import DARK, LIGHT, config_of
 from analyze.commands.chart import Name
+from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
 from schemas.output.regressions import Regressions, Series, Shift
 from schemas.output.report import (
@@ -37,7 +38,6 @@ from schemas.output.report import (
     Provenance,
     RunReport,
 )
-from schemas.thresholds import Thresholds
 from tests.analyze_cli import call
 from tests.support.paths import ROOT
 

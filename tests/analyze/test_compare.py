@@ -14,9 +14,9 @@ from analyze.compare.verdict import limits_of, verdict_of
 from analyze.limits import limits_in_force
 from analyze.session import open_session
 from schemas.config.known_issues import Quarantined
+from schemas.config.project import Thresholds
 from schemas.errors import ConfigError
 from schemas.output.comparison import ThresholdsUsed
-from schemas.thresholds import Thresholds
 from tests.gates import difference
 from tests.two_nights import case_name, edited, night
 

@@ -14,10 +14,10 @@ import pytest
 from analyze.api import History, open_history
 from analyze.session import open_session
 from schemas.config.known_issues import KnownFile, Quarantined
+from schemas.config.project import Thresholds
 from schemas.errors import ConfigError
 from schemas.output.comparison import ThresholdsUsed
 from schemas.run.plan import FingerprintParts
-from schemas.thresholds import Thresholds
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
 from tests.compared_plainly import (
     AXES,

@@ -30,9 +30,8 @@ from analyze.rows import (
     ToolUseRow,
 )
 from schemas.base import MOST
-from schemas.lake.tables import TABLES
+from schemas.lake.tables import TABLES, RunRow
 from schemas.lake.writer import mirror_run
-from schemas.run_row import RunRow
 from tests.made_history import MadeHistory
 
 SOURCES = [

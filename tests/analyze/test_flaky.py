@@ -9,10 +9,10 @@ from analyze.session import open_session
 from analyze.shifts.flaky import find_flaky
 from analyze.stats.flip_rate import flip_limits, flip_rate
 from schemas.config.known_issues import KnownFile, Quarantined
+from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
 from schemas.output.regressions import Flaky
 from schemas.run.plan import FingerprintParts
-from schemas.thresholds import Thresholds
 from tests.analyze_cli import call
 from tests.nights import Nights
 

@@ -10,7 +10,7 @@ from analyze.report.gate_text import gate_lines
 from analyze.report.html.render import render_html
 from analyze.report.report_markdown import report_markdown
 from analyze.session import open_session
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 from tests.analyze_cli import call
 from tests.nights import Nights
 

@@ -9,8 +9,8 @@ from analyze.gate.judge import judge
 from analyze.report.gate_markdown import gate_markdown
 from analyze.report.gate_text import gate_lines
 from analyze.report.gate_words import next_steps
+from schemas.config.project import Thresholds
 from schemas.output.gate import BaselineComparison, GateRules
-from schemas.thresholds import Thresholds
 from tests.gates import RULES, comparison, difference, facts, group, ratio
 
 

@@ -15,8 +15,8 @@ from analyze.session import open_session
 from analyze.shifts import series as series_module
 from analyze.shifts.series import Histories, read_history
 from analyze.shifts.since import runs_since_shift
+from schemas.config.project import Thresholds
 from schemas.output.gate import GateRules
-from schemas.thresholds import Thresholds
 from tests.nights import Nights
 
 pytestmark = pytest.mark.usefixtures("warm_engines")

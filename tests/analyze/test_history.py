@@ -12,6 +12,7 @@ from analyze.history import open_lake, read_config
 from analyze.raw_tables import RAW_TABLES
 from analyze.summarize import summarize_run
 from schemas.base import SCHEMA_VERSION
+from schemas.config.project import Thresholds
 from schemas.errors import SchemaError, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
 from schemas.lake.columns import lake_columns
@@ -19,7 +20,6 @@ from schemas.lake.compact import compact
 from schemas.lake.layout import lake_of, live_files
 from schemas.lake.tables import LAYOUT, TABLES, files_of
 from schemas.lake.writer import mirror_run
-from schemas.thresholds import Thresholds
 from tests.support.interpreter import run_without
 from tests.support.paths import GOLDEN
 

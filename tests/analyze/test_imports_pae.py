@@ -11,10 +11,10 @@ import pytest
 from analyze.imports.pae import import_pae
 from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import read_trace
-from schemas.artifact import Artifact
 from schemas.errors import ConfigError
 from schemas.lake.parse_log import read_records
 from schemas.run.import_record import load_import_record
+from schemas.run.trace import Artifact
 from tests.analyze_cli import call, forked
 from tests.pae_tree import (
     FP6,

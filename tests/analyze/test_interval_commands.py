@@ -7,7 +7,7 @@ import pytest
 
 from analyze.charts.leaderboard import leaderboard
 from analyze.charts.tiers import tiers
-from schemas.interval import Interval
+from schemas.base import Interval
 from tests.analyze_cli import call
 from tests.two_nights import night
 

@@ -4,7 +4,7 @@ import pytest
 
 from analyze.report.numbers import percent, percent_range, points, signed_points, usd, whole
 from collect.closing import distrust
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 
 @pytest.mark.parametrize(

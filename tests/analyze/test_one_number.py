@@ -13,9 +13,9 @@ from collect.plan_file import trial_of
 from collect.plan_power import powers_json, powers_of
 from collect.plan_size import sizes_of
 from collect.seen import outcomes_seen
-from schemas.interval import Interval
+from schemas.base import Interval
+from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames
-from schemas.thresholds import Thresholds
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.analyze_cli import call
 from tests.nights import Nights

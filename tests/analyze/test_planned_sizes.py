@@ -15,7 +15,7 @@ from analyze.stats.power import most_alike
 from analyze.stats.rate_difference import rate_difference
 from analyze.stats.sign_flip import sign_flip
 from analyze.stats.two_nights import Nights, cases_for_unchanged, interval_se, night_reach
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 from tests.support.paths import ROOT
 
 USUAL = Planner(Thresholds())

@@ -12,7 +12,7 @@ from analyze.stats.planning import Planner
 from analyze.stats.power import planning_mde
 from analyze.stats.sign_flip import sign_flip
 from analyze.stats.student import LONG, t_cdf, t_quantile
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 from tests.support.interpreter import run_without
 
 USUAL = Planner(Thresholds())

@@ -10,7 +10,7 @@ import pytest
 from analyze.report.plain import cells
 from analyze.stats.assumptions import CaseSeen, RunSeen, assumptions_of
 from analyze.stats.planning import Planner
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 from tests.analyze_cli import call, forked
 
 pytestmark = pytest.mark.usefixtures("warm_engines")

@@ -12,7 +12,7 @@ from analyze.regressions.standing import standing_shifts
 from analyze.shifts.points import Point
 from analyze.shifts.series import Series
 from analyze.stats.recovery import change_of_rates, rate_is_back, value_is_back
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("warm_engines")

@@ -10,9 +10,9 @@ from analyze.shifts.alerts import find_regressions
 from analyze.shifts.points import read_points
 from analyze.shifts.since import runs_since_shift
 from schemas.config.known_issues import Acknowledged, KnownFile
+from schemas.config.project import Thresholds
 from schemas.errors import ConfigError
 from schemas.output.comparison import ThresholdsUsed
-from schemas.thresholds import Thresholds
 from tests.analyze.conftest import STARTED_AT_MS
 from tests.histories import imported
 from tests.nights import DAY_MS, Nights

@@ -18,8 +18,7 @@ from analyze.parts.build import TRANSCRIPT_BYTES
 from analyze.report.html.render import render_html
 from analyze.report.page_file import MARKER, MARKER_WITHIN
 from analyze.report.report_markdown import MOST_BYTES, report_markdown
-from schemas.output.report import RunReport
-from schemas.report_trials import Flip
+from schemas.output.report import Flip, RunReport
 from tests.analyze_cli import call, process
 from tests.histories import HOSTILE, imported, lake_only
 from tests.nights import Nights

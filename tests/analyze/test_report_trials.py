@@ -22,8 +22,8 @@ from analyze.parts.flips import ANSWER_CHARS, flips_of
 from analyze.parts.trace_parts import LEAST_TEXT, MARK, fitted, parts_of, units_of
 from analyze.parts.transcripts import MOST_SHARE, transcripts_of
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, read_trace
-from schemas.artifact import Artifact
 from schemas.lake.writer import mirror_run
+from schemas.run.trace import Artifact
 from tests import histories, pae_tree
 from tests.analyze.conftest import sha
 from tests.analyze_cli import call

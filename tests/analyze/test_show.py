@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from analyze.show.trace_file import CHUNK_BYTES, NoTrace, read_trace
-from schemas.artifact import Artifact
+from schemas.run.trace import Artifact
 from tests import histories
 from tests.analyze_cli import call, forked
 from tests.histories import trace, write_traces

@@ -10,11 +10,10 @@ import pytest
 from analyze.session import Session
 from analyze.summarize import summarize_run, summary_json, summary_of, write_files
 from schemas.lake.compact import compact
-from schemas.lake.layout import live_files, month_of
-from schemas.lake.tables import Coverage, files_of, table_of
-from schemas.lake.writer import mirror_run
+from schemas.lake.layout import Coverage, live_files, month_of
+from schemas.lake.tables import files_of, table_of
+from schemas.lake.writer import LakeWriter, mirror_run
 from schemas.output.summary import GroupSummary, RunSummary
-from schemas.seal import LakeWriter
 
 FAILURES = (None, None, None, "timeout", "http_429", "empty_response")
 

@@ -24,12 +24,12 @@ from analyze import sync as sync_module
 from analyze.sync import bring_group as bring_module
 from analyze.sync import has_news, label, problems_of, prune, sync
 from analyze.sync.told import bring_news
-from schemas.cut_off import drop_cut_off
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
+from schemas.lake.bulk_load import drop_cut_off
 from schemas.lake.layout import lake_of, live_files
 from schemas.lake.manifest import Manifest
+from schemas.lake.transaction import lock_run
 from schemas.lake.writer import mirror_run
-from schemas.run_lock import lock_run
 from tests.analyze_cli import call
 from tests.disk import mounted_disk
 from tests.schemas.test_imported import RECORD

@@ -5,7 +5,7 @@ import pytest
 from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.percentiles import is_supported, supported
 from analyze.stats.tiers import LABELS, tier_confident, tier_of
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 
 
 @pytest.mark.parametrize(

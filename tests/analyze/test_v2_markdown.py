@@ -10,7 +10,7 @@ from analyze.report.numbers import percent_range
 from analyze.stats.intervals import wilson_shrunk
 from schemas.errors import SchemaError
 from schemas.formats.report_v2 import EvaluationReport, ValidationBreakdown
-from schemas.report_scoring import scored
+from schemas.formats.report_v2_instance import scored
 
 PASSED = ("deployment", "unit_test", "functional", "bulk", "no_tweaks")
 

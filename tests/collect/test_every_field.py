@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from collect.validate import validate_paths
 from schemas.config.agent import Agent
-from schemas.config.case import Case, Prompt
+from schemas.config.case import Case, Expectations, Prompt, Rubric
 from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent
 from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.config.prices import Price
@@ -22,7 +22,6 @@ from schemas.config.project import ProjectFile
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import TRANSPORTS, Suite, SuiteOpenClawConfig
 from schemas.errors import ConfigError
-from schemas.rubric import Expectations, Rubric
 from tests.collect.test_field_effects import CHECKED, LIMITS, PLANNED, VERDICTS, WIRE
 from tests.support.paths import ROOT
 

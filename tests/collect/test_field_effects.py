@@ -21,9 +21,9 @@ from collect.runners.llm_probe import LlmProbe
 from collect.turns import Turns
 from schemas.config.checks import DeterministicCheck
 from schemas.config.prices import Price, PriceTable
+from schemas.config.project import Thresholds
 from schemas.config.validators import Validator
 from schemas.errors import ConfigError
-from schemas.thresholds import Thresholds
 
 # ---- validators: the same answer passes with one value and fails with the other
 

@@ -7,7 +7,7 @@ import pytest
 from collect.config import load_inputs
 from collect.plan import make_plan
 from schemas.config.agent import Agent
-from schemas.config.case import Case, CaseInput, Message
+from schemas.config.case import Case, CaseInput, Message, Rubric
 from schemas.config.checks import DeterministicCheck
 from schemas.config.run_profile import (
     ExecutionPolicy,
@@ -16,7 +16,6 @@ from schemas.config.run_profile import (
     RunProfile,
 )
 from schemas.config.suite import ModelConfig, Suite
-from schemas.rubric import Rubric
 from schemas.run.plan import FingerprintParts
 
 USER = {"role": "user", "content": "Say x."}

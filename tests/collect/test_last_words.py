@@ -12,7 +12,7 @@ from analyze.session import open_session
 from collect import closing, mirror
 from collect.child import MirrorChild
 from collect.progress import RunReport
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 from tests.analyze_cli import call
 from tests.forked_mirror import forked_mirrors
 from tests.nights import Nights

@@ -10,17 +10,16 @@ import pytest
 
 from collect.log import RunLog
 from collect.run_folder.restore import restore
-from schemas.artifact import Artifact
 from schemas.base import SCHEMA_VERSION
 from schemas.errors import LogLost, NotResumable
 from schemas.lake.bulk_load import read_whole
 from schemas.lake.compact import compact
 from schemas.lake.footer import parts_in
 from schemas.lake.layout import TABLE_NAMES, live_files
+from schemas.lake.recover import prune
 from schemas.lake.tables import parts_of
 from schemas.lake.writer import mirror_run
-from schemas.prune import prune
-from schemas.run.trace import artifact_frame
+from schemas.run.trace import Artifact, artifact_frame
 from tests.kept import Kept, collect
 from tests.run_rows import config, event, failed, inventory, line_of, planned, result
 

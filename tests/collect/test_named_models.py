@@ -10,8 +10,8 @@ from collect.plan import make_plan
 from collect.plan_size import sizes_of
 from collect.preview import plan_json, plan_text, preview
 from collect.progress import RunReport
+from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames
-from schemas.thresholds import Thresholds
 from tests.analyze.conftest import RunFolder
 
 LABEL = "Fast one"

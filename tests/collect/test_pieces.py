@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collect.config.pieces import json_lines, json_objects
 from collect.config.prompts import load_prompt_list
 from schemas.errors import ConfigError
-from schemas.yaml_source import read_yaml
+from schemas.io.yaml import read_yaml
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

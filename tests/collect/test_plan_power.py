@@ -12,7 +12,7 @@ from analyze.report.power_text import power_facts
 from analyze.session import open_session
 from analyze.stats.rate_difference import rate_difference
 from collect.seen import outcomes_seen
-from schemas.thresholds import Thresholds
+from schemas.config.project import Thresholds
 from tests import kept, run_rows
 from tests.analyze_cli import call
 from tests.support.interpreter import run_without

@@ -9,12 +9,16 @@ import pytest
 
 from schemas.config import prices as prices_module
 from schemas.config.prices import packaged_prices
-from schemas.config.project import ProjectFile
+from schemas.config.project import (
+    LoadedProject,
+    ProjectFile,
+    Thresholds,
+    find_project_file,
+    load_project_file,
+)
 from schemas.errors import ConfigError
 from schemas.io.validation import parse
-from schemas.project_file import LoadedProject, find_project_file, load_project_file
-from schemas.thresholds import Thresholds
-from schemas.yaml_source import read_yaml
+from schemas.io.yaml import read_yaml
 from tests.support.paths import ROOT
 
 TEXT = """\

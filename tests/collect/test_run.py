@@ -18,11 +18,11 @@ from collect.providers.chat_completions import ChatCompletions
 from collect.run import NO_OPTIONS, run
 from collect.runners.base import Execution
 from collect.start import Wish, start
-from schemas.artifact import Artifact
 from schemas.errors import ConfigError, RunExists
 from schemas.lake.tables import live_files
 from schemas.output.summary import RunSummary
 from schemas.run.result import Result
+from schemas.run.trace import Artifact
 from tests.forked_mirror import forked_mirrors, no_mirrors
 from tests.run_rows import planned
 

@@ -11,7 +11,7 @@ from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError
 from schemas.io.validation import parse
-from schemas.yaml_source import Source, dotted
+from schemas.io.yaml import Source, dotted
 
 SELECTION = {
     "include_case_ids": ["a"],

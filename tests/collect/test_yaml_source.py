@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.errors import ConfigError
-from schemas.yaml_source import read_yaml
+from schemas.io.yaml import read_yaml
 
 
 def read(tmp_path, text):

@@ -15,7 +15,7 @@ from collect.config.evaluation import load_evaluation_profile
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.io.validation import parse
-from schemas.yaml_source import read_yaml
+from schemas.io.yaml import read_yaml
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.docs

@@ -7,9 +7,8 @@ import zstandard
 
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, read_trace
 from collect.stored import read_cases
-from schemas.artifact import Artifact
 from schemas.errors import NotResumable
-from schemas.run.trace import MAGIC, PADDING_MAGIC, whole_frame
+from schemas.run.trace import MAGIC, PADDING_MAGIC, Artifact, whole_frame
 
 WORDS = [
     MAGIC,

@@ -19,21 +19,11 @@ from schemas.io.arrow import row_of
 from schemas.lake import compact as compact_module
 from schemas.lake import rewrite, transaction
 from schemas.lake.compact import Compacted, compact
-from schemas.lake.layout import TABLE_NAMES, live_files
+from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
 from schemas.lake.manifest import Manifest
-from schemas.lake.tables import (
-    LAYOUT,
-    PREFIX,
-    TABLES,
-    Coverage,
-    files_of,
-    parts_of,
-    read_lake_file,
-    table_of,
-)
-from schemas.lake.transaction import LakeBusy, lake_lock
-from schemas.run_lock import lock_run
-from schemas.seal import LakeWriter
+from schemas.lake.tables import LAYOUT, PREFIX, TABLES, files_of, parts_of, read_lake_file, table_of
+from schemas.lake.transaction import LakeBusy, lake_lock, lock_run
+from schemas.lake.writer import LakeWriter
 from tests.disk import mounted_disk
 from tests.run_rows import event, planned, result
 from tests.support.paths import ROOT

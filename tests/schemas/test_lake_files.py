@@ -8,8 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.lake.compact import compact
-from schemas.lake.layout import INTENT, TABLE_NAMES, lake_of, live_files, live_paths, month_of
-from schemas.lake.tables import TABLES, Coverage, covered_until, files_of, parts_of, read_lake_file
+from schemas.lake.layout import (
+    INTENT,
+    TABLE_NAMES,
+    Coverage,
+    covered_until,
+    lake_of,
+    live_files,
+    live_paths,
+    month_of,
+)
+from schemas.lake.tables import TABLES, files_of, parts_of, read_lake_file
 from tests.schemas.test_compact import NOW_MS, rows_of
 from tests.support.interpreter import run_without
 from tests.support.paths import GOLDEN
@@ -175,7 +184,7 @@ def test_the_month_is_that_of_utc():
 
 def test_looking_at_files_needs_the_standard_library_only():
     code = (
-        "import schemas.lake.layout as l, schemas.parts\n"
+        "import schemas.lake.layout as l, schemas.lake.layout\n"
         "assert set(l.TABLE_NAMES) == {'results', 'outputs', 'events', 'plans', 'runs'}\n"
     )
     run_without(code, "pyarrow", "pydantic", "orjson", "duckdb")

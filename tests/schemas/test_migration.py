@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas import migrate_v1_to_v2
+from schemas.base import is_valid
 from schemas.errors import NotMigratable
-from schemas.finding import is_valid
 from schemas.formats.migration.migrate import migration_of
 from schemas.formats.report_v1 import shape_of
 from schemas.formats.report_v2 import EvaluationReport, report_json

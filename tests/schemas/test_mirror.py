@@ -216,7 +216,7 @@ def test_a_full_disk_at_any_moment_leaves_nothing_and_nothing_is_doubled_later(
     follower = RunMirror(run_dir, lake)
     follower.step()
     with monkeypatch.context() as patch:
-        patch.setattr("schemas.seal.sync_path", full_disk)
+        patch.setattr("schemas.lake.writer.sync_path", full_disk)
         with pytest.raises(OSError, match="No space left"):
             follower.seal()
 

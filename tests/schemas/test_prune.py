@@ -7,11 +7,10 @@ import pytest
 
 from schemas.errors import LogLost
 from schemas.lake.compact import compact
-from schemas.lake.layout import TABLE_NAMES, live_files
-from schemas.lake.recover import put_right
-from schemas.lake.tables import Coverage, files_of, parts_of
+from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
+from schemas.lake.recover import prune, put_right, remove_part
+from schemas.lake.tables import files_of, parts_of
 from schemas.lake.transaction import LakeBusy, lake_lock
-from schemas.prune import prune, remove_part
 from tests.schemas.test_compact import NOW_MS, as_layout_1, counts, globbed, n_files, seal
 
 
@@ -63,7 +62,7 @@ def test_what_a_record_supersedes_is_kept_where_a_file_is_rewritten(lake):
 
 def test_nothing_goes_while_another_process_rewrites_the_lake(lake, monkeypatch):
     compact(lake, now_ms=NOW_MS)
-    monkeypatch.setattr("schemas.prune.LOCK_WAIT_S", 0.1)
+    monkeypatch.setattr("schemas.lake.recover.LOCK_WAIT_S", 0.1)
     before = counts(lake)
     file, part = parts_of(lake, "results", "a")[0]
 

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.finding import ValidatedFile
-from schemas.formats.report_v2 import EvaluationReport, report_json
+from schemas.base import ValidatedFile
+from schemas.formats.report_v2 import EvaluationReport, report_json, summary_of
+from schemas.formats.report_v2_instance import CRITICAL
 from schemas.formats.report_v2_problems import schema_problems, validate_schema
 from schemas.io.json_text import read_json_text
-from schemas.report_scoring import CRITICAL
-from schemas.report_summary import summary_of
 from tests.v2_reports import COMPLETE, filled, instance, parsed, passing, report, reports
 
 

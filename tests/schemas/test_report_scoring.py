@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.formats.report_v2 import InstanceResult, ValidationBreakdown
-from schemas.report_scoring import (
+from schemas.formats.report_v2 import (
+    InstanceResult,
+    ReportSummary,
+    ValidationBreakdown,
+    class_of,
+    has_patches,
+    id_lists,
+    summary_of,
+)
+from schemas.formats.report_v2_instance import (
     COMPONENTS,
     MAX_POINTS,
     is_resolved,
@@ -14,7 +22,6 @@ from schemas.report_scoring import (
     score_of,
     scored,
 )
-from schemas.report_summary import ReportSummary, class_of, has_patches, id_lists, summary_of
 from tests.v2_reports import INSTANCES, instance, parsed, passing
 
 

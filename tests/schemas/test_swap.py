@@ -5,9 +5,9 @@ import json
 import pytest
 
 from schemas.lake.compact import compact
-from schemas.lake.layout import INTENT, TABLE_NAMES, TRASH, Intent, live_files
+from schemas.lake.layout import INTENT, TABLE_NAMES, TRASH, Coverage, Intent, live_files
 from schemas.lake.recover import put_right
-from schemas.lake.tables import Coverage, parts_of
+from schemas.lake.tables import parts_of
 from schemas.lake.transaction import lake_lock, swap
 from tests.schemas.test_compact import (
     MONTH,

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.config.validators import VALIDATOR_TYPES, JsonKeys, Validator
-from schemas.patterns import Pattern
+from schemas.config.validators import VALIDATOR_TYPES, JsonKeys, Pattern, Validator
 
 LOAD: TypeAdapter[Validator] = TypeAdapter(Validator)
 PATTERN: TypeAdapter[str] = TypeAdapter(Pattern)

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from schemas.report_trials import Transcript
+from schemas.output.report import Transcript
 from schemas.run.model_names import id_of
 
 UNSAFE = re.compile(r"[^a-z0-9_-]")

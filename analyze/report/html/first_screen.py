@@ -10,8 +10,7 @@ from analyze.report.numbers import case_mean, duration, moment, percent, strict_
 from analyze.report.open_shift_words import open_sentences
 from schemas.errors import counted
 from schemas.output.comparison import Verdict
-from schemas.output.report import RunReport
-from schemas.report_answer import Doubt, ModelAnswer, ReportedRun
+from schemas.output.report import Doubt, ModelAnswer, ReportedRun, RunReport
 
 SIGNS: dict[Verdict, str] = {
     "improved": "▲",

@@ -14,11 +14,10 @@ from analyze.report.numbers import (
     usd,
     whole,
 )
-from schemas.output.report import FrontierPoint, ModelProvenance
+from schemas.config.project import Thresholds
+from schemas.output.report import FrontierPoint, ModelAnswer, ModelProvenance
 from schemas.output.summary import GroupSummary, PercentileName, Percentiles, RunSummary
-from schemas.report_answer import ModelAnswer
 from schemas.run.model_names import hidden_id
-from schemas.thresholds import Thresholds
 
 PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from analyze.report.numbers import whole
-from schemas.report_trials import Transcript
+from schemas.output.report import Transcript
 
 WHY = {
     "flipped": "whose case flipped",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from schemas.formats.migration.ledger import Account
-from schemas.json_values import described
+from schemas.io.json_text import described
 
 
 def is_text(value: object) -> bool:

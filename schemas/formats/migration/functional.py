@@ -2,20 +2,22 @@
 
 Each component was told by true or false. The points follow from that (D-D4); the total
 stays the score that the file says, where it says one.
+
+Totals that an older file keeps of its results, held against the results themselves.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from schemas.finding import Finding, error
+from schemas.base import Finding, error
 from schemas.formats.migration.fields import SCORE, is_number, is_score
 from schemas.formats.report_v1 import ID_KEYS
-from schemas.formats.report_v2_instance import Component, ValidationBreakdown
-from schemas.json_values import described, shown
-from schemas.report_scoring import COMPONENTS, points_of
+from schemas.formats.report_v2_instance import COMPONENTS, Component, ValidationBreakdown, points_of
+from schemas.io.json_text import described, shown
 
 FLAGS: tuple[tuple[str, Component], ...] = (
     ("deployment_passed", "deployment"),
@@ -116,3 +118,54 @@ def breakdown_of(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, st
         found["total_score"] = entry["score"]
         used["score"] = "total_score"
     return found, used
+
+
+MARGIN = 0.0051
+"""Stored rates and means have two decimals."""
+
+TOTAL_KEYS = ("total_tasks", "total", "total_instances")
+
+WORDS: Mapping[str, frozenset[str]] = {
+    "passed": frozenset({"resolved", "pass", "passed", "success"}),
+    "failed": frozenset({"fail", "failed"}),
+    "timeout": frozenset({"timeout"}),
+    "error": frozenset({"error"}),
+}
+"""Name of a stored count to the words for a status that it counts."""
+
+
+def counted_totals(words: Counter[str], n_instances: int) -> dict[str, float]:
+    """Return what the stored totals should be by the results."""
+    found: dict[str, float] = {
+        name: sum(words[word] for word in those) for name, those in WORDS.items()
+    }
+    found |= dict.fromkeys(TOTAL_KEYS, n_instances)
+    if n_instances:
+        found["pass_rate"] = 100 * found["passed"] / n_instances
+    return found
+
+
+def contradictions(stored: Mapping[str, Any], true: Mapping[str, float]) -> dict[str, str]:
+    """Return a sentence for each stored total that the results contradict, by its name.
+
+    Args:
+        stored: an object of the file; what is no total is passed over.
+        true: what they should be, such as by `counted_totals`.
+    """
+    return {
+        name: f"says {shown(stored[name])}, the results say {right:.15g}; the results win"
+        for name, right in true.items()
+        if is_number(stored.get(name)) and not _agree(stored[name], right)
+    }
+
+
+def _agree(told: float, right: float) -> bool:
+    return is_score(told) and abs(told - right) <= MARGIN
+
+
+def stored_total(stored: object) -> int | float:
+    """Return the greatest number of results that an object claims; 0 where it claims none."""
+    if not isinstance(stored, dict):
+        return 0
+    claims: list[int | float] = [stored[key] for key in TOTAL_KEYS if is_number(stored.get(key))]
+    return max([0, *claims])

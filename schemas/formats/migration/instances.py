@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from schemas.finding import Finding
+from schemas.base import Finding
 from schemas.formats.migration.fields import SCORE, not_allowed, take_fields
 from schemas.formats.migration.functional import breakdown_of
 from schemas.formats.migration.ledger import Account, Ledger
 from schemas.formats.report_v1 import ID_KEYS, STATUSES
 from schemas.formats.report_v2_instance import ValidationBreakdown
-from schemas.json_values import described, shown
+from schemas.io.json_text import described, shown
 
 Entry = dict[str, Any]
 

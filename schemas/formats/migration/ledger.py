@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, NamedTuple
 
+from schemas.base import Finding, error, pointer
 from schemas.errors import counted
-from schemas.finding import Finding, error, pointer
 
 Fate = Literal["mapped", "defaulted", "carried"]
 

@@ -2,20 +2,29 @@
 
 What has no place in v2 is kept in `environment.migrated_from`. The same document gives the same
 report. A document with a mistake gives none: every mistake is told, each with its place.
+
+The report of v2 put together from what was read of an older one.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from schemas.base import Finding, error, pointer
 from schemas.errors import NotMigratable, counted
-from schemas.finding import Finding, error
-from schemas.formats.migration.functional import functional_of
+from schemas.formats.migration.fields import is_number
+from schemas.formats.migration.functional import (
+    contradictions,
+    counted_totals,
+    functional_of,
+    stored_total,
+)
 from schemas.formats.migration.header import HeaderReader
-from schemas.formats.migration.instances import InstanceReader
-from schemas.formats.migration.ledger import Ledger, Moved
+from schemas.formats.migration.instances import InstanceReader, Instances
+from schemas.formats.migration.ledger import KEPT, Ledger, Moved
 from schemas.formats.report_v1 import (
     LOOKED_FOR,
     V1Shape,
@@ -25,9 +34,70 @@ from schemas.formats.report_v1 import (
     is_v2,
     shape_of,
 )
-from schemas.json_values import described, shown, value_problems
-from schemas.migration.assembly import assembled
-from schemas.migration.totals import stored_total
+from schemas.formats.report_v2 import EvaluationReport, ReportSummary
+from schemas.io.json_text import described, shown, value_problems
+
+KEPT_KEY = "migrated_from"
+
+AMBIGUOUS = "resolve_rate"
+"""Stored as a fraction by some and in percent by others; the counts beside it say as much."""
+
+
+def assembled(
+    shape: V1Shape,
+    header: dict[str, Any],
+    found: Instances,
+    fields: dict[str, Any],
+    ledger: Ledger,
+) -> dict[str, Any]:
+    """Return a report of v2 as plain JSON values that share nothing with the older document.
+
+    Args:
+        shape: of the older document.
+        header: fields of v2 before the instances.
+        found: its instances.
+        fields: top-level fields without a place in v2.
+        ledger: where it is entered that they are kept.
+    """
+    environment: dict[str, Any] = {}
+    if isinstance(given := fields.get("environment"), dict) and KEPT_KEY not in given:
+        environment = fields.pop("environment")
+        ledger.add("mapped", "/environment", "/environment")
+    named = [
+        one if one.get("model_name") is not None else one | {"model_name": header["model_name"]}
+        for one in found.instances
+    ]
+    report = EvaluationReport.model_validate(
+        header | {"instances": named, "summary": {}, "environment": None}
+    )
+    _enter(fields, ledger, counted_totals(found.words, len(found.instances)), report.summary)
+    kept = {
+        "shape": shape,
+        "defaulted": [move.target for move in ledger.moves("defaulted")],
+        "fields": fields,
+        "instances": {key: values for key, values in found.kept.items() if values},
+    }
+    document = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in report.model_dump().items()
+    }
+    document["environment"] = json.loads(json.dumps(environment | {KEPT_KEY: kept}))
+    return document
+
+
+def _enter(
+    fields: dict[str, Any], ledger: Ledger, right: dict[str, float], summary: ReportSummary
+) -> None:
+    """Enter every field that is kept, and where its numbers contradict the instances."""
+    counts = {name: value for name, value in summary if is_number(value) and name != AMBIGUOUS}
+    notes = contradictions(fields, right)
+    for key, value in fields.items():
+        note = notes.get(key, "")
+        if isinstance(value, dict) and key in {"statistics", "summary"}:
+            inner = contradictions(value, counts if key == "summary" else right)
+            note = "; ".join(f"{name} {sentence}" for name, sentence in inner.items())
+        ledger.add("carried", pointer(key), f"{KEPT}/fields{pointer(key)}", note)
+
 
 FUNCTIONAL = "functional_validation"
 DEEPER = 3
