@@ -133,10 +133,11 @@ def with_builds(inputs: RunInputs, builds: Builds) -> RunInputs:
 
 def _sha256(file: str | None) -> str | None:
     """Return the hash of a model file, or None when it cannot be read."""
-    from collect.local import model, wheel  # noqa: PLC0415 - few runs serve a model
+    from collect.local.model import sha256_of  # noqa: PLC0415 - few runs serve a model
+    from collect.local.wheel import SHA256  # noqa: PLC0415 - see above
 
     try:
-        return wheel.SHA256 if file is None else model.sha256_of(Path(file))
+        return SHA256 if file is None else sha256_of(Path(file))
     except OSError:
         return None
 

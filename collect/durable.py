@@ -30,7 +30,7 @@ def unwritable(path: Path, exc: OSError, advice: str) -> CollectError:
     return CollectError(f"{path} cannot be written: {exc.strerror}; {advice}")
 
 
-def write_whole(path: Path, chunks: Iterable[bytes], advice: str) -> None:
+def write_chunks(path: Path, chunks: Iterable[bytes], advice: str) -> None:
     """Write a file that is whole or not there: temporary name, fsync, rename.
 
     The name itself survives a power cut once the folder is synced (`sync_folder`).

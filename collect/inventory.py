@@ -25,7 +25,7 @@ import psutil
 from collect.builds import Builds
 from collect.commands import OLLAMA_STORE, Output, output_of
 from collect.config import RunInputs
-from collect.durable import write_whole
+from collect.durable import write_chunks
 from collect.git_state import config_commit
 from collect.served import served_models
 from schemas.errors import CollectError
@@ -144,7 +144,7 @@ class Stocktaking:
         content = self._inventory(run_dir.name).model_dump_json(indent=2).encode() + b"\n"
         path = run_dir / "inventory.json"
         with contextlib.suppress(CollectError):  # the first one stays, and the run says more
-            await asyncio.to_thread(write_whole, path, [content], "")
+            await asyncio.to_thread(write_chunks, path, [content], "")
 
     def _inventory(self, run_id: str) -> Inventory:
         memory = psutil.virtual_memory()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from collect.config import ResolvedModel
+from collect.config.loaded import ResolvedModel
 from schemas.errors import ConfigError, Problem
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from collect.config import LoadedCase
-from collect.durable import MAKE_ROOM, Tail, sync_folder, unwritable, write_whole
+from collect.durable import MAKE_ROOM, Tail, sync_folder, unwritable, write_chunks
 from collect.guard import require_own_run, require_whole
 from collect.repair import repair
 from collect.run_lock import lock_run
@@ -156,10 +156,10 @@ class RunLog:
         """
         advice = f"nothing was asked yet; {MAKE_ROOM} or choose another --runs"
         folder, planned = self.run_dir, count()
-        write_whole(folder / "config.json", [_pretty(config)], advice)
-        write_whole(folder / "inventory.json", [_pretty(inventory)], advice)
+        write_chunks(folder / "config.json", [_pretty(config)], advice)
+        write_chunks(folder / "inventory.json", [_pretty(inventory)], advice)
         write_cases(folder / CASES_FILE, cases, advice)
-        write_whole(folder / "plan.jsonl", _plan_lines(plan, planned), advice)
+        write_chunks(folder / "plan.jsonl", _plan_lines(plan, planned), advice)
         sync_folder(folder, advice)
         sync_folder(folder.parent, advice)
         return next(planned)

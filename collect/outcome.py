@@ -19,7 +19,7 @@ from schemas.base import SCHEMA_VERSION
 from schemas.config.prices import NANO, Price
 from schemas.config.suite import Routing
 from schemas.redact import redact, redact_json
-from schemas.run.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result
+from schemas.run.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result, cut
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
 NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
@@ -27,14 +27,6 @@ NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
 
 SHORT_TEXT = 4_000
 """Bytes kept of what a server says about itself or an error."""
-
-
-def cut(text: str, limit: int = RAW_OUTPUT_LIMIT) -> tuple[str, bool]:
-    """Return at most `limit` bytes of UTF-8, cut between characters, and whether it was cut."""
-    raw = text.encode()
-    if len(raw) <= limit:
-        return text, False
-    return raw[:limit].decode(errors="ignore"), True
 
 
 def bounded(parsed: JsonValue) -> JsonValue:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.loaded import SAME_IN_CONFIG
 from collect.config.transports import host_of, is_loopback
-from collect.durable import write_whole
+from collect.durable import write_chunks
 from collect.fingerprint import case_hash, model_parts, settings_part, tools_part
 from schemas.config.case import CaseContext, Expectations, Rubric
 from schemas.config.checks import DeterministicCheck
@@ -68,7 +68,7 @@ def write_cases(path: Path, cases: Iterable[LoadedCase], advice: str) -> None:
     Raises:
         CollectError: the disk is full; ends with `advice`.
     """
-    write_whole(path, _compressed(_line(case, path.parent) for case in cases), advice)
+    write_chunks(path, _compressed(_line(case, path.parent) for case in cases), advice)
 
 
 def read_cases(path: Path) -> dict[str, LoadedCase]:

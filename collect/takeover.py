@@ -18,7 +18,7 @@ def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> int:
     The trace is copied, so that the new run holds all of it whatever becomes of the old one.
     """
     run_dir, taken = log.run_dir, 0
-    places = _places(run_dir / "plan.jsonl", is_final)
+    places = _planned_places(run_dir / "plan.jsonl", is_final)
     with (run_dir / "plan.jsonl").open("rb") as plan:
         for found in find_reusable(run_dir.parent, run_dir.name, places):
             for place in places[found.run_fingerprint]:
@@ -30,7 +30,7 @@ def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> int:
     return taken
 
 
-def _places(plan: Path, is_final: Callable[[str, str, int], bool]) -> dict[str, list[int]]:
+def _planned_places(plan: Path, is_final: Callable[[str, str, int], bool]) -> dict[str, list[int]]:
     """Return where the open trials of each run_fingerprint stand; two model_ids may share one."""
     places: dict[str, list[int]] = {}
     begin = 0

@@ -12,15 +12,13 @@ from pydantic import BaseModel
 from collect.config.agents import agent_folders
 from collect.config.cases import CaseFile, find_cases
 from collect.config.project import name_problems, project_of, unknown
+from collect.config.unread import NOT_BUILT
 from schemas.config.project import load_project_file
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
 from schemas.io.yaml import KeyPath, Source, dotted, read_yaml
 
 Kind = TypeVar("Kind", bound=BaseModel)
-
-NOT_BUILT = "not part of this version"
-"""What loads whole and only a run refuses; here it is said, and no mistake."""
 
 
 @dataclass

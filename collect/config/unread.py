@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from collect.config.findings import NOT_BUILT
 from collect.config.loaded import LoadedCase
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
@@ -15,6 +14,9 @@ from schemas.io.yaml import KeyPath, Source, dotted
 
 Unread = tuple[KeyPath, str]
 """Where it stands, and why nothing reads it."""
+
+NOT_BUILT = "not part of this version"
+"""What loads whole and only a run refuses; here it is said, and no mistake."""
 
 JUDGING = f"is for a judge, and judging is {NOT_BUILT}: nothing reads it"
 RUNNER = f"is for the openclaw runner, which is {NOT_BUILT}: nothing reads it"

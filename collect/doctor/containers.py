@@ -17,7 +17,7 @@ from collect.doctor.finding import Details, found
 from collect.doctor.scene import Scene
 from schemas.output.doctor import DoctorCheck
 
-LIMIT_S = 9.0
+CONTAINER_LIMIT_S = 9.0
 HYBRID = Path("/sys/fs/cgroup/unified")
 """There where the old and the new kind of control groups are mixed, which crun refuses."""
 
@@ -41,7 +41,7 @@ async def check_containers(scene: Scene) -> list[DoctorCheck]:
 
 
 async def _client(client: str) -> DoctorCheck:
-    out = await output_of(client, *QUERIES[client], timeout_s=LIMIT_S)
+    out = await output_of(client, *QUERIES[client], timeout_s=CONTAINER_LIMIT_S)
     where = str(shutil.which(client))
     said = " ".join(out.text.split())
     if out.error is not None or not said:

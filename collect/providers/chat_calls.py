@@ -53,7 +53,7 @@ class ToolCalls:
             return
         index = piece.get("index")
         has_index = isinstance(index, int)
-        call_id, name = _text(piece.get("id")), _text(function.get("name"))
+        call_id, name = _text_of(piece.get("id")), _text_of(function.get("name"))
         place = (has_index, index if isinstance(index, int) else number)
         call = self._open.get(place)
         if call is None or call.is_over(call_id, name, has_index=has_index):
@@ -74,7 +74,7 @@ class ToolCalls:
 def _arguments(value: Any) -> str:
     """Return arguments, or a piece of them, as text; the API of Ollama sends the object itself."""
     if not isinstance(value, dict):
-        return _text(value)
+        return _text_of(value)
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError as exc:
@@ -82,5 +82,5 @@ def _arguments(value: Any) -> str:
         raise Malformed(message) from exc
 
 
-def _text(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""

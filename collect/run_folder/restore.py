@@ -17,10 +17,9 @@ from typing import Any
 import orjson
 import zstandard
 
-from collect.durable import sync_folder, write_whole
+from collect.durable import sync_folder, write_chunks
 from collect.guard import ARTIFACTS, PLAN, require_own_run
 from collect.log import resume_command
-from collect.outcome import cut
 from collect.run_lock import lock_run
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, printable, shown
 from schemas.io.own_files import open_own_file, read_own
@@ -30,6 +29,7 @@ from schemas.lake.rows import output_hash
 from schemas.lake.transaction import lock_run as lock_rows
 from schemas.run.layout import LOG
 from schemas.run.log_lines import LineError, parse_line
+from schemas.run.result import cut
 from schemas.run.trace import REFERENCE, frames, whole_frame
 
 LOCK_WAIT_S = 60.0
@@ -152,10 +152,10 @@ def _write(run_dir: Path, new: dict[str, tuple[bytes, bytes]], beside: Sequence[
     """Put new files in place of those that were found, which are kept first and survive."""
     for copy in beside:
         old, _ = new[copy.name.partition(FOUND)[0]]
-        write_whole(copy, [old], ADVICE)
+        write_chunks(copy, [old], ADVICE)
     sync_folder(run_dir, ADVICE)
     for name, (_, content) in new.items():
-        write_whole(run_dir / name, [content], ADVICE)
+        write_chunks(run_dir / name, [content], ADVICE)
     sync_folder(run_dir, ADVICE)
 
 

@@ -26,7 +26,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from collect.tools import commands
+from collect.tools.commands import (
+    DOLLARS,
+    MARKERS,
+    PROMPTS,
+    QUOTES,
+    SCRIPT_LINES,
+    SESSION_LINES,
+    TICKS,
+)
 from collect.tools.fences import Fence, find_fences
 from schemas.redact import redact
 
@@ -41,10 +49,10 @@ NO_COMMENT = re.compile(r"^[ \t]*+[^\s#]", re.MULTILINE)
 
 PATTERNS: Mapping[Kind, tuple[re.Pattern[str], ...]] = MappingProxyType(
     {
-        "prose": (commands.TICKS, commands.QUOTES, commands.PROMPTS, commands.MARKERS),
-        "session": (commands.TICKS, commands.QUOTES, commands.SESSION_LINES, commands.MARKERS),
-        "script": (commands.TICKS, commands.QUOTES, commands.SCRIPT_LINES, commands.MARKERS),
-        "other": (commands.QUOTES, commands.DOLLARS, commands.MARKERS),
+        "prose": (TICKS, QUOTES, PROMPTS, MARKERS),
+        "session": (TICKS, QUOTES, SESSION_LINES, MARKERS),
+        "script": (TICKS, QUOTES, SCRIPT_LINES, MARKERS),
+        "other": (QUOTES, DOLLARS, MARKERS),
     }
 )
 """What is looked for in each part of a text."""

@@ -153,3 +153,11 @@ OUTPUT_FIELDS = ("raw_output", "parsed_output", "error_message")
 """Text that lies in the lake's `outputs`, apart from the numbers in `results`."""
 
 TRIAL_KEY = ("run_id", "model_id", "case_id", "repetition")
+
+
+def cut(text: str, limit: int = RAW_OUTPUT_LIMIT) -> tuple[str, bool]:
+    """Return at most `limit` bytes of UTF-8, cut between characters, and whether it was cut."""
+    raw = text.encode()
+    if len(raw) <= limit:
+        return text, False
+    return raw[:limit].decode(errors="ignore"), True

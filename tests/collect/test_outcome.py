@@ -6,12 +6,13 @@ import pytest
 
 from collect.checks.base import Verdict
 from collect.config.loaded import LoadedCase
-from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, cut, result_of
+from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution, Trace
 from collect.tools import tool_use
 from schemas.failures import FAILURES, classify
 from schemas.run.plan import FingerprintParts, PlannedTrial
+from schemas.run.result import cut
 
 HASH, PART = "0" * 64, "0" * 16
 
