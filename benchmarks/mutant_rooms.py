@@ -34,26 +34,28 @@ def tests_of(folder: str, names: str) -> tuple[str, ...]:
 ROOMS = (
     Room(
         "execute",
-        ("collect/execute.py",),
+        ("collect/execute/executor.py",),
         tests_of(COLLECT, "retries interrupts budget run_trouble warm_up run resume"),
     ),
-    Room("finished", ("collect/finished.py",), tests_of(COLLECT, "finished budget resume")),
+    Room(
+        "finished", ("collect/run_folder/finished.py",), tests_of(COLLECT, "finished budget resume")
+    ),
     Room(
         "repair",
-        ("collect/repair.py",),
+        ("collect/run_folder/repair.py",),
         tests_of(COLLECT, "repair log stored resume") + tests_of(WHOLE, "crash"),
     ),
-    Room("reuse", ("collect/reuse.py",), tests_of(COLLECT, "reuse stored resume")),
+    Room("reuse", ("collect/run_folder/reuse.py",), tests_of(COLLECT, "reuse stored resume")),
     Room(
         "log",
-        ("collect/log.py",),
+        ("collect/run_folder/log.py",),
         tests_of(COLLECT, "log run_trouble stored")
         + tests_of(WHOLE, "small_disk")
         + tests_of(COLLECT, "mirror_child run resume"),
     ),
     Room(
         "outcome",
-        ("collect/outcome.py",),
+        ("collect/execute/outcome.py",),
         tests_of(COLLECT, "outcome checks unevaluable pricing ignored server_quirks run")
         + tests_of(WHOLE, "keys"),
     ),

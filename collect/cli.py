@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from collect.options import (
+from collect.cli_options import (
     AllowHostOption,
     AssumePriceOption,
     CaseOption,
@@ -101,8 +101,8 @@ def run(
     Example: collect run --suite starter --run-profile standard
     """
     spare_output()
-    from collect.run import Options
-    from collect.start import Wish, go_on, narrowed_inputs, refuse_beside_resume, start
+    from collect.commands.run import Wish, go_on, narrowed_inputs, refuse_beside_resume, start
+    from collect.execute.run import Options
 
     options = Options(labels=tuple(label or ()), max_cost_usd=max_cost, reuse=reuse)
     if resume is not None:
@@ -170,8 +170,8 @@ def plan(
 
     Example: collect plan --suite starter --run-profile standard
     """
-    from collect.preview import plan_json, plan_text, preview
-    from collect.start import narrowed_inputs
+    from collect.commands.plan import plan_json, plan_text, preview
+    from collect.commands.run import narrowed_inputs
 
     inputs = narrowed_inputs(
         suite,
@@ -201,7 +201,7 @@ def demo(
     Example: collect demo
     """
     spare_output()
-    from collect.demo import demo as run_demo
+    from collect.commands.demo import demo as run_demo
 
     again = shlex.join(["collect", *sys.argv[1:]])
     raise typer.Exit(run_demo(runs, model_file, as_json=json, again=again))
@@ -236,7 +236,7 @@ def init(
         if given := [flag for flag, value in columns.items() if value is not None]:
             what = f"{', '.join(given)}: says how to read a table; --from FILE names one"
             raise typer.BadParameter(what)
-        from collect.starter import write_starter
+        from collect.commands.init import write_starter
 
         lines = write_starter(directory)
     else:
@@ -261,7 +261,7 @@ def validate(
 
     Example: collect validate
     """
-    from collect.validate import text, to_json, validate_paths
+    from collect.commands.validate import text, to_json, validate_paths
 
     validation = validate_paths(paths or [Path()], Path.cwd())
     typer.echo(to_json(validation) if json else text(validation))
@@ -299,7 +299,7 @@ def schema(
 
     Example: collect schema case > case.schema.json
     """
-    from collect.starter import published, published_names
+    from collect.commands.init import published, published_names
 
     typer.echo("\n".join(published_names()) if kind is None else published(kind), nl=kind is None)
 

@@ -15,7 +15,7 @@ NAMED = 3
 
 def is_first(runs_dir: Path, suite_id: str) -> bool:
     """Return whether no more than one run of a suite is there, of which shards are parts."""
-    from collect.seen import runs_of  # noqa: PLC0415 - not before the first request
+    from collect.plan.previous_runs import runs_of  # noqa: PLC0415 - not before the first request
 
     return len(runs_of(runs_dir, suite_id)) <= 1
 
@@ -37,8 +37,8 @@ def detectable_lines(
         names: of the models.
     """
     from analyze.report.power_text import closing_line, merged  # noqa: PLC0415 - not
-    from collect.plan_power import powers_of  # noqa: PLC0415 - before the first request
-    from collect.seen import MOST_BYTES, outcomes_seen  # noqa: PLC0415
+    from collect.plan.power import powers_of  # noqa: PLC0415 - before the first request
+    from collect.plan.previous_runs import MOST_BYTES, outcomes_seen  # noqa: PLC0415
 
     runs = outcomes_seen(runs_dir, suite_id, sizes, at_most=MOST_BYTES)
     plans = with_names(merged(powers_of(sizes, runs, limits)), names)

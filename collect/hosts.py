@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from collect.config import ResolvedModel
-from collect.config.transports import TRANSPORT, key_problem
+from collect.config.endpoints import TRANSPORT, key_problem
 from schemas.config.project import load_project_file
 from schemas.errors import ConfigError, Problem
 

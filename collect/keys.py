@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from collect.config.loaded import ResolvedModel
+from collect.config.resolved import ResolvedModel
 from schemas.errors import ConfigError, Problem
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
-from collect.progress import RunReport
+from collect.console.progress import RunReport
 from collect.tally import Tally, first_words
 from schemas.errors import printable
 from schemas.run.result import Result

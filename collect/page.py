@@ -13,8 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from collect.console.progress import RunReport
 from collect.environment import without_secrets
-from collect.progress import RunReport
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, shown
 
 NAME = "report.html"

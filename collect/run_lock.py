@@ -7,8 +7,8 @@ import fcntl
 import os
 from pathlib import Path
 
-from collect.durable import unwritable
 from schemas.errors import CollectError, RunBusy
+from schemas.io.files import unwritable
 from schemas.io.own_files import open_own
 
 LOCK_FILE = ".run.lock"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from collect.builds import Builds
 from collect.config import ResolvedModel
+from collect.inventory.model_builds import Builds
 from schemas.run.inventory import ServedModel
 
 

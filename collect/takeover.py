@@ -7,9 +7,9 @@ from pathlib import Path
 
 import orjson
 
-from collect.log import RunLog
 from collect.plan_file import trial_of
-from collect.reuse import find_reusable, reused_result
+from collect.run_folder.log import RunLog
+from collect.run_folder.reuse import find_reusable, reused_result
 
 
 def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from collect.progress import RunReport
+from collect.console.progress import RunReport
 from schemas.errors import counted, printable
 from schemas.run.result import Result
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-from collect.config.transports import OAUTH_TOKEN
+from collect.config.endpoints import OAUTH_TOKEN
 from collect.providers.base import Request
 from tests.support import paths
 

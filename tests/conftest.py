@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collect.config.transports import TRANSPORT
+from collect.config.endpoints import TRANSPORT
 from collect.local.weights import find_weights
 from tests import endpoint as endpoint_module
 from tests.endpoint import Endpoint

@@ -26,7 +26,7 @@ from unittest import mock
 
 from pydantic import BaseModel
 
-from collect.child import ENVIRONMENT, MIRROR_MODULE, mirror_command
+from collect.execute.mirror_process import ENVIRONMENT, MIRROR_MODULE, mirror_command
 from tests.support.paths import ROOT
 
 CLIENT = Path(__file__).with_name("mirror_client.py")

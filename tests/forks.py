@@ -34,12 +34,12 @@ BEGUN_WITH = os.environ.get("PYTHONPATH")
 USED = {
     "collect": (
         "collect.cli",
-        "collect.closing",
-        "collect.ollama_server",
-        "collect.preview",
-        "collect.providers.chat_completions",
-        "collect.start",
-        "collect.validate",
+        "collect.console.run_summary",
+        "collect.inventory.ollama",
+        "collect.commands.plan",
+        "collect.providers.openai_chat",
+        "collect.commands.run",
+        "collect.commands.validate",
         "rich.progress",
         "typer.rich_utils",
     ),

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from collect.child import mirror_command
+from collect.execute.mirror_process import mirror_command
 from schemas.io.arrow import row_of
 from schemas.lake.layout import lake_of
 from schemas.lake.tables import TABLES, files_of, parts_of, table_of

@@ -1,6 +1,6 @@
 """Stands for a forked mirror: hands over what it was started with, and ends as the mirror ends.
 
-`python -I -S mirror_client.py ADDRESS collect.mirror RUN_DIR`; imports next to nothing.
+`python -I -S mirror_client.py ADDRESS analyze.mirror RUN_DIR`; imports next to nothing.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from collect.config.loaded import ResolvedModel
+from collect.config.resolved import ResolvedModel
 from collect.providers.base import Request
 from schemas.run.config import EffectiveSetting
 

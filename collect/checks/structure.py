@@ -8,7 +8,7 @@ from types import MappingProxyType
 from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, fullmatches
-from collect.checks.json_text import Reading, read_json
+from collect.checks.json_object import Reading, read_json
 from schemas.config.validators import JsonKeys, KeyRule, OneOfRule, RangeRule, RegexRule, TypeRule
 
 

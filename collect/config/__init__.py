@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collect.config.inputs import RunInputs, load_inputs, runnable
-from collect.config.loaded import LoadedCase, ResolvedModel
+from collect.config.load import RunInputs, load_inputs, runnable
+from collect.config.resolved import LoadedCase, ResolvedModel
 
 __all__ = ["LoadedCase", "ResolvedModel", "RunInputs", "load_inputs", "runnable"]

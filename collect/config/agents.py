@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from collect.config.project import unknown
+from collect.config.project_files import unknown
 from collect.config.workspace import WorkspaceEntry, read_workspace
 from schemas.config.agent import Agent
 from schemas.errors import ConfigError, Problem

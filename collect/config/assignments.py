@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from collect.config.agents import agent_fingerprint, load_agent
-from collect.config.loaded import LoadedCase
-from collect.config.project import project_of
-from collect.config.selection import takes, unknown_ids
+from collect.config.project_files import project_of
+from collect.config.resolved import LoadedCase
+from collect.config.select import takes, unknown_ids
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem

@@ -10,8 +10,8 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from collect.checks.evaluable import HINDRANCES, hindrance
-from collect.config.loaded import LoadedCase
 from collect.config.messages import Notes, inside, messages_of, read_beside, resolved
+from collect.config.resolved import LoadedCase
 from schemas.config.case import Case, CaseContext
 from schemas.config.run_profile import RunnerSettings
 from schemas.errors import ConfigError, Problem

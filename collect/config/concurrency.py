@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from collect.config.loaded import ResolvedModel
+from collect.config.resolved import ResolvedModel
 from schemas.config.run_profile import RunProfile
 from schemas.errors import ConfigError, Problem
 from schemas.io.yaml import Source, dotted

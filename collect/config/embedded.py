@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from collect.config.loaded import ResolvedModel
+from collect.config.resolved import ResolvedModel
 from schemas.config.suite import ModelConfig
 from schemas.run.config import EmbeddedServer
 

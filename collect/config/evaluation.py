@@ -9,7 +9,7 @@ from pathlib import Path
 
 from collect.config.judges import ResolvedJudge, resolve_judge
 from collect.config.messages import Notes
-from collect.config.project import name_problems, project_of, resolve
+from collect.config.project_files import name_problems, project_of, resolve
 from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.errors import ConfigError, nearest
 from schemas.io.validation import parse

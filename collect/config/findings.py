@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from collect.config.agents import agent_folders
 from collect.config.cases import CaseFile, find_cases
-from collect.config.project import name_problems, project_of, unknown
-from collect.config.unread import NOT_BUILT
+from collect.config.project_files import name_problems, project_of, unknown
+from collect.config.unsupported import NOT_BUILT
 from schemas.config.project import load_project_file
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse

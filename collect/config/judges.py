@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from collect.config.messages import Notes
-from collect.config.reserved import reserved
-from collect.config.transports import (
+from collect.config.endpoints import (
     KEY_ADVICE,
     KEY_FIELDS,
     TRANSPORT,
@@ -22,6 +20,8 @@ from collect.config.transports import (
     shown_url,
     url_problem,
 )
+from collect.config.messages import Notes
+from collect.config.reserved import reserved
 from schemas.config.evaluation_profile import JudgeConfig
 from schemas.config.suite import TRANSPORTS
 from schemas.io.yaml import KeyPath

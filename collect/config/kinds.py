@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from collect.config.project import FOLDERS
+from collect.config.project_files import FOLDERS
 from schemas.config.project import NAME as PROJECT_FILE
 from schemas.errors import ConfigError, Problem, nearest, shown
 from schemas.io.yaml import read_yaml

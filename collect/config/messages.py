@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from collect.config.loaded import WireMessage
+from collect.config.resolved import WireMessage
 from schemas.config.case import Case, Message, PromptMessage
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse

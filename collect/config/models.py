@@ -9,11 +9,7 @@ from pydantic import JsonValue
 from collect.config.cases import settings_of
 from collect.config.concurrency import MOST_AT_ONCE
 from collect.config.embedded import SLOTS, disagreements, embedded_of, name_of
-from collect.config.loaded import ResolvedModel
-from collect.config.reserved import reserved
-from collect.config.routing import PINNED, routing_of
-from collect.config.sendable import split
-from collect.config.transports import (
+from collect.config.endpoints import (
     KEY_ADVICE,
     KEY_FIELDS,
     TRANSPORT,
@@ -26,6 +22,10 @@ from collect.config.transports import (
     shown_url,
     url_problem,
 )
+from collect.config.reserved import reserved
+from collect.config.resolved import ResolvedModel
+from collect.config.routing import PINNED, routing_of
+from collect.config.sendable import split
 from schemas.config.run_profile import (
     DEFAULT_SETTINGS,
     ProfileSettings,

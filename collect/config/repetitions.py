@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from collect.config.loaded import ResolvedModel
+from collect.config.resolved import ResolvedModel
 from schemas.config.run_profile import RunProfile
 from schemas.errors import counted, shown
 from schemas.io.yaml import Source

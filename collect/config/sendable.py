@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from collect.config.loaded import LoadedCase, ResolvedModel
-from collect.config.transports import TRANSPORT
+from collect.config.endpoints import TRANSPORT
+from collect.config.resolved import LoadedCase, ResolvedModel
 from schemas.errors import Problem
 from schemas.io.yaml import read_yaml
 from schemas.run.config import EffectiveSetting

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collect.config.cases import CaseFile
-from collect.config.loaded import LoadedCase
-from collect.config.project import project_of
-from collect.config.prompts import load_prompt_lists
-from collect.config.selection import (
+from collect.config.project_files import project_of
+from collect.config.prompt_lists import load_prompt_lists
+from collect.config.resolved import LoadedCase
+from collect.config.select import (
     select_cases,
     select_prompts,
     unknown_ids,

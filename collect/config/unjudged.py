@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from collect.checks.evaluable import HINDRANCES
-from collect.config.loaded import LoadedCase
-from collect.config.unread import JUDGING, of_case, words_of
+from collect.config.resolved import LoadedCase
+from collect.config.unsupported import JUDGING, of_case, words_of
 
 NAMED = 3
 """Cases named in a warning; of more, only how many there are."""

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from collect.doctor.beside import beside
-from collect.doctor.finding import Details, found
-from collect.doctor.scene import Scene
+from collect.doctor.context import Scene
+from collect.doctor.findings import Details, found
 from schemas.errors import shown
 from schemas.output.doctor import DoctorCheck
 

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from urllib.parse import urljoin
 
-from collect.config.transports import host_of
-from collect.doctor.finding import Details, found, words_of
-from collect.doctor.scene import Scene, and_more
-from collect.doctor.visit import Place, Visit
-from collect.providers.look import Look, Trouble
+from collect.config.endpoints import host_of
+from collect.doctor.context import Scene, and_more
+from collect.doctor.findings import Details, found, words_of
+from collect.doctor.http_get import Look, Trouble
+from collect.doctor.probe import Place, Visit
 from schemas.errors import counted
 from schemas.output.doctor import DoctorCheck, State
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from collect.config import ResolvedModel
 from collect.config.routing import PINNED, ROUTING_OPTIONS
-from collect.doctor.finding import Details, found
-from collect.doctor.scene import Scene
+from collect.doctor.context import Scene
+from collect.doctor.findings import Details, found
+from collect.doctor.probe import Place, Visit
 from collect.doctor.server import KNOWS_ITS_NAMES, name_of
-from collect.doctor.visit import Place, Visit
 from schemas.errors import counted, shown
 from schemas.output.doctor import DoctorCheck
 

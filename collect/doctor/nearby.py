@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from collect.config.transports import TRANSPORT, host_of, is_loopback
-from collect.doctor.visit import Place, usual_places, visit
+from collect.config.endpoints import TRANSPORT, host_of, is_loopback
+from collect.doctor.probe import Place, usual_places, visit
 from schemas.base import slugify
 
 OTHER_PORTS = (8080, 1234, 8000)

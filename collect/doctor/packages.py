@@ -8,8 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from collect.config.embedded import ENGINE
-from collect.doctor.finding import found
-from collect.doctor.scene import Scene, and_more
+from collect.doctor.context import Scene, and_more
+from collect.doctor.findings import found
 from collect.local.weights import find_weights
 from collect.local.wheel import SIZE_BYTES
 from schemas.output.doctor import DoctorCheck

@@ -7,9 +7,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from collect.commands import output_of
-from collect.doctor.finding import found
-from collect.doctor.scene import Scene
+from collect.doctor.context import Scene
+from collect.doctor.findings import found
+from collect.inventory.subprocesses import output_of
 from schemas.output.doctor import DoctorCheck
 
 SYSCTL = Path("/proc/sys")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from collect.providers.look import Look
+from collect.doctor.http_get import Look
 
 Kind = Literal["Ollama", "llama.cpp", "vLLM", "LM Studio", "OpenRouter", "OpenAI", "Anthropic"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from collect.doctor.finding import Details, found
-from collect.doctor.scene import LookedAt, Scene
+from collect.doctor.context import LookedAt, Scene
+from collect.doctor.findings import Details, found
 from schemas.errors import counted, shown
 from schemas.output.doctor import DoctorCheck
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from collect.config import ResolvedModel
+from collect.http_client.completion_queue import Turns
 from collect.providers.base import Provider, ask_keyless
-from collect.turns import Turns
 
 PROVIDERS: Mapping[str, str] = {
-    "ollama_openai": "chat_completions:ChatCompletions",
-    "openai_chat": "chat_completions:ChatCompletions",
-    "openai_responses": "responses:OpenAIResponses",
+    "ollama_openai": "openai_chat:ChatCompletions",
+    "openai_chat": "openai_chat:ChatCompletions",
+    "openai_responses": "openai_responses:OpenAIResponses",
     "openrouter": "openrouter:OpenRouter",
-    "claude_code_cli": "claude_code:ClaudeCode",
-    "embedded": "chat_completions:ChatCompletions",
+    "claude_code_cli": "claude_code.provider:ClaudeCode",
+    "embedded": "openai_chat:ChatCompletions",
 }
 """Transport to what speaks it, loaded where a model wants it; a new one is a file and a line."""
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from collect.config.loaded import WireMessage
+from collect.config.resolved import WireMessage
 from schemas.failures import FailureClass, classify
 
 NOT_READ = "not_read"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from collect.config import ResolvedModel
-from collect.transport import Target, Transport, WireTransport, needs_proxy
-from collect.turns import Turns
+from collect.http_client import Target, Transport, WireTransport, needs_proxy
+from collect.http_client.completion_queue import Turns
 from schemas.errors import ConfigError, Problem
 
 
@@ -41,7 +41,7 @@ def carrier_of(model: ResolvedModel, turns: Turns | None) -> Transport:
 
 def _stock(model: ResolvedModel) -> Transport:
     """Return httpx as it comes; a proxy is no part of this machine."""
-    from collect.transport.stock import StockTransport  # noqa: PLC0415 - rarely needed, slow to load
+    from collect.http_client.httpx_client import StockTransport  # noqa: PLC0415 - rarely needed, slow to load
 
     try:
         return StockTransport(

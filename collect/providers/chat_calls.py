@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from collect.providers.answer import Malformed
 from collect.providers.base import ToolCall
+from collect.providers.http_reply import Malformed
 
 
 @dataclass(slots=True)

@@ -12,7 +12,10 @@ from typing import Any
 
 import orjson
 
-from collect.providers.answer import (
+from collect.http_client import Exchange
+from collect.providers.base import Reply
+from collect.providers.chat_delta import DeltaShape
+from collect.providers.http_reply import (
     Malformed,
     error_of,
     failure_type_of,
@@ -21,11 +24,8 @@ from collect.providers.answer import (
     said,
     since_written,
 )
-from collect.providers.base import Reply
-from collect.providers.chat_delta import DeltaShape
-from collect.providers.chat_reply import ChatAnswer
+from collect.providers.openai_chat_parse import ChatAnswer
 from collect.providers.sse import END_MARKER, events
-from collect.transport import Exchange
 
 END = re.compile(rb'[\r\n](?:\xef\xbb\xbf)?data: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
 """What ends a stream: its end marker, or an error event, after which nothing useful comes.

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from collect.config import ResolvedModel
-from collect.config.transports import TRANSPORT, host_of
+from collect.config.endpoints import TRANSPORT, host_of
 from collect.providers.base import Request
 
 SYSTEM_FILE = "system.txt"

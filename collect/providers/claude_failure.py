@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from collect.providers.answer import said
 from collect.providers.base import Reply
-from collect.providers.claude_process import Exit
+from collect.providers.claude_code.process import Exit
+from collect.providers.http_reply import said
 
 NOT_LOGGED_IN = re.compile(r"(?i)\bnot logged in\b|\bplease run /login\b")
 LIMIT = re.compile(

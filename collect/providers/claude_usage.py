@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from collect.providers.answer import count_of
 from collect.providers.base import Usage
+from collect.providers.http_reply import count_of
 
 OF_MODELS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
 OF_MESSAGE = (

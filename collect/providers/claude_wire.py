@@ -11,7 +11,10 @@ from typing import Any
 
 import orjson
 
-from collect.providers.answer import (
+from collect.http_client import Exchange
+from collect.providers.base import NOT_READ, Reply
+from collect.providers.claude_code.proxy import Call
+from collect.providers.http_reply import (
     Malformed,
     broken,
     error_of,
@@ -22,10 +25,7 @@ from collect.providers.answer import (
     said,
     since_written,
 )
-from collect.providers.base import NOT_READ, Reply
-from collect.providers.door import Call
 from collect.providers.sse import events
-from collect.transport import Exchange
 
 
 def with_the_wire(reply: Reply, call: Call) -> Reply:

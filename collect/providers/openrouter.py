@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from collect.http_client import Exchange
 from collect.providers.base import Reply, Request
-from collect.providers.chat_completions import ChatCompletions
-from collect.providers.chat_reply import usd_of
-from collect.transport import Exchange
+from collect.providers.openai_chat import ChatCompletions
+from collect.providers.openai_chat_parse import usd_of
 
 
 class OpenRouter(ChatCompletions):

@@ -11,7 +11,9 @@ from typing import Any
 
 import orjson
 
-from collect.providers.answer import (
+from collect.http_client import Exchange
+from collect.providers.base import Reply
+from collect.providers.http_reply import (
     Malformed,
     error_of,
     failure_type_of,
@@ -20,11 +22,9 @@ from collect.providers.answer import (
     said,
     since_written,
 )
-from collect.providers.base import Reply
-from collect.providers.responses_reply import ResponseAnswer
+from collect.providers.openai_responses_parse import ResponseAnswer
 from collect.providers.responses_verdict import REFUSALS
 from collect.providers.sse import END_MARKER, events
-from collect.transport import Exchange
 
 TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 """What the model says to the user, a refusal too."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from collect.providers.answer import error_of, said
 from collect.providers.base import Reply
+from collect.providers.http_reply import error_of, said
 
 REFUSALS = {
     "rate_limit_exceeded": "http_429",

@@ -17,11 +17,11 @@ from typing import Any
 import orjson
 import zstandard
 
-from collect.durable import sync_folder, write_chunks
-from collect.guard import ARTIFACTS, PLAN, require_own_run
-from collect.log import resume_command
+from collect.run_folder.guard import ARTIFACTS, PLAN, require_own_run
+from collect.run_folder.log import resume_command
 from collect.run_lock import lock_run
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, printable, shown
+from schemas.io.files import sync_folder, write_chunks
 from schemas.io.own_files import open_own_file, read_own
 from schemas.lake.coverage import LakeLog, fit_lake, read_lake_log
 from schemas.lake.layout import lake_of

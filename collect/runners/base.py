@@ -9,7 +9,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from collect.config import LoadedCase
-from collect.gate import Place
+from collect.limits.concurrency import Place
 from collect.providers.base import Reply
 from schemas.config.case import Role
 from schemas.run.plan import PlannedTrial

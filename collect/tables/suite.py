@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from textwrap import TextWrapper
 
-from collect.starter import GITIGNORE, starter_configs
+from collect.commands.init import GITIGNORE, starter_configs
 from collect.tables.columns import Named, Roles, roles_of
 from collect.tables.prompts import PromptList, prompt_list
 from collect.tables.rows import Table, read_table

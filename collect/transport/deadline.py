@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
-from collect.transport.exchange import Exchange
+from collect.http_client.exchange import Exchange
 
 QUIET_PASSES = 10
 """Passes of the event loop, each with a look at every socket, that bring nothing more."""

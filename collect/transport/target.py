@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
-from collect.transport.exchange import Exchange
+from collect.http_client.exchange import Exchange
 
 Origin = tuple[str, str, int]
 """Scheme, host, port: what a connection can be shared by."""

@@ -3,7 +3,7 @@
 import pytest
 
 from analyze.report.numbers import percent, percent_range, points, signed_points, usd, whole
-from collect.closing import distrust
+from collect.console.run_summary import distrust
 from schemas.config.project import Thresholds
 
 

@@ -12,8 +12,8 @@ from analyze.compare.sides import resolve_sides
 from analyze.parts.doubt_words import query_of
 from analyze.parts.doubts import CODES, doubts_of
 from analyze.session import open_session
-from collect.log import resume_command
-from collect.providers.ignored import OTHER_MODEL
+from collect.providers.ignored_settings import OTHER_MODEL
+from collect.run_folder.log import resume_command
 from schemas.run.result import Event
 from tests.analyze_cli import call
 from tests.asked_runs import asked_of, limits_of, shifts_of

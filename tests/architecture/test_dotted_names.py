@@ -116,7 +116,7 @@ def test_more_than_python_is_read():
     "text",
     [
         '"-m", "collect.no_mirror"',
-        'patch("collect.child.NO_CONSTANT", 1)',
+        'patch("collect.execute.mirror_process.NO_CONSTANT", 1)',
         "import x\\nanalyze.no_such.Module",
         "see `schemas.nothing`.",
         "analyze.views",
@@ -131,7 +131,7 @@ def test_a_made_up_name_is_found(text):
     "text",
     [
         "from analyze import no_module",
-        '"from collect.child import MIRROR_MODULE as one, NO_CONSTANT\\nmain()"',
+        '"from collect.execute.mirror_process import MIRROR_MODULE as one, NO_CONSTANT\\nmain()"',
         "from schemas.errors import (\n    BenchError,\n    NoSuchError,\n)",
         "from tests.no_file import call",
     ],

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from collect.budget import Budget
-from collect.execute import Executor, Hooks
-from collect.gate import Gate
+from collect.execute.budget import Budget
+from collect.execute.executor import Executor, Hooks
+from collect.limits.concurrency import Gate
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution
 from schemas.config.prices import NANO, Price

@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from collect.builds import look_up, with_builds
-from collect.log import RunLog
-from collect.ollama_server import OllamaServer, canonical
-from collect.plan import make_plan
-from collect.preview import preview
-from collect.run_record import run_config_of, tags_of
+from collect.commands.plan import preview
+from collect.execute.run_config import run_config_of, tags_of
+from collect.inventory.model_builds import look_up, with_builds
+from collect.inventory.ollama import OllamaServer, canonical
+from collect.plan.plan import make_plan
+from collect.run_folder.log import RunLog
 from tests.kept import Kept, collect
 from tests.run_rows import inventory
 from tests.wire_model import model
@@ -117,7 +117,7 @@ NO_OLLAMA = {
 
 @pytest.mark.parametrize("answer", NO_OLLAMA.values(), ids=NO_OLLAMA)
 def test_what_is_no_ollama_leaves_the_build_unknown_without_a_word(endpoint, answer, monkeypatch):
-    monkeypatch.setattr("collect.ollama_server.LIMIT_S", 0.3)
+    monkeypatch.setattr("collect.inventory.ollama.LIMIT_S", 0.3)
     endpoint.look = answer
 
     models, warnings = found(local(endpoint))

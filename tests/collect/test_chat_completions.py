@@ -6,9 +6,9 @@ import time
 import httpx
 import pytest
 
+from collect.http_client.httpx_client import FAILURES
 from collect.providers.base import Request
-from collect.providers.chat_completions import ChatCompletions
-from collect.transport.stock import FAILURES
+from collect.providers.openai_chat import ChatCompletions
 from schemas.failures import classify
 from tests import wire_model
 from tests.wire_model import HTTPX, model

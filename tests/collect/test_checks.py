@@ -5,7 +5,7 @@ import json
 import pytest
 
 from collect.checks.declarative import KINDS, Trial, run_check
-from collect.outcome import passed_of
+from collect.execute.outcome import passed_of
 from schemas.config.checks import DEFAULT_DIMENSIONS, DeclarativeCheck, DeterministicCheck
 
 HOOK = {"check_id": "h", "python_hook": {"import_path": "m", "callable_name": "f"}}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from collect.child import MIRROR_MODULE, MirrorChild
-from collect.commands import output_of
 from collect.environment import without_secrets
+from collect.execute.mirror_process import MIRROR_MODULE, MirrorChild
+from collect.inventory.subprocesses import output_of
 from collect.local import child as local_child
 from collect.local.server import KEY_VARIABLE
 

@@ -14,9 +14,9 @@ import pytest
 import uvloop
 
 from collect.providers.base import Request
-from collect.providers.claude_code import ClaudeCode
-from collect.providers.claude_process import Exit
-from collect.providers.claude_read import ClaudeAnswer
+from collect.providers.claude_code.parse import ClaudeAnswer
+from collect.providers.claude_code.process import Exit
+from collect.providers.claude_code.provider import ClaudeCode
 from tests.claude_rows import ROWS, TOKEN, stuck
 from tests.claude_scenarios import GOLDEN, SCENARIOS, normal_request
 from tests.endpoint import Endpoint
@@ -416,14 +416,14 @@ def test_a_file_that_is_no_program_is_an_error(tmp_path, homes, content, mode):
 
 
 def test_a_command_that_never_stops_writing_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("collect.providers.claude_process.MOST_OUTPUT", 1_000_000)
+    monkeypatch.setattr("collect.providers.claude_code.process.MOST_OUTPUT", 1_000_000)
     reply = run(ask(fake(tmp_path, "exec yes"), NOWHERE))
     assert (reply.failure_type, reply.accepted) == ("cli_error", False)
     assert "more than an answer can be" in reply.error_message
 
 
 def test_a_command_that_never_asks_is_ended_and_not_the_models_time_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("collect.providers.claude_code.START_S", 0.3)
+    monkeypatch.setattr("collect.providers.claude_code.provider.START_S", 0.3)
     reply = run(ask(fake(tmp_path, "exec sleep 60"), NOWHERE))
     assert (reply.failure_type, reply.failure.cause) == ("timeout", "provider")
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from collect.child import MIRROR_MODULE
+from collect.execute.mirror_process import MIRROR_MODULE
 from tests import kept
 from tests.endpoint import chunk, sse
 from tests.support.interpreter import run_without

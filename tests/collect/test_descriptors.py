@@ -192,7 +192,7 @@ def test_a_disk_that_refused_once_ends_the_run_although_it_took_the_rest(
         wire.stream(answers.stream_of("ok"))
 
     endpoint.script = script
-    monkeypatch.setattr("collect.pipeline.SYNC_EVERY_S", 0.3)
+    monkeypatch.setattr("collect.execute.pipeline.SYNC_EVERY_S", 0.3)
     monkeypatch.setattr(os, "fsync", fsync)
     for number in range(12):
         project.case(f"c{number:02d}")

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from collect.doctor import clock, containers, sandbox
+from collect.doctor import containers, machine, sandbox
 from schemas.errors import ConfigError
 from tests.disk import mounted_disk
 
@@ -318,7 +318,7 @@ def test_a_clock_that_nothing_keeps_in_step_is_a_warning(served):
 
 
 def test_a_busy_machine_is_no_place_to_measure(served, monkeypatch):
-    monkeypatch.setattr(clock, "_cores", lambda: -1)
+    monkeypatch.setattr(machine, "_cores", lambda: -1)
 
     check = served.look().one("clock", "load")
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from collect.doctor import http_get
 from collect.local.model import LocalModel
-from collect.providers import look
 from tests.endpoint import Endpoint
 
 KEY = "Qx7hasnoshapethatanyoneknows42"
@@ -107,7 +107,7 @@ def test_no_tls_where_the_address_promises_it(seen, endpoint):
 
 
 def test_a_server_that_never_answers_costs_its_limit_and_no_more(seen, monkeypatch):
-    monkeypatch.setattr(look, "LIMIT_S", 0.3)
+    monkeypatch.setattr(http_get, "LIMIT_S", 0.3)
 
     found = seen(lambda wire, request: wire.sleep(5))
 
@@ -116,7 +116,7 @@ def test_a_server_that_never_answers_costs_its_limit_and_no_more(seen, monkeypat
 
 
 def test_a_list_without_end_is_not_read_to_its_end(seen, monkeypatch):
-    monkeypatch.setattr(look, "MAX_BODY", 10_000)
+    monkeypatch.setattr(http_get, "MAX_BODY", 10_000)
 
     assert (
         "does not end" in seen(lambda wire, _: wire.answer(b"x" * 20_000)).one("endpoints")["found"]

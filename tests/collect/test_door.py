@@ -10,8 +10,8 @@ import threading
 import pytest
 import uvloop
 
-from collect.providers.door import Door
-from collect.transport import WireTransport
+from collect.http_client import WireTransport
+from collect.providers.claude_code.proxy import Door
 from tests.endpoint import Endpoint
 
 SECRET = {"x-api-key": "the-real-key"}

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from collect.commands.plan import plan_text, preview
+from collect.commands.run import Wish, go_on, start
+from collect.commands.validate import validate_paths
 from collect.config.embedded import default_threads
+from collect.execute.run import Options
 from collect.local import wheel
 from collect.local.server import KEY_VARIABLE
 from collect.local.servers import Servers
 from collect.local.weights import CACHE_VARIABLE
-from collect.preview import plan_text, preview
-from collect.run import Options
-from collect.start import Wish, go_on, start
-from collect.validate import validate_paths
 from schemas.errors import ConfigError, LocalModelError, NotResumable
 from tests import kept
 from tests.forked_mirror import forked_mirrors

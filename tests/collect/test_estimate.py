@@ -5,8 +5,8 @@ from datetime import date
 
 import pytest
 
-from collect.estimate import TokensSeen, estimate
-from collect.plan import make_plan
+from collect.plan.estimate import TokensSeen, estimate
+from collect.plan.plan import make_plan
 from schemas.config.prices import Price, PriceTable
 
 TODAY = date(2026, 11, 21)

@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from collect.validate import validate_paths
+from collect.commands.validate import validate_paths
 from schemas.config.agent import Agent
 from schemas.config.case import Case, Expectations, Prompt, Rubric
 from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from collect.budget import Budget
-from collect.config.loaded import LoadedCase, ResolvedModel
-from collect.execute import WORKERS_PER_PLACE, Executor, Hooks
+from collect.config.resolved import LoadedCase, ResolvedModel
+from collect.execute.budget import Budget
+from collect.execute.executor import WORKERS_PER_PLACE, Executor, Hooks
 from collect.providers.base import Reply
 from collect.runners.base import Execution
 from tests.run_rows import planned

@@ -7,10 +7,10 @@ import asyncio
 
 from collect.providers.base import Reply, Request
 from collect.providers.carrier import carrier_of
+from collect.providers.claude_code.proxy import Door
 from collect.providers.claude_wire import with_the_wire
-from collect.providers.door import Door
+from collect.providers.openai_responses import OpenAIResponses
 from collect.providers.openrouter import OpenRouter
-from collect.providers.responses import OpenAIResponses
 from tests.collect.test_wire_faults import ENDED_BY_THE_CLOCK, FAULTS
 from tests.end_to_end.test_faults import LastWire
 from tests.wire_model import HTTPX, model

@@ -11,14 +11,14 @@ from analyze.stats.planning import Planner
 from analyze.stats.tiers import tier_of
 from collect.checks import judge
 from collect.checks.declarative import Trial, run_check
-from collect.closing import distrust
-from collect.gate import Gate
-from collect.lateness import LoopClock
-from collect.plan import make_plan
-from collect.preview import plan_text, preview
-from collect.run_record import run_config_of, tags_of
-from collect.runners.llm_probe import LlmProbe
-from collect.turns import Turns
+from collect.commands.plan import plan_text, preview
+from collect.console.run_summary import distrust
+from collect.execute.run_config import run_config_of, tags_of
+from collect.http_client.completion_queue import Turns
+from collect.limits.concurrency import Gate
+from collect.plan.plan import make_plan
+from collect.runners.chat import LlmProbe
+from collect.runners.loop_lag import LoopClock
 from schemas.config.checks import DeterministicCheck
 from schemas.config.prices import Price, PriceTable
 from schemas.config.project import Thresholds

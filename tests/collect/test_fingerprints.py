@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from collect.config import load_inputs
-from collect.plan import make_plan
+from collect.plan.plan import make_plan
 from schemas.config.agent import Agent
 from schemas.config.case import Case, CaseInput, Message, Rubric
 from schemas.config.checks import DeterministicCheck

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from collect.finished import FinishedTrials
-from collect.progress import RunReport
+from collect.console.progress import RunReport
+from collect.run_folder.finished import FinishedTrials
 from tests.run_rows import event, failed, line_of, result
 
 

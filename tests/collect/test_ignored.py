@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from collect.providers.base import Reply, Request, Usage
-from collect.providers.chat_completions import ChatCompletions
-from collect.providers.ignored import (
+from collect.providers.http import MOST_NOTES
+from collect.providers.ignored_settings import (
     CUT,
     NO_PROMPT,
     NO_STREAM,
@@ -18,7 +18,7 @@ from collect.providers.ignored import (
     ignored,
     is_other_model,
 )
-from collect.providers.over_http import MOST_NOTES
+from collect.providers.openai_chat import ChatCompletions
 from tests.wire_model import model
 
 MESSAGES = [{"role": "user", "content": "Hi."}]

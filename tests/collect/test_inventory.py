@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from collect.builds import look_up, with_builds
-from collect.git_state import config_commit
-from collect.inventory import QUICK_S, Stocktaking
+from collect.inventory.git import config_commit
+from collect.inventory.inventory import QUICK_S, Stocktaking
+from collect.inventory.model_builds import look_up, with_builds
 from schemas.run.inventory import CommandError, Inventory
 from tests.collect.test_builds import ONE, ollama
 from tests.run_rows import inventory
@@ -53,7 +53,7 @@ def take(inputs, run_dir=None, stay=0.0):
 
 
 def test_versions_are_numbers_and_what_is_missing_says_so(project, bin_, monkeypatch):
-    monkeypatch.setattr("collect.inventory.QUICK_S", 10.0)
+    monkeypatch.setattr("collect.inventory.inventory.QUICK_S", 10.0)
     project.case()
     bin_("ollama", f'[ $1 = list ] && echo "{LIST}"; [ $1 = ps ] && echo "NAME ID";'
          '[ $1 = --version ] && echo "ollama version is 0.12.3"; exit 0')  # fmt: skip
@@ -95,7 +95,7 @@ def test_what_is_slow_holds_up_no_run_and_completes_the_file_meanwhile(project, 
 
 
 def test_what_never_answers_is_ended_with_the_run(project, bin_, tmp_path, monkeypatch):
-    monkeypatch.setattr("collect.inventory.LAST_S", 0.2)
+    monkeypatch.setattr("collect.inventory.inventory.LAST_S", 0.2)
     project.case()
     bin_("openclaw", f"echo $$ > {tmp_path}/pid; exec sleep 60")
 
@@ -120,7 +120,7 @@ def test_a_cli_that_a_model_uses_is_asked_once(project, bin_, tmp_path):
 
 
 def test_local_models_are_described_by_their_own_server(project, endpoint, monkeypatch):
-    monkeypatch.setattr("collect.inventory.QUICK_S", 10.0)
+    monkeypatch.setattr("collect.inventory.inventory.QUICK_S", 10.0)
     ollama(endpoint, llama__latest=ONE)
 
     def script(wire, request):

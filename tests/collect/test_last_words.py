@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from analyze import mirror
 from analyze.regressions import after_run
 from analyze.session import open_session
-from collect import closing, mirror
-from collect.child import MirrorChild
-from collect.progress import RunReport
+from collect.console import run_summary
+from collect.console.progress import RunReport
+from collect.execute.mirror_process import MirrorChild
 from schemas.config.project import Thresholds
 from tests.analyze_cli import call
 from tests.forked_mirror import forked_mirrors
@@ -31,7 +32,7 @@ def run_dir(tmp_path):
 def test_the_mirror_leaves_what_stands_as_its_last_words(run_dir, capsys):
     words = asyncio.run(_mirrored(run_dir))
     report = RunReport("r", str(run_dir), planned=8, present=8, open_shifts=words)
-    closing.show(report, "again", "", Thresholds())
+    run_summary.show(report, "again", "", Thresholds())
 
     assert len(words) == 1
     assert words[0].startswith(
@@ -67,7 +68,7 @@ def test_a_look_that_is_slow_or_fails_is_silent(run_dir, monkeypatch, capsys, lo
 def test_the_last_line_is_the_one_command_that_fits(run_dir, capsys, facts, how, then):
     report = RunReport("r", str(run_dir), **({"planned": 8, "present": 8, "success": 8} | facts))
 
-    closing.show(report, "again", "", Thresholds(), **how)
+    run_summary.show(report, "again", "", Thresholds(), **how)
 
     lines = capsys.readouterr().out.splitlines()
     names = {"run": run_dir, "name": run_dir.name, "runs": run_dir.parent}

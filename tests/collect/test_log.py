@@ -14,10 +14,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from collect.durable import Tail
-from collect.log import RunLog, is_begun, resume_command
+from collect.run_folder.log import RunLog, is_begun, resume_command
 from collect.run_lock import LOCK_FILE
 from schemas.errors import CollectError, NotResumable, RunBusy, RunExists
+from schemas.io.files import Tail
 from schemas.run.config import load_run_config
 from schemas.run.plan import PlannedTrial
 from schemas.run.trace import frames, frames_end
@@ -207,7 +207,7 @@ def test_a_refused_collector_touches_nothing(run_dir):
 HOLD = """
 import sys
 from pathlib import Path
-from collect.log import RunLog
+from collect.run_folder.log import RunLog
 log = RunLog.reopen(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
@@ -240,7 +240,7 @@ RACE = """
 import sys, time
 from datetime import datetime, UTC
 from pathlib import Path
-from collect.log import RunLog
+from collect.run_folder.log import RunLog
 from schemas.errors import BenchError
 kind, runs = sys.argv[1], Path(sys.argv[2])
 now = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -525,7 +525,7 @@ def test_a_full_disk_does_not_keep_a_run_from_being_locked(small_disk):
 APPEND = """
 import sys
 from pathlib import Path
-from collect.log import RunLog
+from collect.run_folder.log import RunLog
 from tests.run_rows import result
 import zstandard
 log = RunLog.reopen(Path(sys.argv[1]))

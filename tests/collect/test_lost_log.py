@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from collect.log import RunLog
+from collect.run_folder.log import RunLog
 from collect.run_folder.restore import restore
 from schemas.base import SCHEMA_VERSION
 from schemas.errors import LogLost, NotResumable

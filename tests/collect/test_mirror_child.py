@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 import uvloop
 
-from collect import child as child_module
-from collect.child import MIRROR_MODULE, MirrorChild, mirror_command
+from collect.execute import mirror_process as child_module
+from collect.execute.mirror_process import MIRROR_MODULE, MirrorChild, mirror_command
 from schemas.lake.layout import lake_of, live_files
 from schemas.lake.tables import parts_of
 from schemas.lake.writer import RunMirror, mirror_run
@@ -231,7 +231,7 @@ def test_a_child_waits_for_the_child_of_a_killed_collector(run_dir):
 
 def test_when_the_collector_is_killed_the_child_seals_sums_up_and_goes(run_dir):
     code = (
-        "import asyncio, sys, pathlib; from collect.child import MirrorChild\n"
+        "import asyncio, sys, pathlib; from collect.execute.mirror_process import MirrorChild\n"
         "async def run():\n"
         "    await MirrorChild.start(pathlib.Path(sys.argv[1]))\n"
         "    print('ready', flush=True)\n"

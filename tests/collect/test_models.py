@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from collect.config.endpoints import distance, looks_like_transport
 from collect.config.reserved import RESERVED
-from collect.config.transports import distance, looks_like_transport
 from schemas.errors import ConfigError
 
 

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 from analyze.summarize import write_files
-from collect import closing
+from collect.commands.plan import plan_json, plan_text, preview
+from collect.console import run_summary
+from collect.console.progress import RunReport
 from collect.detectable import detectable_lines
-from collect.plan import make_plan
+from collect.plan.plan import make_plan
 from collect.plan_size import sizes_of
-from collect.preview import plan_json, plan_text, preview
-from collect.progress import RunReport
 from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames
 from tests.analyze.conftest import RunFolder
@@ -73,7 +73,7 @@ def test_the_last_words_of_a_run_name_models(tmp_path, capsys):
     names = ModelNames(run.labels)
     lines = detectable_lines(sizes_of(run.trials), run.runs_dir, "smoke", Thresholds(), names)
     report = RunReport("night", str(run.path), planned=8, present=8)
-    closing.show(report, "again", lines, Thresholds())
+    run_summary.show(report, "again", lines, Thresholds())
     out = capsys.readouterr().out
 
     assert f"│{LABEL} " in out

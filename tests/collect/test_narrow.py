@@ -2,10 +2,10 @@
 
 import pytest
 
-from collect.narrow import narrow, parse_shard
-from collect.plan import make_plan
-from collect.run import Options
-from collect.start import Wish, start
+from collect.commands.run import Wish, start
+from collect.execute.run import Options
+from collect.plan.narrow import narrow, parse_shard
+from collect.plan.plan import make_plan
 from schemas.errors import ConfigError
 from schemas.run.config import Narrowed, RunConfig
 from tests.forked_mirror import no_mirrors

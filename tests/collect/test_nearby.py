@@ -6,10 +6,10 @@ import time
 import pytest
 import yaml
 
+from collect.commands.init import write_starter
+from collect.commands.validate import validate_paths
 from collect.config import load_inputs
 from collect.doctor import nearby
-from collect.starter import write_starter
-from collect.validate import validate_paths
 
 NAMES = ["llama3.2:3b", "Llama3.2_3B", "nomic-embed-text", 'x"\n  - evil: [\u2028', "---"]
 

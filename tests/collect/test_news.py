@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from collect.news import PARTS, earlier_plan, news_since
-from collect.plan import make_plan
+from collect.plan.changes import PARTS, earlier_plan, news_since
+from collect.plan.plan import make_plan
 
 
 @pytest.fixture

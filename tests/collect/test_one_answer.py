@@ -8,11 +8,11 @@ from codecs import BOM_UTF8
 
 import pytest
 
-from collect.providers.chat_completions import ChatCompletions
-from collect.providers.responses import OpenAIResponses
-from collect.transport import Exchange, WireError, WireTransport
-from collect.transport.errors import MAX_PIECES
-from collect.transport.exchange import EXACT_STAMPS
+from collect.http_client import Exchange, WireError, WireTransport
+from collect.http_client.errors import MAX_PIECES
+from collect.http_client.exchange import EXACT_STAMPS
+from collect.providers.openai_chat import ChatCompletions
+from collect.providers.openai_responses import OpenAIResponses
 from tests.endpoint import chunk, sse, stream_of, usage, whole
 from tests.wire_model import HTTPX, ask, model
 
@@ -168,7 +168,7 @@ def test_an_answer_in_single_bytes_is_an_answer(endpoint, stock):
 
 @STOCK
 def test_an_answer_in_more_pieces_than_any_has_is_none(endpoint, stock, monkeypatch):
-    monkeypatch.setattr("collect.transport.exchange.MAX_PIECES", 5_000)
+    monkeypatch.setattr("collect.http_client.exchange.MAX_PIECES", 5_000)
     frames = one_byte_frames(b"data: x\n" * 1_000)
     endpoint.script = lambda wire, request: wire.send(HEAD + frames)
 
@@ -190,7 +190,7 @@ def test_single_bytes_take_no_more_memory_than_their_bytes():
             self.transport.write(HEAD + frames * 30 + b"0\r\n\r\n")
 
     async def go():
-        from collect.transport import Target
+        from collect.http_client import Target
 
         server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]

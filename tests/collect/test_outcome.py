@@ -5,8 +5,8 @@ import time
 import pytest
 
 from collect.checks.base import Verdict
-from collect.config.loaded import LoadedCase
-from collect.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
+from collect.config.resolved import LoadedCase
+from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution, Trace
 from collect.tools import tool_use
@@ -223,7 +223,7 @@ def test_secrets_stay_out_of_the_line(monkeypatch):
 
 
 def test_a_key_across_the_cut_of_a_short_text_leaves_no_beginning():
-    from collect.outcome import SHORT_TEXT
+    from collect.execute.outcome import SHORT_TEXT
 
     said = "x" * (SHORT_TEXT - 12) + " sk-abcdefghijklmnopqrstuvwx"
 

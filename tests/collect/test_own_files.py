@@ -8,8 +8,8 @@ import socket
 import pytest
 
 from analyze.sync import sync
-from collect.log import RunLog
-from collect.reuse import newest_first
+from collect.run_folder.log import RunLog
+from collect.run_folder.reuse import newest_first
 from schemas.errors import ConfigError, NotOwnFile
 from schemas.io.own_files import make_own_folder, open_own, read_own
 from schemas.lake.layout import live_files

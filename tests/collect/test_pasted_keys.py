@@ -7,7 +7,7 @@ import orjson
 import pytest
 import zstandard
 
-from collect.fingerprint import case_hash
+from collect.plan.fingerprint import case_hash
 from schemas.redact import _secret_marks, _secret_values, redact
 from tests.collect.test_run import Made, Quiet, run_in
 from tests.kept import collect

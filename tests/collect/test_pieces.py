@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collect.config.pieces import json_lines, json_objects
-from collect.config.prompts import load_prompt_list
+from collect.config.prompt_lists import load_prompt_list
 from schemas.errors import ConfigError
 from schemas.io.yaml import read_yaml
 

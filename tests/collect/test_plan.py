@@ -1,6 +1,6 @@
 """The plan: every trial in order, and hashes that change when and only when they should."""
 
-from collect.plan import make_plan
+from collect.plan.plan import make_plan
 
 
 def plan(project):

@@ -11,7 +11,7 @@ from analyze.power_plan import PowerQuestion, plan_power
 from analyze.report.power_text import power_facts
 from analyze.session import open_session
 from analyze.stats.rate_difference import rate_difference
-from collect.seen import outcomes_seen
+from collect.plan.previous_runs import outcomes_seen
 from schemas.config.project import Thresholds
 from tests import kept, run_rows
 from tests.analyze_cli import call
@@ -225,7 +225,7 @@ def test_no_more_runs_are_read_than_it_takes(night, project, monkeypatch):
     runs_dir = project.root / "runs"
 
     assert len(outcomes_seen(runs_dir, "s", ["m"])) == 8, "nights are told by more than two"
-    monkeypatch.setattr("collect.seen.MOST_BYTES", 1)
+    monkeypatch.setattr("collect.plan.previous_runs.MOST_BYTES", 1)
     assert len(outcomes_seen(runs_dir, "s", ["m"])) == 2
     assert len(outcomes_seen(runs_dir, "s", ["m", "nobody"])) == 8
     assert outcomes_seen(runs_dir, "s", ["m"], at_most=1) == []

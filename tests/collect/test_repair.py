@@ -8,7 +8,7 @@ import orjson
 import pytest
 import zstandard
 
-from collect.repair import repair
+from collect.run_folder.repair import repair
 from schemas.errors import counted
 from schemas.run.trace import whole_frame
 from tests.run_rows import event, line_of, result

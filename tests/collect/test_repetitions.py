@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from collect.starter import starter_configs
-from collect.validate import validate_paths
+from collect.commands.init import starter_configs
+from collect.commands.validate import validate_paths
 
 HOW = (
     "repeat one answer and are no independent draws; set `temperature` above 0 "

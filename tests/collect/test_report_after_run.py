@@ -7,8 +7,8 @@ import signal
 import psutil
 import pytest
 
+from collect.console.progress import RunReport
 from collect.page import add_page
-from collect.progress import RunReport
 from tests import kept
 
 RUN = ("run", "--suite", "s", "--run-profile", "p", "--run-id", "r")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from collect.providers import provider_of
-from collect.providers.responses import OpenAIResponses
+from collect.providers.openai_responses import OpenAIResponses
 from schemas.failures import classify
 from tests import wire_model
 from tests.wire_model import model

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from collect.log import RunLog
+from collect.run_folder.log import RunLog
 from tests.kept import (
     Kept,
     assert_fits_together,

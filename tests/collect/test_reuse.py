@@ -4,7 +4,7 @@ import orjson
 import pytest
 import zstandard
 
-from collect.reuse import find_reusable, newest_first, reused_result
+from collect.run_folder.reuse import find_reusable, newest_first, reused_result
 from schemas.run.result import Result
 from tests.run_rows import config, failed, line_of, planned, result
 

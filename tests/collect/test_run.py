@@ -10,14 +10,14 @@ import pyarrow.dataset as ds
 import pytest
 import zstandard
 
-from collect.budget import Budget
-from collect.execute import GIVE_UP_AFTER, REFUSED_AT_FIRST, Executor, Hooks
-from collect.log import RunLog
+from collect.commands.run import Wish, start
+from collect.execute.budget import Budget
+from collect.execute.executor import GIVE_UP_AFTER, REFUSED_AT_FIRST, Executor, Hooks
+from collect.execute.run import NO_OPTIONS, run
 from collect.providers.base import Reply
-from collect.providers.chat_completions import ChatCompletions
-from collect.run import NO_OPTIONS, run
+from collect.providers.openai_chat import ChatCompletions
+from collect.run_folder.log import RunLog
 from collect.runners.base import Execution
-from collect.start import Wish, start
 from schemas.errors import ConfigError, RunExists
 from schemas.lake.tables import live_files
 from schemas.output.summary import RunSummary
@@ -241,7 +241,7 @@ def test_no_retries_means_one_request(project, make_log, endpoint):
 
 
 def test_a_time_limit_is_the_wall_clock_of_one_request(project, make_log, endpoint, monkeypatch):
-    monkeypatch.setattr("collect.runners.llm_probe.LATE_SHARE", 1.0)  # of a busy machine
+    monkeypatch.setattr("collect.runners.chat.LATE_SHARE", 1.0)  # of a busy machine
     project.case(validator={"type": "max_words", "value": 9})
     project.profile(runner_defaults={"timeout_seconds": 3, "retries": 0})
     endpoint.script = lambda wire, request: wire.sleep(12)
@@ -351,7 +351,7 @@ def test_a_clock_that_is_set_back_makes_no_run_shorter(project, make, monkeypatc
     project.case("one")
     project.case("two")
     moments = iter(range(2_000_000_000_000, 0, -3_600_000))
-    monkeypatch.setattr("collect.runners.llm_probe.now_ms", lambda: next(moments))
+    monkeypatch.setattr("collect.runners.chat.now_ms", lambda: next(moments))
 
     made = make()
 
@@ -544,7 +544,7 @@ def test_a_bug_of_ours_is_raised_and_what_was_finished_is_kept(
         message = "our bug"
         raise ZeroDivisionError(message)
 
-    monkeypatch.setattr("collect.pipeline.judge", broken)
+    monkeypatch.setattr("collect.execute.pipeline.judge", broken)
 
     with pytest.raises(ZeroDivisionError, match="our bug"):
         make()

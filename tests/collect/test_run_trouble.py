@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from collect.gate import Gate
-from collect.log import is_begun
+from collect.commands.run import latest
+from collect.limits.concurrency import Gate
 from collect.providers.base import Reply
-from collect.start import latest
+from collect.run_folder.log import is_begun
 from schemas.redact import _secret_marks, _secret_values, redact, redact_json
 from tests.collect.test_run import Made, Quiet, run_in
 from tests.forked_mirror import forked_mirrors, no_mirrors

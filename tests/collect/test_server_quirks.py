@@ -6,7 +6,7 @@ import json
 import pytest
 
 from collect.providers.base import Request
-from collect.providers.chat_completions import ChatCompletions
+from collect.providers.openai_chat import ChatCompletions
 from tests.wire_model import model
 
 MESSAGES = ({"role": "user", "content": "Hi."},)

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from collect.lateness import LoopClock
+from collect.http_client import Deadline, Exchange
 from collect.providers.base import NOT_READ, Reply
-from collect.runners.llm_probe import without_our_own
-from collect.transport import Deadline, Exchange
+from collect.runners.chat import without_our_own
+from collect.runners.loop_lag import LoopClock
 from collect.transport.deadline import MOST_PASSES
 from tests.kept import Kept, wait_for
 

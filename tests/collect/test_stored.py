@@ -8,11 +8,17 @@ import orjson
 import pytest
 import zstandard
 
-from collect.config.loaded import LoadedCase
-from collect.log import RunLog
-from collect.plan import make_plan
-from collect.run_record import run_config_of, tags_of
-from collect.stored import CASES_FILE, models_of, read_cases, verify_stored, write_cases
+from collect.config.resolved import LoadedCase
+from collect.execute.run_config import run_config_of, tags_of
+from collect.plan.plan import make_plan
+from collect.run_folder.log import RunLog
+from collect.run_folder.stored_inputs import (
+    CASES_FILE,
+    models_of,
+    read_cases,
+    verify_stored,
+    write_cases,
+)
 from schemas.config.case import Case
 from schemas.errors import NotResumable
 from schemas.redact import _secret_marks, _secret_values
@@ -214,7 +220,7 @@ def test_cases_that_cannot_be_read_are_refused(run_dir, content, why):
 
 def test_a_file_that_unfolds_to_far_more_is_given_up_at_the_limit(run_dir, monkeypatch):
     limit = 1 << 20
-    monkeypatch.setattr("collect.stored.MOST_CASE_BYTES", limit)
+    monkeypatch.setattr("collect.run_folder.stored_inputs.MOST_CASE_BYTES", limit)
     folded = zstandard.ZstdCompressor().compressobj()
     bomb = b"".join(folded.compress(b" " * limit) for _ in range(1 << 10)) + folded.flush()
     (run_dir / CASES_FILE).write_bytes(bomb)

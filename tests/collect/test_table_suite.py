@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from collect.cli import app
-from collect.config.prompts import COUNT_LIMIT, load_prompt_list
+from collect.config.prompt_lists import COUNT_LIMIT, load_prompt_list
 from collect.tables.assertions import MADE, NOT_HERE, validator_of
 from collect.tables.columns import Named
 from collect.tables.rows import KINDS

@@ -15,8 +15,8 @@ from itertools import pairwise
 import pytest
 import uvloop
 
-from collect.transport import Exchange, Target, WireError, WireTransport
-from collect.transport.errors import (
+from collect.http_client import Exchange, Target, WireError, WireTransport
+from collect.http_client.errors import (
     MAX_BODY,
     BodyError,
     BodyTooLarge,
@@ -265,7 +265,7 @@ def test_a_request_that_is_sent_once_more_is_counted_twice():
 
 
 def test_a_request_that_the_server_worked_on_for_a_while_is_not_sent_twice(monkeypatch):
-    monkeypatch.setattr("collect.transport.pool.STALE_S", 0.05)
+    monkeypatch.setattr("collect.http_client.pool.STALE_S", 0.05)
 
     async def go():
         pool = WireTransport()
@@ -280,7 +280,7 @@ def test_a_request_that_the_server_worked_on_for_a_while_is_not_sent_twice(monke
 
 
 def test_a_connection_that_lay_idle_for_long_is_not_used(monkeypatch):
-    monkeypatch.setattr("collect.transport.pool.REUSE_S", 0.05)
+    monkeypatch.setattr("collect.http_client.pool.REUSE_S", 0.05)
 
     async def go():
         pool = WireTransport()

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from collect.http_client import WireTransport
 from collect.providers.base import Request
-from collect.providers.chat_completions import ChatCompletions
-from collect.transport import WireTransport
+from collect.providers.openai_chat import ChatCompletions
 from schemas.errors import ConfigError
 from tests.collect.test_run import Quiet, run_in
 from tests.forked_mirror import no_mirrors

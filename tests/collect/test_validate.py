@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from collect.validate import text, to_json, validate_paths
+from collect.commands.validate import text, to_json, validate_paths
 from tests.support.paths import ROOT
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from collect.providers.base import Request
-from collect.providers.chat_completions import ChatCompletions
+from collect.providers.openai_chat import ChatCompletions
 from schemas.failures import classify
 from tests.endpoint import chunk, sse, stream_of, whole
 from tests.wire_model import HTTPX, model

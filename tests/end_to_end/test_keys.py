@@ -175,12 +175,12 @@ def test_a_key_is_nowhere_but_in_its_variable_and_on_its_wire(project, endpoint,
 BUG = f"""
 import os, sys
 if "collect" in sys.orig_argv:
-    import collect.outcome
+    import collect.execute.outcome
     def broken(*args, **kwargs):
         key = os.environ["{NAME}"]
         raise RuntimeError(f"a bug beside {{key}}")
-    collect.outcome.artifact_of = broken
-    import collect.runners.llm_probe as probe
+    collect.execute.outcome.artifact_of = broken
+    import collect.runners.chat as probe
     if "runner" in os.environ["BREAK"]:
         probe._finish = broken
 """

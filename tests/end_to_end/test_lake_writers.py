@@ -8,7 +8,7 @@ import time
 import duckdb
 import pytest
 
-from collect.child import MirrorChild
+from collect.execute.mirror_process import MirrorChild
 from schemas.lake.layout import lake_of, live_files
 from tests.kept import seal_often
 from tests.schemas.test_mirror import event_line, plan_line, result_line

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from collect.commands.demo import _here
+from collect.commands.init import starter_configs
 from collect.config import load_inputs
-from collect.demo import _here
 from collect.local.model import LocalModel
-from collect.starter import starter_configs
 from schemas.base import slugify
 from schemas.config.validators import VALIDATOR_TYPES
 from schemas.output.summary import RunSummary

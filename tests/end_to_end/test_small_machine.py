@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 import collect.cli
-from collect.durable import unwritable
-from collect.log import RunLog
+from collect.run_folder.log import RunLog
 from schemas.errors import ConfigError, LocalModelError, Problem, ViewError
+from schemas.io.files import unwritable
 from schemas.io.shortage import shortage_of
 from tests.analyze.conftest import RunFolder
 from tests.support.paths import ROOT
@@ -97,7 +97,7 @@ def test_a_run_that_cannot_open_its_log_names_the_limit(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("collect.durable.os.open", refuse)
+    monkeypatch.setattr("schemas.io.files.os.open", refuse)
     with pytest.raises(Exception, match=r"too many open files: this process may have .*ulimit -n"):
         RunLog.create(tmp_path / "r")
 

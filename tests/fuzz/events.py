@@ -4,10 +4,10 @@ import re
 
 import orjson
 
+from collect.http_client import Exchange
 from collect.providers import chat_read, responses_read
 from collect.providers.chat_delta import DeltaShape
 from collect.providers.sse import END_MARKER, events
-from collect.transport import Exchange
 from tests.fuzz.inputs import cuts
 
 WORDS = [

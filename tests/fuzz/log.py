@@ -4,10 +4,10 @@ import tempfile
 from pathlib import Path
 
 from analyze.validate.one_file import validated
-from collect.finished import FinishedTrials
-from collect.repair import repair
-from collect.reuse import find_reusable
-from collect.seen import outcomes_seen, tokens_seen
+from collect.plan.previous_runs import outcomes_seen, tokens_seen
+from collect.run_folder.finished import FinishedTrials
+from collect.run_folder.repair import repair
+from collect.run_folder.reuse import find_reusable
 from schemas.lake.parse_log import read_records
 from schemas.lake.rows import RunRows
 from schemas.run.log_lines import LineError, parse_line

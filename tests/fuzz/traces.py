@@ -6,7 +6,7 @@ from pathlib import Path
 import zstandard
 
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, read_trace
-from collect.stored import read_cases
+from collect.run_folder.stored_inputs import read_cases
 from schemas.errors import NotResumable
 from schemas.run.trace import MAGIC, PADDING_MAGIC, Artifact, whole_frame
 

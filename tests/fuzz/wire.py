@@ -6,10 +6,10 @@ from functools import cache
 
 import httpcore
 
+from collect.http_client import Exchange, Target, WireError
+from collect.http_client.connection import Connection
+from collect.http_client.httpx_client import StockTransport
 from collect.providers.chat_read import END
-from collect.transport import Exchange, Target, WireError
-from collect.transport.connection import Connection
-from collect.transport.stock import StockTransport
 from tests.fuzz.inputs import cuts
 
 WORDS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analyze.gate.known_files import read_known
 from collect.config.findings import Findings
-from collect.config.whole import CHECKS
+from collect.config.validate import CHECKS
 from schemas.errors import ConfigError
 
 WORDS = [

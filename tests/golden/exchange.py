@@ -9,9 +9,9 @@ import dataclasses
 import json
 from pathlib import Path
 
+from collect.http_client.completion_queue import Turns
 from collect.providers import provider_of
 from collect.providers.base import Request
-from collect.turns import Turns
 from tests.wire_model import model
 
 FOLDER = Path(__file__).parent

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from collect.local.model import LocalModel
 from collect.local.weights import find_weights
 from collect.providers.base import Reply
-from collect.providers.claude_code import ClaudeCode
-from collect.providers.claude_process import Exit
-from collect.providers.claude_read import ClaudeAnswer
+from collect.providers.claude_code.parse import ClaudeAnswer
+from collect.providers.claude_code.process import Exit
+from collect.providers.claude_code.provider import ClaudeCode
 from tests.claude_scenarios import GOLDEN, SCENARIOS, normal_line, normal_request, request_of
 from tests.endpoint import Endpoint
 from tests.messages_wire import Messages

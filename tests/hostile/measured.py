@@ -80,10 +80,10 @@ if __name__ == "__main__":
         once()
     else:
         import collect.cli
+        import collect.commands.plan
+        import collect.commands.run
+        import collect.commands.validate
         import collect.config
-        import collect.preview
-        import collect.start
-        import collect.validate
         from tests.forked_mirror import build_records
 
         build_records()

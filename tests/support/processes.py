@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from collect.child import MIRROR_MODULE, mirror_command
+from collect.execute.mirror_process import MIRROR_MODULE, mirror_command
 from collect.local import child as local_child
 from tests.kept import command
 from tests.support.interpreter import assert_are_modules

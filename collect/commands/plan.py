@@ -1,0 +1,258 @@
+"""`collect plan`: what a run would do, before anything is sent to a model."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from collect.config import ResolvedModel, RunInputs
+from collect.inventory.model_builds import look_up, with_builds
+from collect.plan.changes import News, earlier_plan, news_since
+from collect.plan.estimate import ModelEstimate, estimate
+from collect.plan.plan import make_plan
+from collect.plan.power import detectable_drop, powers_json, powers_of, powers_text
+from collect.plan.previous_runs import outcomes_seen, tokens_seen
+from collect.plan_size import sizes_of
+from schemas.config.project import LoadedProject
+from schemas.errors import counted, printable
+from schemas.errors import shown as shown_path
+from schemas.run.config import Narrowed
+from schemas.run.model_names import ModelNames, with_id, with_names
+from schemas.run.plan import PlannedTrial
+
+if TYPE_CHECKING:
+    from analyze.stats.planning import PowerPlan
+
+PREVIEW_RUN_ID = "plan"
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A plan and all that can be said of it before anything is sent to a model."""
+
+    inputs: RunInputs
+    trials: tuple[PlannedTrial, ...]
+    estimates: tuple[ModelEstimate, ...]
+    news: News
+    powers: tuple[PowerPlan, ...]
+    """What it can show of each model."""
+
+
+def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
+    """Return the plan with its estimates and what is new since the last run of the suite.
+
+    Servers and CLIs are asked which build of a model they have, as a run asks; no model is.
+    """
+    inputs = with_builds(inputs, asyncio.run(look_up(inputs.models)))
+    trials = make_plan(inputs, PREVIEW_RUN_ID)
+    news = news_since(earlier_plan(runs_dir, inputs.suite.suite_id), trials)
+    if inputs.narrowed != Narrowed():
+        news = replace(news, gone=())  # left out by a flag, not gone from the suite
+    today = datetime.now(tz=UTC).date()
+    warnings = (*inputs.warnings, *_tight_limits(inputs, runs_dir, news.since))
+    inputs = replace(inputs, warnings=warnings)
+    history = tokens_seen(runs_dir / news.since, trials) if news.since else None
+    estimates = estimate(inputs, trials, inputs.project.prices, on_date=today, history=history)
+    return Preview(inputs, trials, estimates, news, _powers(inputs, trials, runs_dir))
+
+
+def _powers(
+    inputs: RunInputs, trials: Sequence[PlannedTrial], runs_dir: Path
+) -> tuple[PowerPlan, ...]:
+    sizes = sizes_of(trials)
+    runs = outcomes_seen(runs_dir, inputs.suite.suite_id, sizes)
+    return powers_of(sizes, runs, inputs.project.thresholds)
+
+
+def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[str]:
+    """Warn where the last run's p95 is above half of a model's time limit (D-E6)."""
+    if since is None:
+        return []
+    try:
+        groups = orjson.loads((runs_dir / since / "summary.json").read_bytes())["models"]
+        slow = {group["model_id"]: _p95_of(group["latency_ms"]) for group in groups}
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    warnings = []
+    for model in inputs.models:
+        limit = model.settings["timeout_seconds"].value
+        p95 = slow.get(model.model_id, 0.0)
+        if isinstance(limit, int | float) and p95 > 500 * limit:
+            was = f"{p95 / 1000:.1f} s"
+            above = "more than half of"
+            if math.isinf(p95):
+                was, above = "beyond the time limit", "now"
+            warnings.append(
+                f"model `{model.model_id}`: p95 was {was} in run {since}, {above} "
+                f"timeout_seconds {limit:g}: expect time-outs, or raise it"
+            )
+    return warnings
+
+
+def _p95_of(latency: dict[str, Any]) -> float:
+    """Return the p95 in ms; infinity where so many trials timed out that it lies among them."""
+    return math.inf if "p95" in latency.get("beyond_limit", ()) else latency["p95"] or 0.0
+
+
+def plan_json(shown: Preview) -> str:
+    """Return the plan as one JSON object: models with settings and origins, every trial."""
+    inputs, project = shown.inputs, shown.inputs.project
+    return orjson.dumps(
+        {
+            "suite_id": inputs.suite.suite_id,
+            "run_profile_id": inputs.profile.run_profile_id,
+            "project_file": None if project.path is None else str(project.path),
+            "project_file_sha256": project.sha256,
+            "planned": len(shown.trials),
+            "models": [_model_json(model) for model in inputs.models],
+            "cases": [case.case_id for case in inputs.cases],
+            "repetitions": inputs.profile.execution_policy.run_repetitions,
+            "warnings": list(inputs.warnings),
+            "estimates": [_estimate_json(one) for one in shown.estimates],
+            "smallest_detectable_drop": detectable_drop(shown.powers),
+            "power": powers_json(shown.powers),
+            "since_run_id": shown.news.since,
+            "gone": [list(key) for key in shown.news.gone],
+            "trials": [
+                _trial_json(trial) | {"news": news.kind, "why": list(news.why)}
+                for trial, news in zip(shown.trials, shown.news.trials, strict=True)
+            ],
+        },
+        option=orjson.OPT_INDENT_2,
+    ).decode()
+
+
+def _estimate_json(one: ModelEstimate) -> dict[str, object]:
+    return {
+        "model_id": one.model_id,
+        "input_tokens": one.input_tokens,
+        "output_tokens_low": one.output_tokens_low,
+        "output_tokens_high": one.output_tokens_high,
+        "cost_low_nano_usd": one.cost_low_nano_usd,
+        "cost_high_nano_usd": one.cost_high_nano_usd,
+    }
+
+
+def _trial_json(trial: PlannedTrial) -> dict[str, object]:
+    return trial.model_dump(mode="json", exclude={"run_id", "record_type"})
+
+
+def _model_json(model: ResolvedModel) -> dict[str, object]:
+    return {
+        "model_id": model.model_id,
+        "provider": model.provider,
+        "model": model.model,
+        "base_url": model.base_url,
+        "model_build": model.model_build,
+        "harness_version": model.harness_version,
+        "thinking_level": model.thinking_level,
+        "routing": model.routing,
+        "not_applied": list(model.not_applied),
+        "embedded": None if model.embedded is None else model.embedded.model_dump(mode="json"),
+        "max_concurrency": model.max_concurrency,
+        "api_key_env": model.api_key_env,
+        "api_key_present": _key_present(model),
+        "settings": {
+            name: setting.model_dump(mode="json") for name, setting in model.settings.items()
+        },
+    }
+
+
+def _key_present(model: ResolvedModel) -> bool | None:
+    return None if model.api_key_env is None else bool(os.environ.get(model.api_key_env))
+
+
+def plan_text(shown: Preview) -> str:
+    """Return the plan for people."""
+    inputs, names = shown.inputs, ModelNames.of_models(shown.inputs.models)
+    policy = inputs.profile.execution_policy
+    lines = [
+        f"suite {inputs.suite.suite_id} ({inputs.suite.title})",
+        f"run profile {inputs.profile.run_profile_id} ({inputs.profile.title})",
+        f"{counted(len(inputs.models), 'model')} x {counted(len(inputs.cases), 'case')} x "
+        f"{counted(policy.run_repetitions, 'repetition')}: "
+        f"{counted(len(shown.trials), 'trial')}, "
+        f"up to {policy.max_concurrency} at once",
+        _project_text(inputs.project),
+        "",
+    ]
+    for model in inputs.models:
+        lines += _model_text(model, names)
+        lines += [_estimate_text(one) for one in shown.estimates if one.model_id == model.model_id]
+    lines += ["", "cases"]
+    for case in inputs.cases:
+        validator = "-" if case.validator is None else case.validator.type
+        own = "".join(f" {name}={value}" for name, value in case.settings.items())
+        tools = f" tools: {', '.join(case.expected_tools)}" if case.expected_tools else ""
+        lines.append(f"  {case.case_id:<28} {validator:<16}{tools}{own}")
+    lines += [
+        "",
+        *_news_text(shown.news, names),
+        "",
+        *powers_text(with_names(shown.powers, names), inputs.project.thresholds),
+    ]
+    lines += [f"warning: {warning}" for warning in inputs.warnings]
+    return "\n".join(printable(line) for line in lines)
+
+
+def _project_text(project: LoadedProject) -> str:
+    if project.path is None:
+        return "no benchlake.yaml: packaged thresholds and prices"
+    hosts = (
+        f", may send keys to {', '.join(project.allowed_hosts)}" if project.allowed_hosts else ""
+    )
+    return f"project file {shown_path(project.path)} ({(project.sha256 or '')[:12]}){hosts}"
+
+
+def _estimate_text(one: ModelEstimate) -> str:
+    sent = "unknown" if one.input_tokens is None else f"about {one.input_tokens:,}"
+    high = "no limit" if one.output_tokens_high is None else f"{one.output_tokens_high:,}"
+    return f"  tokens in {sent}, out at most {high}; {one.cost_text}"
+
+
+NEWS_SHOWN = 20
+"""Single trials named in the text; `--json` has them all."""
+
+
+def _news_text(news: News, names: ModelNames) -> list[str]:
+    """Return what is new since the last run, and why, trial by trial where something changed."""
+    if news.since is None:
+        return ["no earlier run of this suite: every trial is new"]
+    changed = [one for one in news.trials if one.kind != "same"]
+    lines = [f"since run {news.since}: {news.summary()}"]
+    for one in changed[:NEWS_SHOWN]:
+        model_id, case_id, repetition = one.key
+        what = f"{names.of(model_id)} {case_id} {repetition}"
+        lines.append(f"  {one.kind}: {what} ({', '.join(one.why)})")
+    if len(changed) > NEWS_SHOWN:
+        lines.append(f"  and {len(changed) - NEWS_SHOWN} more; --json names them all")
+    return lines
+
+
+def _model_text(model: ResolvedModel, names: ModelNames) -> list[str]:
+    key = "no key"
+    if model.api_key_env is not None:
+        missing = "NOT SET" if model.key_required else "not set, not needed here"
+        state = "set" if _key_present(model) else missing
+        key = f"key from {model.api_key_env} ({state})"
+    thinking = "" if model.thinking_level is None else f", thinking {model.thinking_level}"
+    routing = "" if model.routing is None else f", routing {model.routing}"
+    where = f"at {model.base_url}, {key}"
+    if (served := model.embedded) is not None:
+        threads = counted(served.threads, "thread")
+        where = f"served by the run, {threads}, {served.context_tokens:,} tokens of context"
+    head = f"model {with_id(names.of(model.model_id))}: {model.model} by {model.provider} {where}"
+    settings = [
+        f"  {name:<20} {setting.value!s:<10} from {setting.origin}"
+        for name, setting in sorted(model.settings.items())
+    ]
+    left = [f"  {name:<20} not applied" for name in model.not_applied]
+    return [head + thinking + routing, *settings, *left]

@@ -1,0 +1,124 @@
+"""`collect validate`: every problem of a whole project, or of single files, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from collect.config.findings import Findings
+from collect.config.kinds import NAMES, PLACES, kind_of, strays
+from collect.config.project_files import FOLDERS
+from collect.config.validate import CHECKS, case_file, check
+from schemas.config.project import find_project_file
+from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, shown
+from schemas.redact import redact
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was checked, and what is wrong; in the order of the files."""
+
+    checked: dict[str, int]
+    """Number of files by kind; every kind is there."""
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0, or 2 when anything is wrong."""
+        return EXIT_USAGE if self.problems else EXIT_OK
+
+
+def validate_paths(paths: Sequence[Path], working_dir: Path) -> Validation:
+    """Check projects (a folder with `configs/`, or that folder) and single files.
+
+    Never raises for what a user wrote, and never stops at the first problem.
+    """
+    found = Findings()
+    for path in paths:
+        _visit(working_dir / path.expanduser(), found)
+    return Validation(
+        checked={kind: found.checked[kind] for kind in CHECKS},
+        problems=tuple(dict.fromkeys(found.problems)),
+        warnings=tuple(dict.fromkeys(map(redact, found.warnings))),
+    )
+
+
+def _visit(path: Path, found: Findings) -> None:
+    if not path.is_dir():
+        _file(path, found)
+    elif (path / "configs").is_dir():
+        _project(path, found)
+    elif path.name == "configs" or any((path / folder).is_dir() for folder in FOLDERS):
+        _project(path.resolve().parent, found)
+    else:
+        inside = [path / name for name in NAMES if (path / name).is_file()]
+        for file in inside or sorted(path.glob("*.yaml")):
+            _file(file, found)
+        if not inside and not any(path.glob("*.yaml")):
+            what = "holds neither `configs/` nor a file of a known kind"
+            found.problems.append(Problem(path, what))
+
+
+def _project(project: Path, found: Findings) -> None:
+    """Check every file of a project."""
+    configs = project / "configs"
+    if (settings := find_project_file(project)) is not None:
+        check("project file", settings, found)
+    for file in found.cases_of(project):
+        found.checked["case"] += 1
+        case_file(file, found)
+    for folder, kind in PLACES.items():
+        for path in sorted((configs / folder).glob("*.yaml")):
+            check(kind, path, found)
+    for path in sorted((configs / "agents").glob("*/agent.yaml")):
+        check("agent", path, found)
+    found.warnings += strays(configs)
+
+
+def _file(path: Path, found: Findings) -> None:
+    try:
+        kind = kind_of(path)
+    except ConfigError as exc:
+        found.problems += exc.problems
+        return
+    check(kind, path, found)
+
+
+def text(validation: Validation) -> str:
+    """Return the outcome for people: problems, warnings, then what was checked."""
+    lines = [f"error: {problem}" for problem in validation.problems]
+    lines += [f"warning: {warning}" for warning in validation.warnings]
+    counts = [counted(count, kind) for kind, count in validation.checked.items() if count]
+    problems = len(validation.problems)
+    outcome = "no problems" if not problems else counted(problems, "problem")
+    return "\n".join([*lines, f"checked {', '.join(counts) or 'nothing'}: {outcome}"])
+
+
+def to_json(validation: Validation) -> str:
+    """Return the outcome as one JSON object."""
+    return orjson.dumps(
+        {
+            "checked": validation.checked,
+            "problems": [_problem_json(problem) for problem in validation.problems],
+            "warnings": list(validation.warnings),
+            "exit_code": validation.exit_code,
+        },
+        option=orjson.OPT_INDENT_2,
+    ).decode()
+
+
+def _problem_json(problem: Problem) -> dict[str, object]:
+    return {
+        "path": None if problem.path is None else shown(problem.path),
+        "line": problem.line,
+        "key": problem.key or None,
+        "what": problem.what,
+        "found": problem.found,
+        "allowed": problem.allowed,
+        "nearest": problem.nearest,
+        "advice": problem.advice,
+    }

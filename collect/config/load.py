@@ -1,0 +1,179 @@
+"""The one door: suite and run profile in, everything a run needs out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from collect.config.assignments import assign_agents, fingerprint_agents
+from collect.config.cases import find_cases
+from collect.config.concurrency import too_many_at_once
+from collect.config.models import resolve_models
+from collect.config.project_files import is_path, name_problems, resolve
+from collect.config.repetitions import greedy_models
+from collect.config.resolved import LoadedCase, ResolvedModel
+from collect.config.sendable import unsendable
+from collect.config.suite_cases import suite_cases
+from collect.config.unjudged import warnings_of
+from collect.config.unsupported import of_profile, of_suite, warnings_at
+from schemas.config.project import LoadedProject, load_project_file
+from schemas.config.run_profile import RunProfile
+from schemas.config.suite import Suite
+from schemas.errors import ConfigError, Problem
+from schemas.io.validation import parse
+from schemas.io.yaml import Source, dotted, read_yaml
+from schemas.redact import redact
+from schemas.run.config import Narrowed
+
+MOST_TRIALS = 1_000_000
+"""A plan is written before anything runs, and read again by every analysis."""
+
+Kind = TypeVar("Kind", Suite, RunProfile)
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """What a run is made from; nothing in it is looked up again later."""
+
+    suite: Suite
+    suite_path: Path
+    profile: RunProfile
+    profile_path: Path
+    cases: tuple[LoadedCase, ...]
+    models: tuple[ResolvedModel, ...]
+    agents: Mapping[str, str]
+    """case_id to agent_id, for openclaw cases."""
+    agent_fingerprints: Mapping[str, str]
+    """agent_id to the hash of what can change the agent's behaviour."""
+    project: LoadedProject
+    config_files: dict[str, str]
+    """sha256 of each file that was read, by path."""
+    allowed_hosts: tuple[str, ...]
+    warnings: tuple[str, ...]
+    narrowed: Narrowed = field(default_factory=Narrowed)
+    """Which part of the plan the run makes."""
+    skip_unevaluable: bool = False
+    """What this version cannot do is left out, and nothing is refused for it."""
+
+
+def load_inputs(
+    suite_ref: str,
+    profile_ref: str,
+    *,
+    working_dir: Path,
+    allowed_hosts: Iterable[str] = (),
+) -> RunInputs:
+    """Load a suite, its cases and a run profile, given as ids or paths.
+
+    Raises:
+        ConfigError: all problems of all files involved.
+    """
+    problems: list[Problem] = []
+    project = LoadedProject()
+    try:
+        project = load_project_file(working_dir)
+    except ConfigError as exc:
+        problems += exc.problems
+    hosts = frozenset(host.lower() for host in (*allowed_hosts, *project.allowed_hosts))
+    suite_source, suite = _load(Suite, suite_ref, "suite", working_dir, problems)
+    profile_source, profile = _load(RunProfile, profile_ref, "run profile", working_dir, problems)
+    if suite is None or profile is None or suite_source is None or profile_source is None:
+        raise ConfigError(problems)
+    problems += name_problems(suite_source, "suite_id", suite.suite_id)
+    if not is_path(profile_ref):  # a path finds it, whatever it calls itself
+        problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
+    models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
+    problems += [*wrong, *too_many_at_once(profile, profile_source)]
+    warnings += warnings_at(suite_source, of_suite(suite))
+    warnings += warnings_at(profile_source, of_profile(profile))
+    warnings += greedy_models(models, profile, profile_source)
+    files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}
+    if project.path is not None and project.sha256 is not None:
+        files[str(project.path)] = project.sha256
+    taken = suite_cases(suite, suite_source, find_cases)
+    cases, files = taken.cases, files | taken.files
+    warnings += taken.warnings
+    problems += taken.problems
+    problems += _seeds(models, cases, profile_source)
+    repetitions = profile.execution_policy.run_repetitions
+    planned = len(models) * len(cases) * repetitions
+    if planned > MOST_TRIALS:
+        key = ("execution_policy", "run_repetitions")
+        what = f"the plan would have {planned:,} trials"
+        line = profile_source.line_of(key)
+        most = f"{MOST_TRIALS:,}"
+        problems.append(Problem(profile_source.path, what, dotted(key), line, allowed=most))
+    agents, wrong = assign_agents(suite, profile, cases, suite_source, profile_source)
+    prints, more_wrong = fingerprint_agents(agents, suite_source, profile_source)
+    problems += [*wrong, *more_wrong]
+    if problems:
+        raise ConfigError(problems)
+    return RunInputs(
+        suite=suite,
+        suite_path=suite_source.path,
+        profile=profile,
+        profile_path=profile_source.path,
+        cases=cases,
+        models=tuple(models),
+        agents=agents,
+        agent_fingerprints=prints,
+        project=project,
+        config_files=files,
+        allowed_hosts=tuple(sorted(hosts)),
+        warnings=tuple(warnings),
+    )
+
+
+def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
+    """Return what can be run, and refuse the rest by name before anything is spent.
+
+    Args:
+        inputs: loaded and narrowed.
+        skip_unevaluable: run without what this version cannot do, and warn of each.
+
+    Returns:
+        The inputs, with a warning for what will have no verdict and what nothing reads.
+
+    Raises:
+        ConfigError: every place of a selected case that needs something not built, unless it is
+            skipped, or that a selected model's transport cannot send.
+    """
+    problems = unsendable(inputs.models, inputs.cases)
+    if not skip_unevaluable:
+        problems += [problem for case in inputs.cases for problem in case.unbuilt]
+    if problems:
+        raise ConfigError(problems)
+    warnings = map(redact, (*inputs.warnings, *warnings_of(inputs.cases)))
+    return replace(inputs, warnings=tuple(warnings), skip_unevaluable=skip_unevaluable)
+
+
+def _load(
+    model: type[Kind], reference: str, kind: str, working_dir: Path, problems: list[Problem]
+) -> tuple[Source | None, Kind | None]:
+    source = None
+    try:
+        source = read_yaml(resolve(reference, kind, working_dir))
+        return source, parse(model, source)
+    except ConfigError as exc:
+        problems += exc.problems
+        return source, None
+
+
+def _seeds(
+    models: Sequence[ResolvedModel], cases: Sequence[LoadedCase], profile: Source
+) -> list[Problem]:
+    """A seed per repetition needs a seed to count from."""
+    without = [
+        model.model_id
+        for model in models
+        if any(
+            model.setting("seed_per_repetition", case) and model.setting("seed", case) is None
+            for case in cases
+        )
+    ]
+    return [
+        Problem(profile.path, f"`seed_per_repetition` needs a `seed` (model `{model_id}`)")
+        for model_id in without
+    ]

@@ -1,0 +1,136 @@
+"""Loads prompt lists in the older JSON form: an array, or one object a line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from collect.config.messages import wire_message
+from collect.config.pieces import json_lines, json_objects
+from collect.config.resolved import LoadedCase, WireMessage
+from schemas.base import fitting, slim, slugify
+from schemas.config.case import Prompt
+from schemas.errors import ConfigError, Problem
+from schemas.io.validation import problems_of
+from schemas.io.yaml import MAX_PROBLEMS, Source, read_bytes
+
+LIST_LIMIT = 64_000_000
+COUNT_LIMIT = 100_000
+
+
+def load_prompt_lists(
+    folder: Path, references: Sequence[str]
+) -> tuple[list[LoadedCase], dict[str, str], list[Problem]]:
+    """Return the prompts of a suite's lists, the sha256 of each file by path, and problems.
+
+    An id that an earlier list has is told from it by a prefix; no other id changes with a list
+    that is added behind the others.
+    """
+    cases: list[LoadedCase] = []
+    taken: set[str] = set()
+    files: dict[str, str] = {}
+    problems: list[Problem] = []
+    for reference in references:
+        path = folder / reference
+        if str(path) in files:
+            problems.append(Problem(path, "is named twice in `prompt_lists`"))
+            continue
+        files[str(path)] = ""
+        try:
+            loaded, files[str(path)] = load_prompt_list(path, taken)
+        except ConfigError as exc:
+            problems += exc.problems
+            continue
+        cases += loaded
+        taken.update(case.case_id for case in loaded)
+        if len(cases) > COUNT_LIMIT:
+            what = f"the suite's lists hold more than {COUNT_LIMIT:,} prompts together"
+            return cases, files, [*problems, Problem(path, what)]
+    return cases, files, problems
+
+
+def load_prompt_list(
+    path: Path, taken: AbstractSet[str] = frozenset()
+) -> tuple[list[LoadedCase], str]:
+    """Return a list's prompts as cases, in the list's order, and the file's sha256.
+
+    Args:
+        path: a .json array or a .jsonl file.
+        taken: case_ids of the lists before it; one of these gets `<list stem>--` put before it.
+
+    Raises:
+        ConfigError: every entry that is wrong, with its number (JSON) or line (JSONL).
+    """
+    raw = read_bytes(path, LIST_LIMIT)
+    prefix = f"{slugify(path.stem)}--"
+    cases: dict[str, LoadedCase] = {}
+    problems = []
+    for number, prompt in enumerate(_parse(path, raw)):
+        if prompt.validator is not None:
+            slim(prompt.validator)
+        slug = fitting(slugify(prompt.id), prompt.id)
+        case_id = slug if slug != prompt.id else prompt.id  # one text for both
+        if case_id in taken:
+            case_id = fitting(prefix + slug, prefix + prompt.id)
+        if case_id in cases or case_id in taken:
+            other = f"`{cases[case_id].prompt_id}`" if case_id in cases else "one of another list"
+            what = f"id becomes case_id `{case_id}`, as {other} does"
+            problems.append(Problem(path, what, key=f"[{number}].id", found=prompt.id))
+        cases[case_id] = LoadedCase(
+            case_id=case_id,
+            prompt_id=prompt.id,
+            prompt_name=prompt.name,
+            messages=_messages(prompt),
+            validator=prompt.validator,
+            expected_tool_calls=prompt.expected_tool_calls,
+            tags=(prompt.variant,) if prompt.variant else (),
+            cluster=prompt.cluster,
+        )
+    if problems:
+        raise ConfigError(problems)
+    return list(cases.values()), hashlib.sha256(raw).hexdigest()
+
+
+def _messages(prompt: Prompt) -> tuple[WireMessage, ...]:
+    if prompt.prompt is not None:
+        return (WireMessage(role="user", content=prompt.prompt),)
+    return tuple(wire_message(message) for message in prompt.messages)
+
+
+def _parse(path: Path, raw: bytes) -> Iterator[Prompt]:
+    """Yield the prompts of a list; what is wrong is raised at the end, all of it together."""
+    problems: list[Problem] = []
+    pieces = json_lines(path, raw) if path.suffix == ".jsonl" else json_objects(path, raw)
+    for number, (line, piece) in enumerate(pieces):
+        if number == COUNT_LIMIT:
+            problems.append(Problem(path, f"holds more than {COUNT_LIMIT:,} prompts", line=line))
+            break
+        try:
+            yield Prompt.model_validate_json(piece, strict=True)
+        except ValidationError as exc:
+            problems += _explain(exc, path, piece, number, line)
+        if len(problems) >= MAX_PROBLEMS:
+            break
+    if problems:
+        raise ConfigError(problems)
+
+
+def _explain(
+    exc: ValidationError, path: Path, piece: bytes, number: int, line: int
+) -> list[Problem]:
+    first = exc.errors(include_url=False)[0]
+    if first["type"] == "json_invalid":
+        what = f"is not valid JSON: {first['ctx']['error']}"
+        return [Problem(path, what, f"[{number}]", line)]
+    content = from_json(piece)  # the parser that took it: others refuse numbers beyond a double
+    found = problems_of(exc, Prompt, Source(path, content, ""))
+    return [
+        replace(problem, key=f"[{number}]" + f".{problem.key}" * bool(problem.key), line=line)
+        for problem in found
+    ]

@@ -1,0 +1,191 @@
+"""Asks one address what it is and which models it has, with the key a run would send and no other.
+
+A key goes to its own address only: the rules (D-H4) were applied when the suite was loaded,
+redirects are not followed, and every look of a visit goes to the same host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from collect.config import ResolvedModel
+from collect.config.endpoints import (
+    OAUTH_TOKEN,
+    TRANSPORT,
+    host_of,
+    is_loopback,
+    url_problem,
+)
+from collect.doctor.beside import beside
+from collect.doctor.http_get import LIMIT_S, Look, Looker
+from collect.doctor.server import HOSTS, Entry, Kind, entries_of, kind_of, name_of, version_of
+from collect.http_client import needs_proxy
+from collect.keys import key_of
+from schemas.errors import ConfigError
+from schemas.redact import SHORTEST_VALUE
+
+VISIT_S = 8.5
+"""What finding a host and its list of models may take."""
+
+WHOLE_S = 9.5
+"""What a visit may take; looks beyond the first are given up then, and what is known is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address as some models of the suites are asked there."""
+
+    base_url: str
+    is_claude: bool
+    """It speaks Anthropic's API rather than OpenAI's."""
+    api_key_env: str | None
+    key: str = field(repr=False)
+
+    @classmethod
+    def of(cls, model: ResolvedModel) -> Place:
+        """Return where a model is asked; a variable that holds no key sends none."""
+        try:
+            key = key_of(model)
+        except ConfigError:
+            key = ""
+        return cls(model.base_url, model.provider == "claude_code_cli", model.api_key_env, key)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return the key, to be taken out of what is shown; short ones are words like `ollama`."""
+        return (self.key,) if len(self.key) >= SHORTEST_VALUE else ()
+
+    @property
+    def root(self) -> str:
+        """Return the address without the `/v1` that OpenAI's API lies below."""
+        return self.base_url if self.is_claude else self.base_url.removesuffix("/v1")
+
+    @property
+    def list_url(self) -> str:
+        """Return where the models are listed."""
+        return f"{self.base_url}/v1/models" if self.is_claude else f"{self.base_url}/models"
+
+    @property
+    def sends_key(self) -> bool:
+        """Return whether the looks carry the key; a subscription's token is for the CLI alone."""
+        return bool(self.key) and self.api_key_env != OAUTH_TOKEN
+
+    def headers(self) -> dict[str, str]:
+        """Return the key as this kind of server wants it."""
+        if not self.sends_key:
+            return {"anthropic-version": "2023-06-01"} if self.is_claude else {}
+        if self.is_claude:
+            return {"anthropic-version": "2023-06-01", "x-api-key": self.key}
+        return {"Authorization": f"Bearer {self.key}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What an address said."""
+
+    place: Place
+    listing: Look
+    entries: tuple[Entry, ...] | None = None
+    """The models on its list; None: there is no list."""
+    kind: Kind | None = None
+    version: str | None = None
+    below_v1: bool = False
+    """The list is not where it was looked for, but below `/v1` of the address."""
+    about_key: Look | None = None
+    """What a page says that needs the key, where the list does not need it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the listed models."""
+        return tuple(name_of(entry) for entry in self.entries or ())
+
+
+def usual_places() -> tuple[Place, ...]:
+    """Return where a local Ollama is found, for when no suite names an address."""
+    ollama = TRANSPORT["ollama_openai"]
+    base_url = ollama.base_url(None)
+    if url_problem(base_url):
+        return ()
+    return (Place(base_url, is_claude=False, api_key_env=None, key=""),)
+
+
+async def visit(place: Place) -> Visit:
+    """Return what an address says of itself; never raises for the other side."""
+    started, ends = time.perf_counter(), asyncio.get_running_loop().time() + WHOLE_S
+    looker = Looker(place.base_url, is_loopback=is_loopback(host_of(place.base_url)))
+    try:
+        async with asyncio.timeout(VISIT_S):
+            said = await _first(place, looker)
+    except TimeoutError:
+        ms = (time.perf_counter() - started) * 1000
+        return Visit(place, Look(place.list_url, ms, trouble="timeout", error="too slow"))
+    else:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(ends):
+                return await _more(said, looker)
+        return said
+    finally:
+        await looker.aclose()
+
+
+async def _first(place: Place, looker: Looker) -> Visit:
+    """Return what the list of models says, and whether an Ollama says it."""
+    host, headers = host_of(place.base_url), place.headers()
+    unknown = await _unknown_host(place.base_url)
+    if unknown is not None:
+        return Visit(place, unknown)
+    listing, about = await asyncio.gather(
+        looker.get(place.list_url, headers),
+        _nothing() if host in HOSTS else looker.get(f"{place.root}/api/version", headers),
+    )
+    entries = entries_of(listing.data) if listing.is_good else None
+    version = version_of(about)
+    kind = kind_of(host, listing, entries or (), is_ollama=version is not None)
+    return Visit(place, listing, entries, kind, version)
+
+
+async def _more(said: Visit, looker: Looker) -> Visit:
+    """Return the visit with what the first answers gave reason to ask."""
+    place, listing, headers = said.place, said.listing, said.place.headers()
+    if said.version is not None and not said.entries:  # an empty Ollama lists `null`
+        tags = await looker.get(f"{place.root}/api/tags", headers)
+        if tags.is_good and (entries := entries_of(tags.data)) is not None and listing.is_good:
+            return replace(said, entries=entries)
+    if said.entries is None:
+        if listing.status is None or place.is_claude or place.base_url.endswith("/v1"):
+            return said
+        again = await looker.get(f"{place.base_url}/v1/models", headers)
+        return replace(said, below_v1=again.is_good and entries_of(again.data) is not None)
+    if place.sends_key and said.kind in {"OpenRouter", "llama.cpp"}:
+        openrouter = said.kind == "OpenRouter"
+        url = f"{place.base_url}/key" if openrouter else f"{place.root}/props"
+        return replace(said, about_key=await looker.get(url, headers))
+    return said
+
+
+async def _nothing() -> None:
+    """Stand in for a look that is not made."""
+
+
+async def _unknown_host(base_url: str) -> Look | None:
+    """Return a look at a host that has no address, or None; a proxy looks names up itself."""
+    where = urlsplit(base_url)
+    if not is_loopback(where.hostname or "") and needs_proxy(base_url):
+        return None
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            await beside(lambda: socket.getaddrinfo(where.hostname, where.port or 443))
+    except TimeoutError:
+        error = f"no name server answered within {LIMIT_S:g} s"
+    except (OSError, UnicodeError) as exc:
+        error = str(exc)
+    else:
+        return None
+    ms = (time.perf_counter() - started) * 1000
+    return Look(base_url, ms, trouble="dns", error=error)

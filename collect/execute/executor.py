@@ -1,0 +1,309 @@
+"""Runs planned trials: workers over one iterator per model, and the rules that stop them.
+
+Knows runners only. Models on this machine run one after another, since their latency means
+something only alone; hosted models run beside each other (D-E13). Each finished trial is
+handed over before its worker takes the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+
+from collect.config import LoadedCase, ResolvedModel
+from collect.execute.budget import Budget
+from collect.http_client import REFUSED
+from collect.http_client.completion_queue import Turns
+from collect.limits.concurrency import Gate, Place, Stopped
+from collect.providers.base import Reply
+from collect.runners.base import Execution, Runner, not_asked
+from schemas.run.plan import PlannedTrial
+
+GIVE_UP_AFTER = 3
+"""Unreachable trials in a row after which an endpoint is given up (D-E7)."""
+
+REFUSED_AT_FIRST = 3
+"""Requests that are refused before any other answer: the server was not started."""
+
+MAX_COST = "max_cost: the next trial could take the run above --max-cost"
+"""The stop reason of a run whose money is spent."""
+
+WORKERS_PER_PLACE = 2
+"""A trial that waits before its retry leaves its place to another, up to this many in all."""
+
+
+@dataclass
+class ModelWork:
+    """One model's trials, and how it is doing."""
+
+    model: ResolvedModel
+    trials: Iterator[PlannedTrial]
+    gate: Gate = field(init=False)
+    n_workers: int = 0
+    is_dry: bool = False
+    """Its last trial was taken."""
+    more_workers: Callable[[], None] = lambda: None
+    """Starts another worker, up to the limit of the model: one took a trial, and more may wait."""
+    unreachable: int = 0
+    refused: int = 0
+    """Requests that its address refused."""
+    was_reached: bool = False
+
+
+@dataclass
+class Hooks:
+    """What happens around a model's trials, and with each finished one."""
+
+    open_runner: Callable[[ResolvedModel], Runner]
+    before_model: Callable[[ResolvedModel, Runner], Awaitable[None]]
+    after_model: Callable[[ResolvedModel], Awaitable[None]]
+    throttled: Callable[[ResolvedModel, int], None]
+    """A server answers 429 too often: the model goes on with that many places."""
+    finished: Callable[[Execution], Awaitable[None]]
+    """Awaited by the worker before it takes its next trial, so that a stop is in time."""
+    gone: Callable[[ResolvedModel, bool], str | None] = lambda _model, _at_first: None
+    """Why it is no use to ask a model on whose address just refused; None: others may be luckier.
+
+    True: the address has refused from the first request on.
+    """
+
+
+@dataclass
+class Executor:
+    """Executes a plan."""
+
+    models: Sequence[ResolvedModel]
+    trials_of: Callable[[str], Iterator[PlannedTrial]]
+    """model_id to its trials, in the plan's order; each is asked for once, when its turn comes."""
+    cases: Mapping[str, LoadedCase]
+    hooks: Hooks
+    max_concurrency: int
+    budget: Budget
+    turns: Turns = field(default_factory=Turns)
+    """In which trials begin; finished answers are handed over in the same."""
+    began: float | None = None
+    """When its first trial was taken, on `time.perf_counter`."""
+    stop_reason: str | None = None
+    """Why trials are no longer dispatched; None while they are."""
+    stopped_models: dict[str, str] = field(default_factory=dict)
+    """model_id to why the rest of its trials was not dispatched."""
+    _halted: set[str] = field(default_factory=set)
+    _gone: dict[str, str] = field(default_factory=dict)
+    """base_url to why it is asked no more."""
+    _gates: dict[str, Gate] = field(default_factory=dict)
+    _lane_tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def run(self) -> None:
+        """Run every trial, until all are finished or the run was stopped.
+
+        Raises:
+            Exception: whatever a hook raised: a mistake of ours, never the model's.
+        """
+        places = asyncio.Semaphore(self.max_concurrency)
+        self._lane_tasks = [
+            asyncio.create_task(self._lane(lane, places)) for lane in lanes(self.models)
+        ]
+        try:
+            if self._lane_tasks:
+                await asyncio.wait(self._lane_tasks, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            self.cancel()
+            ends = await asyncio.gather(*self._lane_tasks, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+
+    def stop(self, reason: str) -> None:
+        """Dispatch nothing more; what is being asked may finish."""
+        self.stop_reason = self.stop_reason or reason
+        for gate in self._gates.values():
+            gate.close()
+
+    def stop_model(self, model_id: str, reason: str) -> None:
+        """Dispatch no more trials of one model."""
+        self._halted.add(model_id)
+        self.stopped_models.setdefault(model_id, reason)
+        if model_id in self._gates:
+            self._gates[model_id].close()
+
+    def cancel(self) -> None:
+        """End what is in flight as well."""
+        for task in self._lane_tasks:
+            task.cancel()
+
+    async def _lane(self, lane: list[ResolvedModel], places: asyncio.Semaphore) -> None:
+        for model in lane:
+            if self.stop_reason is None:
+                await self._model(model, places)
+
+    async def _model(self, model: ResolvedModel, places: asyncio.Semaphore) -> None:
+        if (why := self._gone.get(model.base_url)) is not None:
+            self.stop_model(model.model_id, why)
+            return
+        trials = self.trials_of(model.model_id)
+        first = next(trials, None)
+        if first is None:  # all of them are finished already
+            return
+        work = ModelWork(model, chain((first,), trials))
+        runner = self.hooks.open_runner(model)
+        try:
+            await self.hooks.before_model(model, runner)
+            async with asyncio.TaskGroup() as workers:
+                self._open(work, places, lambda: workers.create_task(self._worker(work, runner)))
+        except* Exception as group:  # noqa: BLE001 - unwrapped, not swallowed
+            raise group.exceptions[0] from None
+        finally:
+            await runner.aclose()
+        await self.hooks.after_model(model)
+
+    def _open(
+        self, work: ModelWork, places: asyncio.Semaphore, start_worker: Callable[[], object]
+    ) -> None:
+        """Start the first worker; each that takes a trial starts the next, up to the limit.
+
+        While trials wait for their retries there may be more.
+        """
+        model = work.model
+
+        def one_more(most: int) -> None:
+            if not work.is_dry and work.n_workers < most:
+                work.n_workers += 1
+                start_worker()
+
+        shrunk = partial(self.hooks.throttled, model)
+        limit, per_minute = model.max_concurrency, model.requests_per_minute
+        on_room = partial(one_more, WORKERS_PER_PLACE * limit)
+        work.gate = Gate(
+            places,
+            limit,
+            per_minute,
+            on_shrink=shrunk,
+            on_room=on_room,
+            on_reply=partial(self._attempted, work),
+        )
+        self._gates[model.model_id] = work.gate
+        work.more_workers = partial(one_more, limit)
+        work.more_workers()
+
+    async def _worker(self, work: ModelWork, runner: Runner) -> None:
+        # The next trial is taken only once there is a place for it, so that a stop leaves it
+        # where it is. It begins after the answers that have arrived are written.
+        while await self._one(work, runner, await work.gate.enter()):
+            await self.turns.mine()
+
+    async def _one(self, work: ModelWork, runner: Runner, place: Place) -> bool:
+        """Execute and hand over one trial; return whether there may be another."""
+        try:
+            execution = await self._next(work, runner, place)
+        except Stopped:
+            execution = None
+        finally:
+            place.leave()
+        if execution is None:
+            return False
+        await self.hooks.finished(execution)
+        return True
+
+    async def _next(self, work: ModelWork, runner: Runner, place: Place) -> Execution | None:
+        """Take the next trial and execute it; None when there is none to be made."""
+        if self._is_stopped(work.model):
+            return None
+        if (trial := next(work.trials, None)) is None:
+            work.is_dry = True
+            return None
+        work.more_workers()
+        if self.began is None:
+            self.began = time.perf_counter()
+        case = self.cases[trial.case_id]
+        if case.unavailable is not None:
+            return not_asked(trial, case, _unavailable(case.unavailable))
+        if work.unreachable >= GIVE_UP_AFTER:
+            return not_asked(trial, case, _given_up(work.model))
+        if (reserved := await self.budget.reserve(trial, case, place)) is None:
+            self.stop(MAX_COST)
+            return None
+        try:
+            if self._is_stopped(work.model):  # while the trial waited for its money
+                raise Stopped
+            execution = await _asked(runner, trial, case, place)
+        except Stopped:
+            self.budget.release(reserved)
+            raise
+        self.budget.settle(reserved, execution, work.model.price)
+        self._learn(work, execution)
+        return execution
+
+    def _is_stopped(self, model: ResolvedModel) -> bool:
+        return self.stop_reason is not None or model.model_id in self._halted
+
+    def _attempted(self, work: ModelWork, reply: Reply) -> None:
+        """Stop a model whose server is not there, before every trial has waited for it."""
+        if reply.failure_type != "connection_error":
+            work.was_reached = True
+        if reply.error_code != REFUSED:
+            return
+        work.refused += 1
+        at_first = not work.was_reached and work.refused >= REFUSED_AT_FIRST
+        if (why := self.hooks.gone(work.model, at_first)) is not None:
+            self._gone[work.model.base_url] = why
+            self.stop_model(work.model.model_id, why)
+
+    def _learn(self, work: ModelWork, execution: Execution) -> None:
+        """Count how often the endpoint could not be reached in a row."""
+        if work.unreachable >= GIVE_UP_AFTER:  # given up for good, whatever comes late
+            return
+        reply = execution.reply
+        silent = reply.failure_type == "timeout" and not reply.accepted
+        unreachable = reply.failure_type == "connection_error" or silent
+        work.unreachable = work.unreachable + 1 if unreachable else 0
+        if work.unreachable == GIVE_UP_AFTER:
+            self.stopped_models.setdefault(
+                work.model.model_id,
+                f"{work.model.base_url} could not be reached {GIVE_UP_AFTER} times in a row",
+            )
+
+
+async def _asked(runner: Runner, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
+    """Run one trial; a mistake of ours costs this trial, not the run, and says what it was."""
+    try:
+        return await runner.run(trial, case, place)
+    except Stopped:
+        raise
+    except Exception as exc:  # noqa: BLE001 - becomes a row of failure_type `exception`
+        text = f"{type(exc).__name__}: {exc}"
+        return not_asked(trial, case, Reply(failure_type="exception", error_message=text))
+
+
+def lanes(models: Iterable[ResolvedModel]) -> list[list[ResolvedModel]]:
+    """Return the models that run one after another, and each other model on its own."""
+    alone: list[ResolvedModel] = []
+    hosted = []
+    for model in models:
+        if model.runs_alone:
+            alone.append(model)
+        else:
+            hosted.append([model])
+    return ([alone] if alone else []) + hosted
+
+
+def _unavailable(why: str) -> Reply:
+    return Reply(
+        failure_type="sandbox_missing",
+        error_code="unevaluable",
+        error_message=f"skipped by --skip-unevaluable: {why}",
+        accepted=False,
+    )
+
+
+def _given_up(model: ResolvedModel) -> Reply:
+    return Reply(
+        failure_type="connection_error",
+        error_code="endpoint_given_up",
+        error_message=f"{model.base_url} was given up after {GIVE_UP_AFTER} trials in a row "
+        "could not reach it",
+        accepted=False,
+    )

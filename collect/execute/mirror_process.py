@@ -1,0 +1,196 @@
+"""The mirror child, as the collector sees it: start it, keep it alive, wait for it at the end.
+
+It may be killed at any moment, by an operator or for want of memory, and the run goes on: another
+one takes over where Parquet ends. Whatever happened, at the end one runs through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import Process
+from collections.abc import Callable
+from pathlib import Path
+
+from collect.environment import without_secrets
+from schemas.errors import printable
+from schemas.io.own_files import open_own
+
+END_TIMEOUT_S = 180.0
+"""Sealing and summing up 100,000 trials takes seconds; past this something is broken."""
+
+LEFT_S = 5.0
+"""How long what is left of a child that has ended, or was killed, may take."""
+
+STEADY_S = 10.0
+"""A child that lived this long was of use; one that dies sooner may never be."""
+
+MOST_DEATHS = 5
+"""Early deaths in a row after which only the end is tried again."""
+
+PAUSE_S = 0.5
+"""Before the first new start; doubled with each early death."""
+
+MIRROR_MODULE = "analyze.mirror"
+"""What the child runs; started by its name, never imported by the collector."""
+
+ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""Arrow's own pool keeps 20 MB more, and is no quicker here."""
+
+Note = Callable[[str], None]
+
+
+def mirror_command(run_dir: Path) -> tuple[str, ...]:
+    """Return the command of the child that follows a run.
+
+    `-P` keeps a folder of the user's called `collect` from being taken for ours.
+    """
+    return (sys.executable, "-P", "-m", MIRROR_MODULE, str(run_dir))
+
+
+class MirrorChild:
+    """Follows one run; ends by itself when this process does."""
+
+    def __init__(self, run_dir: Path, on_note: Note) -> None:
+        self._run_dir = run_dir
+        self._on_note = on_note
+        self._ending = asyncio.Event()
+        self._process: Process | None = None
+        self._following: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(cls, run_dir: Path, on_note: Note = lambda _: None) -> MirrorChild:
+        """Start the child; what it has to say goes to the run's run.log.
+
+        Args:
+            run_dir: the run's folder.
+            on_note: told each time the child died and is started again.
+        """
+        child = cls(run_dir, on_note)
+        child._process = await child._spawn()
+        child._following = asyncio.create_task(child._keep_alive())
+        return child
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while one runs."""
+        alive = self._process is not None and self._process.returncode is None
+        return self._process.pid if self._process is not None and alive else None
+
+    async def finish(self) -> str | None:
+        """Let the child seal and sum up; return what went wrong, or None."""
+        self._ending.set()
+        try:
+            async with asyncio.timeout(END_TIMEOUT_S):
+                if self._following is not None:
+                    await self._following
+                code = await self._end()
+                if code is None or code < 0:  # it is dead; one more, from start to end
+                    self._process = await self._spawn()
+                    code = await self._end()
+        except TimeoutError:
+            await self._kill()
+            return f"the mirror did not finish within {END_TIMEOUT_S:g} s"
+        if code == 0:
+            return None
+        return f"the mirror {_ended(code)}; see {self._run_dir / 'run.log'}"
+
+    async def last_words(self) -> list[str]:
+        """Return the lines that the child left when it went well; nothing of any other."""
+        process = self._process
+        if process is None or process.stdout is None or process.returncode != 0:
+            return []
+        try:
+            async with asyncio.timeout(LEFT_S):
+                left = await process.stdout.read()
+        except TimeoutError:  # a process of its own holds the pipe
+            return []
+        return [printable(line) for line in left.decode("utf-8", "replace").splitlines()]
+
+    async def _kill(self) -> None:
+        """End the child; one that even so does not go is left to the system."""
+        if self._process is None or self._process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEFT_S):
+                await self._process.wait()
+
+    async def _keep_alive(self) -> None:
+        """Start the child again whenever it dies, until the end, or until that is hopeless."""
+        deaths = 0
+        while not self._ending.is_set():
+            began = time.monotonic()
+            await self._death_or_end()
+            if self._ending.is_set():
+                return
+            deaths = 1 if time.monotonic() - began >= STEADY_S else deaths + 1
+            what = f"the mirror {_ended(self._process.returncode if self._process else None)}"
+            if deaths > MOST_DEATHS:
+                self._on_note(f"{what}, {deaths} times in a row; it is run once more at the end")
+                return
+            self._on_note(f"{what}; it is started again")
+            await self._ends_within(PAUSE_S * 2 ** (deaths - 1))
+            if not self._ending.is_set():
+                self._process = await self._spawn()
+
+    async def _death_or_end(self) -> None:
+        """Wait until the child is dead, or until the run is over."""
+        if self._process is None:
+            return
+        waits = [
+            asyncio.ensure_future(self._process.wait()),
+            asyncio.ensure_future(self._ending.wait()),
+        ]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    async def _ends_within(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
+        except TimeoutError:
+            return
+
+    async def _end(self) -> int | None:
+        """Tell the child that the run is over and return its exit code; None when it was dead."""
+        if self._process is None or self._process.returncode is not None:
+            return None
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        return await self._process.wait()
+
+    async def _spawn(self) -> Process | None:
+        """Start a process; None when the system has no room for one.
+
+        It is in a session of its own, so that Ctrl-C reaches the collector alone.
+        """
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(open_own(self._run_dir, "run.log", flags), "ab") as log:
+                return await asyncio.create_subprocess_exec(
+                    *mirror_command(self._run_dir),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=log,
+                    env=ENVIRONMENT | without_secrets(),
+                    start_new_session=True,
+                )
+        except OSError as exc:
+            self._on_note(f"the mirror cannot be started: {exc.strerror}")
+            return None
+
+
+def _ended(code: int | None) -> str:
+    """Return how a process ended, in words."""
+    if code is None:
+        return "could not be started"
+    if code < 0:
+        return f"was killed ({signal.Signals(-code).name})"
+    return f"ended with code {code}"

@@ -1,0 +1,292 @@
+"""plan -> execute -> outcome -> log: the only module that sees them all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import JsonValue
+
+from collect.checks import LONG_OUTPUT, judge
+from collect.config import ResolvedModel
+from collect.console.progress import RunReport, Screen
+from collect.execute.budget import Budget
+from collect.execute.executor import MAX_COST, Executor, Hooks
+from collect.execute.job import Job
+from collect.execute.mirror_process import MirrorChild
+from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
+from collect.execute.run_config import tags_of
+from collect.execute.signals import GRACE_S, Interrupts
+from collect.execute.warm_up import Around
+from collect.http_client.completion_queue import Turns
+from collect.plan_file import trials_of
+from collect.run_folder.finished import FinishedTrials
+from collect.run_folder.log import RunLog, resume_command
+from collect.runners.base import Execution, now_ms
+from collect.runners.chat import LlmProbe
+from collect.runners.loop_lag import LoopClock
+from collect.tools.detect import tool_use
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
+from schemas.failures import SKIPPED_ON_REQUEST
+from schemas.redact import redact, redact_json
+from schemas.run.model_names import ModelNames
+from schemas.run.plan import PlannedTrial
+from schemas.run.result import Event, Result
+from schemas.run.trace import artifact_frame
+
+if TYPE_CHECKING:
+    from collect.local.servers import Servers
+
+INTERRUPTED = "interrupted"
+"""The stop reason of Ctrl-C and SIGTERM."""
+
+Done = TypeVar("Done")
+
+SYNC_EVERY_S = 1.0
+"""How much a power cut may cost."""
+
+
+class Run:
+    """One run from its stored plan to its summary, new or gone on with."""
+
+    def __init__(
+        self,
+        job: Job,
+        log: RunLog,
+        screen: Screen,
+        finished: FinishedTrials,
+        meanwhile: Callable[[], object] = lambda: None,
+        *,
+        servers: Servers | None = None,
+    ) -> None:
+        """Prepare; nothing is asked yet.
+
+        Args:
+            job: what is executed.
+            log: its folder, begun and locked.
+            screen: is told how it goes.
+            finished: what the folder holds already.
+            meanwhile: done while the mirror seals, when there is nothing else to do.
+            servers: of the models that the run serves itself.
+        """
+        self._job = job
+        self._log = log
+        self._screen = screen
+        self._finished = finished
+        self._meanwhile = meanwhile
+        self._servers = servers
+        self._clock = LoopClock()
+        self._turns = Turns()
+        self._mirror_failed = False
+        self._disk_error: CollectError | None = None
+        self._elapsed_ms = finished.elapsed_ms
+        """Of earlier sessions."""
+        self.report = RunReport(job.run_id, str(log.run_dir), job.n_planned)
+        self._failed_outside = bool(finished.count_into(self.report, final=True))
+        self._models = {model.model_id: model for model in job.models}
+        self._names = ModelNames.of_models(job.models)
+        around = Around(tags_of(job.models), log.write_text, self._event)
+        self._executor = Executor(
+            models=job.models,
+            trials_of=self._trials_of,
+            cases=job.cases,
+            hooks=Hooks(
+                open_runner=self._open_runner,
+                before_model=around.before,
+                after_model=around.after,
+                throttled=self._throttled,
+                finished=self._record,
+                gone=self._gone,
+            ),
+            max_concurrency=job.policy.max_concurrency,
+            turns=self._turns,
+            budget=Budget(job.max_cost_usd, job.models, finished.spent_usd),
+        )
+
+    async def __call__(self, interrupts: Interrupts) -> RunReport:
+        """Execute what is left of the plan and return what came of the whole run."""
+        began = time.perf_counter()
+        notes: list[str] = []
+        child = await MirrorChild.start(self._log.run_dir, on_note=notes.append)
+        self._screen.begin(self.report)
+        for warning in (*(f"warning: {one}" for one in self._job.warnings), *self._log.repaired):
+            self._screen.note(warning)
+        for repaired in self._log.repaired:
+            self._event("repaired", None, repaired)
+        interrupts.watch(self._interrupted, self._executor.cancel)
+        try:
+            async with self._clock:
+                await self._execute()
+        finally:
+            self._screen.end()
+            try:
+                self._log.close()
+            finally:
+                sealing = asyncio.create_task(child.finish())
+                await asyncio.sleep(0)
+                self._meanwhile()
+                trouble = await sealing
+        for note in notes:
+            self._screen.note(note)
+        self._mirror_failed = trouble is not None
+        self.report.is_summed_up = trouble is None
+        self.report.open_shifts = await child.last_words()
+        if trouble is not None:
+            self._screen.note(f"{trouble}; `analyze summarize {self._log.run_dir}` tries again")
+        self._failed_outside |= bool(self._finished.count_into(self.report, final=False))
+        self.report.wall_ms = round((time.perf_counter() - began) * 1000)
+        self.report.exit_code = self._exit_code(interrupted=interrupts.count > 0)
+        return self.report
+
+    async def _execute(self) -> None:
+        for model_id, facts in self._servers.started() if self._servers is not None else ():
+            self._event("model_served", model_id, facts)
+        syncing = asyncio.create_task(self._keep_synced())
+        try:
+            await self._executor.run()
+        finally:
+            syncing.cancel()
+        if self._disk_error is not None:
+            raise self._disk_error
+        stopped: dict[str, list[str]] = {}
+        for model_id, reason in self._executor.stopped_models.items():
+            self._event("model_stopped", model_id, reason)
+            stopped.setdefault(reason, []).append(f"`{self._names.of(model_id)}`")
+        for reason, names in stopped.items():
+            who = f"model {names[0]} was" if len(names) == 1 else f"models {', '.join(names)} were"
+            self._screen.note(f"{who} stopped: {reason}")
+        if self._executor.stop_reason is not None:
+            self._event("run_stopped", None, self._executor.stop_reason)
+            self._screen.note(f"the run was stopped: {self._executor.stop_reason}")
+            if self._executor.stop_reason == MAX_COST:
+                self._screen.note(f"`{resume_command(self._log.run_dir)} --max-cost USD` raises it")
+
+    def _trials_of(self, model_id: str) -> Iterator[PlannedTrial]:
+        is_final = self._finished.is_final if len(self._finished) else None
+        return trials_of(self._log.run_dir / "plan.jsonl", model_id, is_final)
+
+    async def _record(self, execution: Execution) -> None:
+        """Judge one finished trial and write it down, trace first."""
+        began = self._executor.began or 0.0
+        elapsed_ms = self._elapsed_ms + round((time.perf_counter() - began) * 1000)
+        reply, verdict, tools = execution.reply, NO_VERDICT, NO_TOOLS
+        if reply.failure is None:
+            called = tuple(call.name for call in reply.tool_calls)
+            verdict = await judge(execution.case.validator, reply.text, api_tool_calls=called)
+            expected = execution.case.expected_tools
+            tools = await off_loop(reply.text, partial(tool_use, reply.text, called, expected))
+        trial = execution.trial
+        for note in reply.notes:
+            self._event("provider_note", trial.model_id, note)
+            self._screen.note(f"model `{self._names.of(trial.model_id)}`: {redact(note)}")
+        frame = await off_loop(reply.text, partial(artifact_frame, artifact_of(execution)))
+        path = self._log.append_artifact(trial.model_id, frame)
+        n_tool_calls = len(reply.tool_calls) or len(tools.tool_calls)
+        checks = checks_of(execution, n_tool_calls)
+        model = self._models[trial.model_id]
+        made = partial(
+            result_of,
+            execution,
+            verdict,
+            tools,
+            path,
+            checks=checks,
+            price=model.price,
+            routing=model.routing,
+            elapsed_ms=elapsed_ms,
+        )
+        result = await off_loop(reply.text, made)
+        self._log.append(result)
+        self._finished.replace(trial.model_id, trial.case_id, trial.repetition)
+        self.report.count(result)
+        self._screen.result(result)
+        self._apply_rules(execution, result)
+
+    def _apply_rules(self, execution: Execution, result: Result) -> None:
+        """Stop where the execution policy says so (D-E7)."""
+        policy = self._job.policy
+        failure = execution.reply.failure
+        outside = (
+            failure is not None
+            and not failure.counts_against_model
+            and result.failure_type != SKIPPED_ON_REQUEST
+        )
+        self._failed_outside = self._failed_outside or outside
+        if policy.fail_fast and result.passed is False:
+            where = f"case `{result.case_id}`, model `{result.model_id}`"
+            self._executor.stop(f"fail_fast: {where} failed")
+        if failure is None or failure.retryable or not policy.stop_on_runner_error:
+            return
+        if failure.cause in {"harness", "configuration"}:
+            reason = f"stop_on_runner_error: {result.failure_type} ({result.error_message})"
+            self._executor.stop_model(result.model_id, reason)
+
+    def _interrupted(self) -> None:
+        """Finish what is in flight, for a while."""
+        self._executor.stop(INTERRUPTED)
+        self._screen.note("stopping: trials in flight may finish; press Ctrl-C again to end now")
+        asyncio.get_running_loop().call_later(GRACE_S, self._executor.cancel)
+
+    def _exit_code(self, *, interrupted: bool) -> int:
+        incomplete = self.report.present < self.report.planned
+        if interrupted and incomplete:
+            return EXIT_INTERRUPTED
+        bad = incomplete or self._failed_outside or self._mirror_failed
+        return EXIT_BAD_NEWS if bad else EXIT_OK
+
+    def _open_runner(self, model: ResolvedModel) -> LlmProbe:
+        return LlmProbe(model, self._clock, self._turns)
+
+    def _gone(self, model: ResolvedModel, at_first: bool) -> str | None:
+        """Return why nobody is at a model's address, as `collect doctor` says it.
+
+        Args:
+            model: whose address refuses.
+            at_first: it has from the first request on.
+
+        Returns:
+            None where it may come back: another machine, or a server that did answer.
+        """
+        ended = None if self._servers is None else self._servers.obituary(model)
+        if ended is not None:
+            lines = (line.strip() for line in ended.splitlines())
+            return f"the server of the embedded model {'; '.join(lines)}"
+        if not (at_first and model.is_loopback):
+            return None
+        from collect.doctor.endpoints import refused  # noqa: PLC0415 - hardly ever needed
+
+        needs_ollama = model.provider.startswith("ollama")
+        what, advice = refused(model.base_url, needs_ollama=needs_ollama)
+        return f"{model.base_url}: {what}; {advice}"
+
+    def _throttled(self, model: ResolvedModel, limit: int) -> None:
+        detail = f"too many 429: goes on with {limit} at once"
+        self._event("throttled", model.model_id, detail)
+        self._screen.note(f"model `{self._names.of(model.model_id)}`: {detail}")
+
+    def _event(self, event: str, model_id: str | None, detail: JsonValue) -> None:
+        run_id, at_ms = self.report.run_id, now_ms()
+        safe = redact_json(detail)
+        self._log.append(
+            Event(run_id=run_id, event=event, at_ms=at_ms, model_id=model_id, detail=safe)
+        )
+
+    async def _keep_synced(self) -> None:
+        """Sync now and then; a disk that refuses ends the run."""
+        try:
+            while True:
+                await asyncio.sleep(SYNC_EVERY_S)
+                await asyncio.to_thread(self._log.sync)
+        except CollectError as exc:
+            self._disk_error = exc
+            self._executor.stop(str(exc))
+
+
+async def off_loop(text: str, work: Callable[[], Done]) -> Done:
+    """Do the work on a text: in a thread when it is long, so that no other trial waits for it."""
+    if len(text) > LONG_OUTPUT:
+        return await asyncio.to_thread(work)
+    return work()

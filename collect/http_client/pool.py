@@ -1,0 +1,164 @@
+"""Our own HTTP/1.1: keep-alive connections on asyncio, with nothing between socket and stamp.
+
+There is no queue: who calls decides how many requests are in flight. The connection used last is
+used first, so that few stay warm and the rest may go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections import defaultdict
+
+from collect.http_client.completion_queue import Turns
+from collect.http_client.connection import Connection
+from collect.http_client.errors import (
+    ConnectError,
+    ConnectRefused,
+    ConnectTimeout,
+    WireError,
+    is_refusal,
+)
+from collect.http_client.exchange import Exchange
+from collect.transport.target import Origin, Target
+
+REUSE_S = 4.0
+"""How long a connection may lie idle and be used again; many servers close at 5 s."""
+
+STALE_S = 1.0
+"""A connection that breaks off so soon after it was used again had been closed before."""
+
+CONNECT_S = 10.0
+"""How long a connection may take, TLS included."""
+
+CLOSE_S = 1.0
+"""How long closing may take before we stop looking."""
+
+
+class WireTransport:
+    """A pool of connections to any number of origins."""
+
+    def __init__(self, turns: Turns | None = None, *, connect_s: float = CONNECT_S) -> None:
+        """Open nothing yet.
+
+        Args:
+            turns: in which answers are handed over; shared with whoever else wants one.
+            connect_s: how long connecting may take.
+        """
+        self._connect_s = connect_s
+        self._ssl_context: ssl.SSLContext | None = None
+        self._idle: defaultdict[Origin, list[Connection]] = defaultdict(list)
+        self._open: set[Connection] = set()
+        self._turns = turns or Turns()
+
+    @property
+    def open_connections(self) -> int:
+        """Return how many connections there are, idle or not."""
+        return len(self._open)
+
+    async def post(self, target: Target, body: bytes, exchange: Exchange) -> None:
+        """Send a request and fill `exchange`; the caller is woken once, at the end.
+
+        A server may close a connection just as it is used again, and has hardly read what is sent
+        then; llama.cpp does so after every stream. Such a request is sent once more, over a new
+        connection, and its stamps begin there. (A server that reads a request and closes within
+        `STALE_S` without a byte is asked twice.)
+
+        Raises:
+            WireError: the exchange failed; it keeps what had arrived.
+        """
+        request = target.request(body)
+        connection = self._take(target.origin)
+        if connection is not None:
+            try:
+                await self._send(connection, request, exchange)
+            except WireError:
+                if exchange.heard or not self._is_stale(exchange):
+                    raise
+                exchange.restart()
+            else:
+                return
+        connection = await self._connect(target.origin)
+        try:
+            await self._turns.mine()
+        except asyncio.CancelledError:
+            connection.abort()
+            raise
+        if not connection.is_usable:
+            message = f"{target.url}: the server closed the connection before it was asked"
+            raise ConnectError(message)
+        await self._send(connection, request, exchange)
+
+    @staticmethod
+    async def _send(connection: Connection, request: bytes, exchange: Exchange) -> None:
+        try:
+            await connection.send(request, exchange)
+        except asyncio.CancelledError:
+            connection.abandon(exchange)
+            raise
+
+    @staticmethod
+    def _is_stale(exchange: Exchange) -> bool:
+        """Return whether the server can hardly have read a request that it did not answer."""
+        written = exchange.written
+        return written is not None and time.perf_counter() - written < STALE_S
+
+    async def aclose(self) -> None:
+        """Close every connection and wait until they are gone."""
+        connections = tuple(self._open)
+        for connection in connections:
+            connection.abort()
+        self._idle.clear()
+        if connections:
+            await asyncio.wait([one.closed for one in connections], timeout=CLOSE_S)
+
+    def _take(self, origin: Origin) -> Connection | None:
+        """Return the idle connection that was used last, if it is fresh enough."""
+        idle = self._idle[origin]
+        while idle:
+            connection = idle.pop()
+            if not connection.is_usable:
+                continue
+            if time.perf_counter() - connection.idle_since < REUSE_S:
+                return connection
+            for one in (connection, *idle):  # the rest is older still
+                one.abort()
+            idle.clear()
+        return None
+
+    async def _connect(self, origin: Origin) -> Connection:
+        scheme, host, port = origin
+        loop = asyncio.get_running_loop()
+        connection = Connection(self._idle[origin].append, self._turns.wake)
+        self._open.add(connection)
+        connection.closed.add_done_callback(lambda _: self._open.discard(connection))
+        try:
+            async with asyncio.timeout(self._connect_s):
+                tcp, _ = await loop.create_connection(lambda: connection, host, port)
+                if scheme == "https":
+                    tls = await loop.start_tls(tcp, connection, self._trust(), server_hostname=host)
+                    if tls is None:
+                        message = "the connection was lost during the TLS handshake"
+                        raise ConnectError(message)
+                    connection.attach(tls, tcp)
+        except BaseException as exc:
+            connection.abort()
+            self._open.discard(connection)
+            if isinstance(exc, TimeoutError):
+                message = f"no connection to {host}:{port} within {self._connect_s:g} s"
+                raise ConnectTimeout(message) from exc
+            if isinstance(exc, OSError | ValueError):
+                message = f"{host}:{port}: {exc}"
+                kind = ConnectRefused if is_refusal(exc) else ConnectError
+                raise kind(message) from exc
+            raise
+        return connection
+
+    def _trust(self) -> ssl.SSLContext:
+        if self._ssl_context is None:
+            import httpx  # noqa: PLC0415 - it knows where certificates are; plain http needs none
+
+            self._ssl_context = httpx.create_ssl_context()
+            self._ssl_context.set_alpn_protocols(["http/1.1"])
+        return self._ssl_context

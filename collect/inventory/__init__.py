@@ -1,0 +1,1 @@
+"""What a run is made with: machine, versions, weights, configs."""

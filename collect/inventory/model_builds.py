@@ -1,0 +1,160 @@
+"""Which weights, and which version of a CLI, would answer now: part of a trial's fingerprint.
+
+A server is asked which models it holds and a CLI for its version; no model is asked anything. What
+gives no answer is unknown, and never a reason not to run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collect.config import ResolvedModel, RunInputs
+from collect.inventory.subprocesses import Output, output_of
+from collect.keys import key_of
+from schemas.errors import ConfigError, nearest, printable
+from schemas.redact import redact
+
+if TYPE_CHECKING:
+    from collect.inventory.ollama import Held, OllamaServer
+
+MOST_TEXT = 200
+"""Characters kept of a version."""
+
+Address = tuple[str, str | None]
+"""(base_url, api_key_env): models that share it share their server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server of local models, and what it says it holds."""
+
+    client: OllamaServer | None
+    """None: it may not be asked, since a run would not ask it either."""
+    is_ollama: bool | None = None
+    """None: nobody answered."""
+    held: Mapping[str, Held] = field(default_factory=dict)
+    """By canonical name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Builds:
+    """What was found out about the models of a run."""
+
+    servers: Mapping[Address, Server] = field(default_factory=dict)
+    versions: Mapping[str, Output] = field(default_factory=dict)
+    """By command."""
+    files: Mapping[str | None, str | None] = field(default_factory=dict)
+    """sha256 of each file that runs serve themselves; None is the packaged one."""
+
+    def server(self, model: ResolvedModel) -> Server | None:
+        """Return a model's own server; None when it was not asked."""
+        return self.servers.get(_address(model)) if model.provider == "ollama_openai" else None
+
+    def held(self, model: ResolvedModel) -> Held | None:
+        """Return a model as its own server lists it."""
+        server = self.server(model)
+        if server is None or not server.is_ollama:
+            return None
+        from collect.inventory.ollama import canonical  # noqa: PLC0415 - see `look_up`
+
+        return server.held.get(canonical(model.model))
+
+    def of(self, model: ResolvedModel) -> ResolvedModel:
+        """Return a model with what is known of its weights and its CLI."""
+        if model.embedded is not None:
+            known = self.files.get(model.embedded.model_file)
+            model = replace(model, model_build=model.model_build or known)
+        if model.executable is not None:
+            said = self.versions.get(model.executable)
+            line = None if said is None else said.first_line
+            version = None if line is None else printable(redact(line))[:MOST_TEXT]
+            return replace(model, harness_version=model.harness_version or version)
+        held = self.held(model)
+        return model if held is None else replace(model, model_build=held.digest)
+
+    def warning(self, model: ResolvedModel) -> str | None:
+        """Return what to do about a model that its Ollama does not have; None: all is well."""
+        server = self.server(model)
+        if server is None or not server.is_ollama or self.held(model) is not None:
+            return None
+        from collect.inventory.ollama import canonical  # noqa: PLC0415 - see `look_up`
+
+        near = nearest(canonical(model.model), server.held)
+        hint = f"did you mean `{near}`? " if near else ""
+        pull = shlex.join(["ollama", "pull", model.model])
+        return (
+            f"model `{model.model_id}`: the Ollama at {model.base_url} has no `{model.model}`; "
+            f"{hint}`{pull}` fetches it"
+        )
+
+
+async def look_up(models: Iterable[ResolvedModel]) -> Builds:
+    """Ask every server and CLI once, all at the same time, for what is not known yet."""
+    models = tuple(models)
+    asked = {
+        _address(model): model
+        for model in models
+        if model.provider == "ollama_openai"
+        and model.model_build is None
+        and model.embedded is None
+    }
+    files = dict.fromkeys(
+        model.embedded.model_file
+        for model in models
+        if model.embedded is not None and model.model_build is None
+    )
+    commands = dict.fromkeys(
+        model.executable for model in models if model.executable and model.harness_version is None
+    )
+    servers, said, hashes = await asyncio.gather(
+        asyncio.gather(*(_server(model) for model in asked.values())),
+        asyncio.gather(*(output_of(command, "--version") for command in commands if command)),
+        asyncio.gather(*(asyncio.to_thread(_sha256, file) for file in files)),
+    )
+    names = (command for command in commands if command)
+    return Builds(
+        dict(zip(asked, servers, strict=True)),
+        dict(zip(names, said, strict=True)),
+        dict(zip(files, hashes, strict=True)),
+    )
+
+
+def with_builds(inputs: RunInputs, builds: Builds) -> RunInputs:
+    """Return the inputs with what was found out, and a warning for each model that is not there."""
+    warnings = [text for model in inputs.models if (text := builds.warning(model)) is not None]
+    models = tuple(builds.of(model) for model in inputs.models)
+    return replace(inputs, models=models, warnings=(*inputs.warnings, *warnings))
+
+
+def _sha256(file: str | None) -> str | None:
+    """Return the hash of a model file, or None when it cannot be read."""
+    from collect.local.model import sha256_of  # noqa: PLC0415 - few runs serve a model
+    from collect.local.wheel import SHA256  # noqa: PLC0415 - see above
+
+    try:
+        return SHA256 if file is None else sha256_of(Path(file))
+    except OSError:
+        return None
+
+
+async def _server(model: ResolvedModel) -> Server:
+    from collect.inventory.ollama import OllamaServer, canonical  # noqa: PLC0415 - not every run
+
+    try:
+        key = key_of(model)
+    except ConfigError:
+        return Server(None)
+    if model.key_required and not key:
+        return Server(None)
+    client = OllamaServer(model.base_url, key, is_loopback=model.is_loopback)
+    is_ollama, held = await client.held()
+    return Server(client, is_ollama, {canonical(one.name): one for one in held})
+
+
+def _address(model: ResolvedModel) -> Address:
+    return model.base_url, model.api_key_env

@@ -1,0 +1,159 @@
+"""What an Ollama says of the models it holds, asked over our own transport: no httpx is loaded.
+
+Whatever answers behind an OpenAI-compatible address may be asked. What does not answer like an
+Ollama is none: llama.cpp says 404, others say 200 and something else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import orjson
+from pydantic import JsonValue
+
+from collect.http_client import Exchange, Target, WireError, WireTransport, needs_proxy
+from schemas.errors import printable
+from schemas.redact import redact
+
+LIMIT_S = 2.0
+"""Of one question, connecting included."""
+
+MOST_TEXT = 200
+"""Characters of a name or version; no real one is longer."""
+
+HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A model that an Ollama holds, as its list says."""
+
+    name: str
+    digest: str
+    """sha256 of its manifest: weights, template and parameters."""
+    parameter_size: str | None = None
+    quantization: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What an Ollama says of one model beyond its list."""
+
+    context_length: int | None = None
+    num_ctx: int | None = None
+
+
+class OllamaServer:
+    """One server behind an OpenAI-compatible address."""
+
+    def __init__(self, base_url: str, key: str, *, is_loopback: bool) -> None:
+        """Ask nothing yet.
+
+        Args:
+            base_url: as the suite has it; what stands before `/v1` is the server's root.
+            key: sent as a run sends it; empty: none.
+            is_loopback: no proxy stands before an address of this machine.
+        """
+        self._root = base_url.removesuffix("/v1")
+        self._headers = {"Accept": "application/json", "User-Agent": "benchlake"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._is_loopback = is_loopback
+
+    async def held(self) -> tuple[bool | None, tuple[Held, ...]]:
+        """Return whether an Ollama answers there, None when nobody does, and what it holds."""
+        answered, said = await self._ask("/api/tags")
+        if not answered:
+            return None, ()
+        models = said.get("models") if isinstance(said, dict) else None
+        if not isinstance(models, list):
+            return False, ()
+        held = tuple(one for model in models if (one := _held(model)) is not None)
+        return len(held) == len(models), held
+
+    async def version(self) -> str | None:
+        """Return the server's version."""
+        return _text(_get((await self._ask("/api/version"))[1], "version"))
+
+    async def loaded(self) -> dict[str, int | None]:
+        """Return the models in memory, each with the context it was loaded with."""
+        models = _get((await self._ask("/api/ps"))[1], "models")
+        return {
+            name: _count(_get(model, "context_length"))
+            for model in (models if isinstance(models, list) else ())
+            if (name := _text(_get(model, "name"))) is not None
+        }
+
+    async def details(self, name: str) -> Details:
+        """Return what is known of one model."""
+        said = (await self._ask("/api/show", {"model": name}))[1]
+        info = _get(said, "model_info")
+        family = _text(_get(info, "general.architecture"))
+        return Details(_count(_get(info, f"{family}.context_length")), _num_ctx(said))
+
+    async def _ask(self, path: str, body: JsonValue = None) -> tuple[bool, JsonValue]:
+        """Return whether anybody answered, and the JSON of an answer with status 200."""
+        exchange = Exchange()
+        try:
+            target = Target.of(self._root + path, self._headers)
+            if not self._is_loopback and needs_proxy(target.url):
+                return False, None  # unknown, for want of a client that knows proxies
+            if body is None:
+                target = replace(target, head=b"GET" + target.head.removeprefix(b"POST"))
+            async with asyncio.timeout(LIMIT_S):
+                transport = WireTransport()
+                try:
+                    sent = b"" if body is None else orjson.dumps(body)
+                    await transport.post(target, sent, exchange)
+                finally:
+                    await transport.aclose()
+            return True, orjson.loads(exchange.body()) if exchange.status == 200 else None
+        except orjson.JSONDecodeError:
+            return True, None
+        except (WireError, OSError, ValueError):  # nobody there, in time; or no such address
+            return False, None
+
+
+def canonical(name: str) -> str:
+    """Return a model's name as Ollama compares it: `llama3.2` is `llama3.2:latest`."""
+    name = name.casefold().removeprefix("registry.ollama.ai/").removeprefix("library/")
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def _held(model: JsonValue) -> Held | None:
+    """Return one row of the list; None when it is no row of an Ollama's."""
+    name, digest = _text(_get(model, "name")), _get(model, "digest")
+    if name is None or not isinstance(digest, str):
+        return None
+    digest = digest.removeprefix("sha256:")
+    if len(digest) != 64 or not HEX.issuperset(digest):
+        return None
+    details = _get(model, "details")
+    size, quantization = _get(details, "parameter_size"), _get(details, "quantization_level")
+    return Held(name, digest, _text(size), _text(quantization))
+
+
+def _num_ctx(said: JsonValue) -> int | None:
+    """Return the context that the model's own parameters set: `num_ctx 8192` on a line."""
+    parameters = _get(said, "parameters")
+    for line in parameters.splitlines() if isinstance(parameters, str) else ():
+        words = line.split()
+        if len(words) == 2 and words[0] == "num_ctx" and words[1].isdecimal():
+            return int(words[1][:12])
+    return None
+
+
+def _get(value: JsonValue, name: str) -> JsonValue:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def _text(value: JsonValue) -> str | None:
+    """Return a text of the server as something that may be kept and shown."""
+    return printable(redact(value))[:MOST_TEXT] if isinstance(value, str) and value else None
+
+
+def _count(value: JsonValue) -> int | None:
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+    return value if fits and isinstance(value, int) else None

@@ -1,0 +1,1 @@
+"""How fast and how often a model is asked."""

@@ -1,0 +1,1 @@
+"""Every trial of a run before any is made: its order, its hashes, its cost."""

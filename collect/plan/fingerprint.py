@@ -1,0 +1,147 @@
+"""Hashes that say whether two trials are the same: what reached the model, and from where.
+
+D-A2 (case_hash) and D-F1 (named parts). In: all that can change the output or the verdict.
+Out: titles, paths, concurrency, time-outs, retries, other models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from urllib.parse import urlsplit
+
+import orjson
+from pydantic import JsonValue
+
+from collect.config import LoadedCase, ResolvedModel, RunInputs
+from collect.config.resolved import NO_CONTEXT, as_json
+from collect.config.routing import ROUTING_OPTIONS
+from schemas.base import Record
+from schemas.config.case import CaseContext
+from schemas.run.plan import PART_DIGITS, FingerprintParts
+
+SAMPLING = ("temperature", "top_p", "max_tokens")
+"""Settings that change an answer; the seed enters as the one that is really sent."""
+
+
+def digest(value: JsonValue) -> str:
+    """Return the sha256 of canonical JSON: sorted keys, no white space, UTF-8."""
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def case_hash(case: LoadedCase) -> str:
+    """Return the hash of everything in a case that reaches the model or decides the verdict."""
+    return digest(
+        {
+            "messages": [as_json(message) for message in case.messages],
+            "attachments": [list(attachment) for attachment in case.attachments],
+            "validator": _dumped(case.validator),
+            "expected_tool_calls": list(case.expected_tool_calls),
+            "turns": [as_json(turn) for turn in case.turns],
+            "tools": list(case.context.llm_probe.tools),
+            "runner_type": case.runner_type,
+            "expected_artifact": _expected_artifact(case.context),
+            "checks": [check.model_dump(mode="json") for check in case.checks],
+            "hooks": [list(hook) for hook in case.hooks],
+            "expectations": _dumped(case.expectations),
+            "rubric": _dumped(case.rubric),
+        }
+    )
+
+
+def _expected_artifact(context: CaseContext) -> JsonValue:
+    """Return what an openclaw case expects; most cases share one context that expects nothing."""
+    return _nothing() if context is NO_CONTEXT else context.openclaw.model_dump(mode="json")
+
+
+@cache
+def _nothing() -> JsonValue:
+    return NO_CONTEXT.openclaw.model_dump(mode="json")
+
+
+def _dumped(record: Record | None) -> JsonValue:
+    return None if record is None else record.model_dump(mode="json")
+
+
+def seed_of(model: ResolvedModel, case: LoadedCase, repetition: int) -> int | None:
+    """Return the seed a repetition is sent with."""
+    seed = model.setting("seed", case)
+    if not isinstance(seed, int):
+        return None
+    return seed + repetition - 1 if model.setting("seed_per_repetition", case) else seed
+
+
+def model_parts(model: ResolvedModel) -> tuple[str, str]:
+    """Return the endpoint and harness parts, the same for every trial of a model."""
+    parts, options = urlsplit(model.base_url), model.request_options
+    where = f"loopback{parts.path}" if model.is_loopback else f"{parts.netloc}{parts.path}"
+    endpoint: dict[str, JsonValue] = {
+        "provider": model.provider,
+        "base_url": where,
+        "model": model.model,
+    }
+    if model.embedded is not None:
+        endpoint["served"] = {
+            "context_tokens": model.embedded.context_tokens,
+            "engine": model.embedded.engine,
+        }
+    if model.routing is not None:
+        endpoint["routing"] = {name: options.get(name) for name in ROUTING_OPTIONS}
+    major = version("benchlake").partition(".")[0]
+    harness: dict[str, JsonValue] = {"harness": "benchlake", "major": major}
+    if model.harness_version is not None:
+        harness["cli"] = model.harness_version
+    return digest(endpoint), digest(harness)
+
+
+def settings_part(model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
+    """Return the hash of the settings in force; each repetition is a sample of its own."""
+    names = (*SAMPLING, "max_turns") if case.context.llm_probe.tools else SAMPLING
+    in_force: dict[str, JsonValue] = {name: model.setting(name, case) for name in names}
+    in_force |= {
+        "seed": seed_of(model, case, repetition),
+        "thinking_level": model.thinking_level,
+        "request_options": _own_options(model),
+        "repetition": repetition,
+    }
+    return digest(in_force)
+
+
+def _own_options(model: ResolvedModel) -> dict[str, JsonValue]:
+    """Return the options that are not the endpoint's part."""
+    routed = ROUTING_OPTIONS if model.routing is not None else ()
+    return {name: one for name, one in model.request_options.items() if name not in routed}
+
+
+def tools_part(case: LoadedCase) -> str | None:
+    """Return the hash of the tools a case offers; None when it offers none."""
+    probe = case.context.llm_probe
+    return digest(probe.model_dump(mode="json")) if probe.tools else None
+
+
+def image_part(inputs: RunInputs, case: LoadedCase) -> str | None:
+    """Return the hash of the container image an openclaw case runs in."""
+    block = inputs.profile.openclaw
+    if case.runner_type != "openclaw" or block is None:
+        return None
+    return digest({"image": block.image})
+
+
+def agent_part(inputs: RunInputs, case: LoadedCase) -> str | None:
+    """Return the fingerprint of the agent an openclaw case runs with."""
+    agent_id = inputs.agents.get(case.case_id)
+    return None if agent_id is None else inputs.agent_fingerprints.get(agent_id)
+
+
+def fingerprint(parts: Mapping[str, str | None]) -> str:
+    """Return the run_fingerprint: sha256 over the whole hash of every part, absent ones null."""
+    return digest(dict(parts))
+
+
+def kept_parts(parts: Mapping[str, str | None]) -> FingerprintParts:
+    """Return what a plan keeps of the hashes."""
+    return FingerprintParts(
+        **{name: part[:PART_DIGITS] for name, part in parts.items() if part is not None}
+    )

@@ -1,0 +1,113 @@
+"""Every trial of a run, in order, before any is made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collect.config import LoadedCase, ResolvedModel, RunInputs
+from collect.plan.fingerprint import (
+    agent_part,
+    case_hash,
+    fingerprint,
+    image_part,
+    kept_parts,
+    model_parts,
+    settings_part,
+    tools_part,
+)
+from collect.plan.narrow import part_of
+from collect.plan_size import PlanSize, clusters_of, sizes_of
+from schemas.run.plan import FINGERPRINT_VERSION, PlannedTrial
+
+
+def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
+    """Return all trials of a plan at once; `plan_trials` yields them."""
+    return tuple(plan_trials(inputs, run_id))
+
+
+def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
+    """Yield models x repetitions x cases, less what the flags leave out.
+
+    A whole repetition comes before the next one: a run that is cut short has asked every case
+    about equally often, and a case never follows itself into a warm prompt cache.
+    """
+    hashes = {case.case_id: case_hash(case) for case in inputs.cases}
+    endpoints = {model.model_id: model_parts(model) for model in inputs.models}
+    plain: dict[tuple[str, int], str] = {}
+
+    def settings(model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
+        """Cases without settings of their own, which is most of them, share one hash."""
+        if case.settings or case.context.llm_probe.tools:
+            return settings_part(model, case, repetition)
+        key = model.model_id, repetition
+        if key not in plain:
+            plain[key] = settings_part(model, case, repetition)
+        return plain[key]
+
+    def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> dict[str, str | None]:
+        endpoint, harness = endpoints[model.model_id]
+        return {
+            "case": hashes[case.case_id],
+            "settings": settings(model, case, repetition),
+            "endpoint": endpoint,
+            "harness": harness,
+            "model_build": model.model_build,
+            "tools": tools_part(case),
+            "agent": agent_part(inputs, case),
+            "image": image_part(inputs, case),
+        }
+
+    whole = (
+        PlannedTrial(
+            run_id=run_id,
+            suite_id=inputs.suite.suite_id,
+            model_id=model.model_id,
+            case_id=case.case_id,
+            repetition=repetition,
+            trial_no=number,
+            runner_type=case.runner_type,
+            provider=model.provider,
+            model=model.model,
+            thinking_level=model.thinking_level,
+            prompt_id=case.prompt_id,
+            prompt_name=case.prompt_name,
+            case_hash=hashes[case.case_id],
+            run_fingerprint=fingerprint(found),
+            fingerprint_version=FINGERPRINT_VERSION,
+            fingerprint_parts=kept_parts(found),
+            validator_type=None if case.validator is None else case.validator.type,
+            is_scorable=case.is_scorable,
+            expected_tools=case.expected_tools,
+            tags=case.tags,
+            cluster=case.cluster,
+        )
+        for number, (model, case, repetition) in enumerate(_order(inputs))
+        for found in (parts(model, case, repetition),)
+    )
+    yield from part_of(whole, inputs.narrowed)
+
+
+def _order(inputs: RunInputs) -> Iterator[tuple[ResolvedModel, LoadedCase, int]]:
+    for model in inputs.models:
+        for repetition in range(1, inputs.profile.execution_policy.run_repetitions + 1):
+            for case in inputs.cases:
+                yield model, case, repetition
+
+
+def planned_sizes(inputs: RunInputs) -> dict[str, PlanSize]:
+    """Return how large each model's part of the plan will be.
+
+    Counted, not made, unless flags pick single trials.
+    """
+    narrowed = inputs.narrowed
+    if narrowed.max_trials is not None or narrowed.shard is not None:
+        return sizes_of(plan_trials(inputs, "size"))
+    repetitions = inputs.profile.execution_policy.run_repetitions
+    scorable = {case.case_id: case.cluster for case in inputs.cases if case.is_scorable}
+    size = PlanSize(
+        len(inputs.cases) * repetitions,
+        len(scorable),
+        repetitions if scorable else 0,
+        clusters_of(scorable),
+    )
+    return {model.model_id: size for model in inputs.models if size.n_planned}

@@ -1,0 +1,173 @@
+"""What the last runs of a suite showed: tokens of each case for a better estimate, and verdicts.
+
+Reads results.jsonl line by line; a line that cannot be read is passed over, since a plan is no
+place to complain. Nothing of the lake is read: its engines stay out of this process.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from analyze.stats.assumptions import LOOK_BACK, CaseSeen, RunSeen
+from collect.plan.estimate import CaseKey, TokensSeen
+from schemas.errors import NotOwnFile
+from schemas.io.own_files import open_own_file, read_own
+from schemas.run.layout import LOG
+from schemas.run.plan import PlannedTrial
+
+MOST_BYTES = 64_000_000
+"""What is read in a few tenths of a second: a plan, or the last words of a run, wait for it."""
+
+
+class _Outcome(NamedTuple):
+    """What counts of one record; trials that were taken over from an older run are no draw."""
+
+    case_hash: str | None
+    passed: bool | None
+    answer: int | None
+    """A hash of the text of a success."""
+
+
+def tokens_seen(run_dir: Path, plan: Iterable[PlannedTrial]) -> dict[CaseKey, TokensSeen]:
+    """Return the tokens of earlier answers to the very cases of a plan.
+
+    An answer to another text under the same case_id says nothing and is left out; so is a line
+    that cannot be read, since an estimate is no place to complain.
+    """
+    hashes = {(trial.model_id, trial.case_id): trial.case_hash for trial in plan}
+    totals: dict[CaseKey, list[int]] = {}
+    try:
+        lines = read_own(run_dir, LOG).splitlines()
+    except (OSError, NotOwnFile):
+        return {}
+    for line in lines:
+        try:
+            row = orjson.loads(line)
+            key = row["model_id"], row["case_id"]
+            sent, received = row["input_tokens"], row["output_tokens"]
+            fits = hashes.get(key) == row["case_hash"]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            continue
+        if fits and isinstance(sent, int) and isinstance(received, int):
+            total = totals.setdefault(key, [0, 0, 0])
+            for at, value in enumerate((sent, received, 1)):
+                total[at] += value
+    return {
+        key: TokensSeen(round(sent / count), round(received / count))
+        for key, (sent, received, count) in totals.items()
+    }
+
+
+def outcomes_seen(
+    runs_dir: Path, suite_id: str, model_ids: Collection[str], *, at_most: int | None = None
+) -> list[dict[str, RunSeen]]:
+    """Return each model of the last runs of a suite with its verdicts, newest run first.
+
+    Of 20 runs at most, since they also tell how much nights vary; as soon as two say enough of each
+    model, no more than 64 MB are read. The shards of one plan are one run.
+
+    Args:
+        runs_dir: folder that holds one folder a run.
+        suite_id: suite of the plan.
+        model_ids: models of the plan.
+        at_most: bytes to read, even when that leaves a model without a run that says enough.
+    """
+    found = []
+    wanted, n_bytes = dict.fromkeys(model_ids, 2), 0
+    for run_dirs in runs_of(runs_dir, suite_id)[:LOOK_BACK]:
+        n_bytes += sum(_size(run_dir / "results.jsonl") for run_dir in run_dirs)
+        is_enough = n_bytes > MOST_BYTES and all(missing <= 0 for missing in wanted.values())
+        if is_enough or (at_most is not None and n_bytes > at_most):
+            break
+        run_ids = tuple(run_dir.name for run_dir in run_dirs)
+        run = {model_id: RunSeen(run_ids, cases) for model_id, cases in _cases(run_dirs).items()}
+        found.append(run)
+        for model_id, seen in run.items():
+            if model_id in wanted:
+                wanted[model_id] -= seen.is_usable
+    return found
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def runs_of(runs_dir: Path, suite_id: str) -> list[list[Path]]:
+    """Return the folders of each run of a suite, newest run first."""
+    starts = []
+    for path in runs_dir.glob("*/config.json"):
+        try:
+            config = orjson.loads(read_own(path.parent, path.name))
+            started, group = int(config["started_at_ms"]), config.get("run_group")
+            wanted = config["suite_id"] == suite_id
+        except (OSError, NotOwnFile, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if wanted:
+            starts.append((started, path.parent.name, str(group or path.parent.name)))
+    runs: defaultdict[str, list[Path]] = defaultdict(list)
+    for _, name, group in sorted(starts, reverse=True):
+        runs[group].append(runs_dir / name)
+    return [sorted(run_dirs) for run_dirs in runs.values()]
+
+
+def _cases(run_dirs: Sequence[Path]) -> dict[str, dict[str, CaseSeen]]:
+    """Return what became of every case in a run; the last record of a trial counts."""
+    trials: dict[tuple[str, str, int], _Outcome | None] = {}
+    for run_dir in run_dirs:
+        for row in _rows(run_dir):
+            key = row.get("model_id"), row.get("case_id"), row.get("repetition")
+            if isinstance(key[0], str) and isinstance(key[1], str) and isinstance(key[2], int):
+                trials[key[0], key[1], key[2]] = _outcome(row)
+    cases: defaultdict[tuple[str, str], list[_Outcome]] = defaultdict(list)
+    for (model_id, case_id, _), outcome in trials.items():
+        if outcome is not None:
+            cases[model_id, case_id].append(outcome)
+    found: defaultdict[str, dict[str, CaseSeen]] = defaultdict(dict)
+    for (model_id, case_id), outcomes in cases.items():
+        found[model_id][case_id] = _case(outcomes)
+    return dict(found)
+
+
+def _rows(run_dir: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with open_own_file(run_dir, LOG) as log:
+            for line in log:
+                try:
+                    row = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    continue
+                if isinstance(row, dict) and row.get("record_type") == "result":
+                    yield row
+    except (OSError, NotOwnFile):
+        return
+
+
+def _outcome(row: Mapping[str, Any]) -> _Outcome | None:
+    if row.get("reused_from_run_id") is not None:
+        return None
+    passed, case_hash = row.get("passed"), row.get("case_hash")
+    return _Outcome(
+        case_hash if isinstance(case_hash, str) else None,
+        passed if isinstance(passed, bool) else None,
+        hash(str(row.get("raw_output"))) if row.get("success") is True else None,
+    )
+
+
+def _case(outcomes: Sequence[_Outcome]) -> CaseSeen:
+    answers = [one.answer for one in outcomes if one.answer is not None]
+    failed = any(one.answer is None and one.passed is not None for one in outcomes)
+    return CaseSeen(
+        outcomes[0].case_hash,
+        sum(one.passed is not None for one in outcomes),
+        sum(one.passed is True for one in outcomes),
+        is_repeated=len(answers) > 1,
+        is_identical=len(answers) > 1 and len(set(answers)) == 1 and not failed,
+    )

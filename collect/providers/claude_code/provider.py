@@ -1,0 +1,161 @@
+"""The Claude Code CLI: one process a request, without tools, as close to a question as it goes.
+
+What the CLI adds all the same (2.1.197): the sentence that it is a Claude agent before the system
+prompt, today's date before the prompt, and effort `high` where no thinking_level is set; for the
+vendor's own host a line for its accounts, too. A request without a system message sends an empty
+one, since the CLI would name its working directory and the date there.
+
+It asks a door of ours, not the server: see `collect.providers.claude_code.proxy`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from collect.config import ResolvedModel
+from collect.config.endpoints import OAUTH_TOKEN
+from collect.config.resolved import WireMessage, as_json
+from collect.http_client.completion_queue import Turns
+from collect.providers.base import Prepared, Reply, Request
+from collect.providers.carrier import carrier_of
+from collect.providers.claude_call import (
+    SYSTEM_FILE,
+    command,
+    environment,
+    is_own_host,
+    variables,
+)
+from collect.providers.claude_code.parse import ClaudeAnswer
+from collect.providers.claude_code.process import Exit, run_command, temporary_home
+from collect.providers.claude_code.proxy import Door
+from collect.providers.claude_wire import with_the_wire
+from collect.providers.http_reply import said
+
+START_S = 30.0
+"""How long a start may take, which is not the model's time: 0.4 s here when all is quiet."""
+
+MESSAGES = "/v1/messages"
+"""All that the CLI may post to."""
+
+SLASH = (
+    "a prompt that begins with `/` is sent with a line break before it: "
+    "the CLI takes it for one of its own commands"
+)
+
+
+class ClaudeCode:
+    """One model behind the Claude Code CLI."""
+
+    def __init__(
+        self, model: ResolvedModel, api_key: str | None, turns: Turns | None = None
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            model: whom to ask, where, and by which command.
+            api_key: added to a request after it left the CLI, which never sees it; the token of a
+                subscription if `api_key_env` says so.
+            turns: in which finished answers are handed over.
+
+        Raises:
+            ConfigError: the proxy that the environment names cannot be used.
+        """
+        self.model = model
+        is_subscription = model.api_key_env == OAUTH_TOKEN and api_key is not None
+        self._key_name = OAUTH_TOKEN if is_subscription else "ANTHROPIC_API_KEY"
+        secret = {}
+        if api_key is not None:
+            bearer = {"authorization": f"Bearer {api_key}"}
+            secret = bearer if is_subscription else {"x-api-key": api_key}
+        self._door = Door(model.base_url, MESSAGES, secret, carrier_of(model, turns))
+        self._command = command(model, is_subscription=is_subscription)
+        self._said_slash = False
+
+    async def aclose(self) -> None:
+        """Close the door; each request had a process of its own."""
+        await self._door.aclose()
+
+    def prepare(self, request: Request) -> Prepared:
+        """Return the command, our variables and the texts, without the key."""
+        body: dict[str, JsonValue] = {
+            "command": list(self._command),
+            "environment": dict(variables(self.model, request)),
+            "system": _joined(request, "system"),
+            "messages": [as_json(message) for message in request.messages],
+            "stream": True,
+        }
+        return Prepared(request, body, orjson.dumps(body))
+
+    async def ask(self, prepared: Prepared) -> Reply:
+        """Run the CLI once and return what came of it."""
+        prompt = _joined(prepared.request, "user")
+        if not prompt.strip():
+            message = "no message of a user holds text, and the CLI takes no such prompt"
+            return Reply(failure_type="invalid_messages", error_message=message, accepted=False)
+        is_slash = prompt.startswith("/")
+        reply = await self._run(prepared, f"\n{prompt}" if is_slash else prompt)
+        if is_slash and not self._said_slash:
+            self._said_slash = True
+            return replace(reply, notes=(*reply.notes, SLASH))
+        return reply
+
+    async def _run(self, prepared: Prepared, prompt: str) -> Reply:
+        name, *arguments = self._command
+        found = _found(name)
+        if found is None:
+            return _not_found(name)
+        request = prepared.request
+        answer = ClaudeAnswer(request.timeout_s)
+        url = await self._door.url()
+        with temporary_home() as home, self._door.call(request.timeout_s) as call:
+            system = home / SYSTEM_FILE
+            system.touch(mode=0o600)
+            system.write_bytes(_joined(request, "system").encode())
+            try:
+                exit_ = await run_command(
+                    [found, *arguments],
+                    environment=environment(self.model, request, home)
+                    | {"ANTHROPIC_BASE_URL": url, self._key_name: call.password},
+                    home=home,
+                    stdin=prompt.encode(),
+                    start_s=START_S,
+                    on_line=answer.add,
+                )
+            except OSError as exc:
+                exit_ = Exit(None, f"`{name}` cannot be started: {exc.strerror}")
+        reply = answer.reply(exit_, is_own_host=is_own_host(self.model))
+        return with_the_wire(reply, call)
+
+
+def _joined(request: Request, role: str) -> str:
+    """Return what is said in one role, with a blank line between messages."""
+    return "\n\n".join(_said_by(request.messages, role))
+
+
+def _said_by(messages: tuple[WireMessage, ...], role: str) -> list[str]:
+    return [message["content"] for message in messages if message["role"] == role]
+
+
+def _found(name: str) -> str | None:
+    """Return the absolute path of a command, since it runs in another directory."""
+    found = shutil.which(name)
+    return None if found is None else os.path.abspath(found)  # noqa: PTH100 - links stay
+
+
+def _not_found(name: str) -> Reply:
+    """Return why a command cannot be run: it is not there, or it is no program."""
+    is_there = os.sep in name and Path(name).exists()
+    message = f"`{name}` cannot be run" if is_there else f"there is no command `{name}`"
+    failure_type = "cli_error" if is_there else "cli_missing"
+    return Reply(
+        failure_type=failure_type,
+        error_code=failure_type,
+        error_message=said(message),
+        accepted=False,
+    )

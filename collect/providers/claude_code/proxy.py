@@ -1,0 +1,208 @@
+"""A door on this machine, between a command line tool and the server that it asks.
+
+The tool gets a password for one call and never the key: the key is added behind the door and goes
+to the suite's own server, since no redirect is followed here. (The Claude Code CLI follows one to
+any host and takes its key along.) What passes is stamped by our own transport, so that latency is
+that of the wire and not what a tool says of itself.
+
+An answer is handed to the tool once it is there as a whole: nobody watches it come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import orjson
+
+from collect.http_client import Deadline, Exchange, Target, Transport, WireError
+
+MOST_HEAD = 65_536
+MOST_BODY = 64_000_000
+"""Bytes of a request; more is no prompt."""
+
+NOT_PASSED_ON = frozenset(
+    {"host", "connection", "keep-alive", "content-length", "accept-encoding", "transfer-encoding",
+     "x-api-key", "authorization", "proxy-authorization", "cookie", "te", "upgrade", "expect"}
+)  # fmt: skip
+"""Headers that are ours to write, or that belong to the connection."""
+
+NOT_GIVEN_BACK = frozenset(
+    {b"connection", b"keep-alive", b"content-length", b"content-encoding", b"transfer-encoding",
+     b"location", b"set-cookie", b"upgrade", b"trailer"}
+)  # fmt: skip
+"""Headers of an answer that are ours to write, or lead elsewhere."""
+
+
+OVER = (
+    *(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError),
+    asyncio.CancelledError,  # by us alone, at the end of a call: nobody waits for a visit
+)
+"""How a connection of the tool may end."""
+
+
+@dataclass
+class Call:
+    """One call of the tool: its password, and the one request that it may make with it."""
+
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    exchange: Exchange | None = None
+    failure: WireError | None = None
+    """Why the exchange broke off."""
+    timeout_s: float | None = None
+    """How long the server may take, from the moment the request is here."""
+    visits: set[asyncio.Task[None]] = field(default_factory=set)
+    """Its connections; they end with it, since nobody is left to read."""
+
+
+class Door:
+    """Listens on loopback while a provider lives."""
+
+    def __init__(
+        self, base_url: str, path: str, secret: Mapping[str, str], transport: Transport
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            base_url: of the server behind the door.
+            path: what may be posted to, with all below it.
+            secret: headers that are added, such as the key; empty: the server wants none.
+            transport: carries what passes.
+        """
+        self._base_url = base_url
+        self._path = path
+        self._secret = secret
+        self._transport = transport
+        self._calls: dict[str, Call] = {}
+        self._server: asyncio.Server | None = None
+        self._opening = asyncio.Lock()
+        self._visits: set[asyncio.Task[None]] = set()
+
+    async def url(self) -> str:
+        """Return where the tool may knock; the first time opens the door."""
+        async with self._opening:
+            if self._server is None:
+                self._server = await asyncio.start_server(
+                    self._visit, "127.0.0.1", 0, limit=MOST_HEAD
+                )
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    @contextmanager
+    def call(self, timeout_s: float | None = None) -> Iterator[Call]:
+        """Let one call of the tool in; what it still asks afterwards is broken off."""
+        call = Call(timeout_s=timeout_s)
+        self._calls[call.password] = call
+        try:
+            yield call
+        finally:
+            del self._calls[call.password]
+            for visit in call.visits:
+                visit.cancel()
+
+    async def aclose(self) -> None:
+        """Close the door and what is behind it."""
+        if self._server is not None:
+            self._server.close()
+            for visit in self._visits:
+                visit.cancel()
+            await asyncio.gather(*self._visits, return_exceptions=True)
+        await self._transport.aclose()
+
+    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visit = asyncio.current_task()
+        assert visit is not None
+        self._visits.add(visit)
+        visit.add_done_callback(self._visits.discard)
+        with suppress(*OVER):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                line, *lines = head.strip().split("\r\n")
+                method, path, _ = line.split(" ", 2)
+                pairs = (one.partition(":") for one in lines)
+                headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+                length = int(headers.get("content-length", 0))
+                if not 0 <= length <= MOST_BODY or "transfer-encoding" in headers:
+                    break
+                body = await reader.readexactly(length)
+                writer.write(await self._answer(method, path, headers, body))
+                await writer.drain()
+                if self._is_cut(headers):
+                    break
+        writer.close()
+
+    async def _answer(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> bytes:
+        if method in {"HEAD", "GET"}:
+            return _response(200)  # whether somebody is there, which tools like to know first
+        call = self._who(headers)
+        if call is None:
+            return _response(401, _error("authentication_error", "not the password of a call"))
+        if method != "POST" or not path.startswith(self._path):
+            return _response(404, _error("not_found_error", "nothing is asked here but a model"))
+        if call.exchange is not None:
+            return _response(400, _error("invalid_request_error", "a call asks once"))
+        return await self._forward(call, path, headers, body)
+
+    def _is_cut(self, headers: Mapping[str, str]) -> bool:
+        """Return whether what was handed on is no whole answer, and must not look like one."""
+        call = self._who(headers)
+        return call is not None and call.failure is not None
+
+    def _who(self, headers: Mapping[str, str]) -> Call | None:
+        said = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        for password, call in self._calls.items():
+            if hmac.compare_digest(password.encode(), said.encode()):
+                return call
+        return None
+
+    async def _forward(
+        self, call: Call, path: str, headers: Mapping[str, str], body: bytes
+    ) -> bytes:
+        kept = {
+            name: value
+            for name, value in headers.items()
+            if name not in NOT_PASSED_ON and value.isascii()
+        }
+        if (visit := asyncio.current_task()) is not None:
+            call.visits.add(visit)
+        call.exchange = exchange = Exchange()
+        target = Target.of(
+            f"{self._base_url}{path}", kept | {"accept-encoding": "identity", **self._secret}
+        )
+        try:
+            async with Deadline(call.timeout_s, exchange):
+                await self._transport.post(target, body, exchange)
+        except TimeoutError:
+            message = f"no complete answer within {call.timeout_s:g} s"
+            call.failure = WireError(message, "timeout", "timeout")
+        except WireError as exc:
+            call.failure = exc
+        except Exception as exc:  # noqa: BLE001 - a mistake of ours: told by the trial, not by a log
+            call.failure = WireError(f"{type(exc).__name__}: {exc}", "exception", "door")
+        if call.failure is not None and not exchange.status:
+            return _response(502, _error("api_error", "the server broke off"))
+        given = [pair for pair in exchange.headers.items() if pair[0] not in NOT_GIVEN_BACK]
+        missing = 0 if call.failure is None else 1
+        return _response(exchange.status, exchange.body(), given, missing)
+
+
+def _error(kind: str, message: str) -> bytes:
+    return orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
+
+
+def _response(
+    status: int,
+    body: bytes = b"",
+    headers: list[tuple[bytes, bytes]] | None = None,
+    missing: int = 0,
+) -> bytes:
+    """Return an answer; with `missing` bytes it is one that was cut."""
+    named = headers or [(b"content-type", b"application/json")]
+    lines = [b"HTTP/1.1 %d -" % status, b"Content-Length: %d" % (len(body) + missing)]
+    lines += [b"%s: %s" % pair for pair in named]
+    return b"\r\n".join([*lines, b"", body])

@@ -1,0 +1,138 @@
+"""One model behind an HTTP API that takes JSON and answers with JSON or server-sent events.
+
+Streaming is the default, since only a stream shows the time to the first token. e2e_ms starts
+when the first request byte is written, so waiting for a connection is not booked to the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import orjson
+from pydantic import JsonValue
+
+from collect.config import ResolvedModel
+from collect.http_client import Deadline, Exchange, WireError
+from collect.http_client.completion_queue import Turns
+from collect.providers.base import Prepared, Reply, Request
+from collect.providers.carrier import carrier_of, target_of
+from collect.providers.http_reply import broken, read_answer
+from collect.providers.ignored_settings import ignored
+
+MANY_PIECES = 2_000
+"""Pieces of an answer above which it is read beside the event loop, which others wait for."""
+
+LONG_ANSWER = 1_000_000
+"""Bytes of an answer above which it is read there as well."""
+
+MOST_NOTES = 10
+"""Sentences about one model; a server may name another model in every answer."""
+
+STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
+
+
+class OverHttp(ABC):
+    """One model behind one address; a subclass knows the body and how to read the answer."""
+
+    path: ClassVar[str]
+    """Below the base URL."""
+    end: ClassVar[re.Pattern[bytes] | None]
+    """What ends a stream before the body does; None: the body's own end."""
+
+    def __init__(
+        self, model: ResolvedModel, api_key: str | None, turns: Turns | None = None
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            model: whom to ask, and where; its setting `transport` may ask for httpx, and a proxy
+                of the environment is reached through it too.
+            api_key: sent as a bearer token.
+            turns: in which finished answers are handed over.
+
+        Raises:
+            ConfigError: the address or the proxy that the environment names cannot be used.
+        """
+        headers = {
+            "Accept": "*/*",
+            "Accept-Encoding": "identity",
+            "User-Agent": "benchlake",
+            "Content-Type": "application/json",
+        }
+        if api_key is not None:
+            headers["Authorization"] = f"Bearer {api_key}"
+        self.model = model
+        self._streams = True
+        self._noted: set[str] = set()
+        self._target = target_of(f"{model.base_url}{self.path}", headers)
+        self._transport = carrier_of(model, turns)
+
+    @abstractmethod
+    def body(self, request: Request, *, stream: bool) -> dict[str, JsonValue]:
+        """Return what is sent; settings left out are the server's to choose."""
+
+    @abstractmethod
+    def read_stream(self, exchange: Exchange) -> Reply:
+        """Return what a stream of events says."""
+
+    @abstractmethod
+    def read_whole(self, data: Any) -> Reply:
+        """Return what an answer of one JSON value says; raises `Malformed`."""
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._transport.aclose()
+
+    def prepare(self, request: Request) -> Prepared:
+        """Return a request as JSON; a server that refused to stream is not asked to again."""
+        body = self.body(request, stream=request.stream and self._streams)
+        body.update(self.model.request_options)
+        return Prepared(request, body, orjson.dumps(body))
+
+    async def ask(self, prepared: Prepared) -> Reply:
+        """Send one request; a server that refuses to stream is asked once more without."""
+        if prepared.body["stream"] and not self._streams:
+            prepared = self.prepare(prepared.request)
+        reply = await self._ask(prepared)
+        notes: list[str] = []
+        if prepared.body["stream"] is True and _refuses_stream(reply):
+            self._streams = False
+            notes.append(STREAM_REFUSED)
+            again = await self._ask(self.prepare(prepared.request))
+            reply = replace(again, requests=reply.requests + again.requests)
+        elif reply.failure_type is None:
+            notes += ignored(prepared.body, reply)
+        fresh = tuple(dict.fromkeys(note for note in notes if note not in self._noted))
+        fresh = fresh[: max(0, MOST_NOTES - len(self._noted))]
+        if not fresh:
+            return reply
+        self._noted.update(fresh)  # each is said once a run
+        return replace(reply, notes=(*reply.notes, *fresh))
+
+    async def _ask(self, prepared: Prepared) -> Reply:
+        exchange = Exchange(self.end if prepared.body["stream"] else None)
+        timeout_s = prepared.request.timeout_s
+        failure = None
+        try:
+            async with Deadline(timeout_s, exchange):
+                await self._transport.post(self._target, prepared.raw, exchange)
+        except TimeoutError:
+            message = f"no complete answer within {timeout_s:g} s"
+            failure = Reply(failure_type="timeout", error_code="timeout", error_message=message)
+        except WireError as exc:
+            failure = broken(exc, exchange)
+        reading = (exchange, failure, self.read_stream, self.read_whole)
+        if exchange.pieces > MANY_PIECES or exchange.size > LONG_ANSWER:
+            reply = await asyncio.to_thread(read_answer, *reading)
+        else:
+            reply = read_answer(*reading)
+        return reply if exchange.requests < 2 else replace(reply, requests=exchange.requests)
+
+
+def _refuses_stream(reply: Reply) -> bool:
+    words = (reply.error_message or "").lower()
+    return reply.failure_type in {"http_400", "http_422", "http_501"} and "stream" in words

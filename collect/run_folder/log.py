@@ -1,0 +1,231 @@
+"""The append-only run folder: one collector at a time, every line one write, nothing rewritten."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from collect.config import LoadedCase
+from collect.run_folder.guard import require_own_run, require_whole
+from collect.run_folder.repair import repair
+from collect.run_folder.stored_inputs import CASES_FILE, write_cases
+from collect.run_lock import lock_run
+from schemas.errors import CollectError, NotResumable, RunExists, runs_flag
+from schemas.io.files import MAKE_ROOM, Tail, sync_folder, unwritable, write_chunks
+from schemas.io.own_files import open_own
+from schemas.lake.log_coverage import size_of
+from schemas.run.config import RunConfig
+from schemas.run.inventory import Inventory
+from schemas.run.layout import LOG
+from schemas.run.plan import PlannedTrial, plan_line
+from schemas.run.result import Event, Result
+
+
+def resume_command(run_dir: Path) -> str:
+    """Return the command that completes a run (D-I2)."""
+    return shlex.join(("collect", "run", "--resume", run_dir.name, *runs_flag(run_dir.parent)))
+
+
+def is_begun(run_dir: Path) -> bool:
+    """Return whether a run was written down whole before it started: its plan comes last."""
+    return (run_dir / "plan.jsonl").exists()
+
+
+def has_log(run_dir: Path) -> bool:
+    """Return whether something was ever written to a run's log, which its plan comes before."""
+    return size_of(run_dir / LOG) > 0
+
+
+class RunLog:
+    """One run's folder, locked and open for appending: `create`, `create_free` or `reopen` it."""
+
+    def __init__(self, run_dir: Path, lock: int, repaired: tuple[str, ...] = ()) -> None:
+        self.run_dir = run_dir
+        self.repaired = repaired
+        """What had to be put right before the run could go on."""
+        self._lock = lock
+        self._advice = (
+            f"what was finished is kept; {MAKE_ROOM}, then `{resume_command(run_dir)}` completes it"
+        )
+        self._results = Tail(run_dir, LOG, self._advice)
+        self._artifacts: dict[str, Tail] = {}
+        self._named = 0
+        """Artifact files whose names survive a power cut."""
+        self._syncing = threading.Lock()
+        self._is_closed = False
+
+    @classmethod
+    def create(cls, run_dir: Path) -> RunLog:
+        """Make the folder of a new run.
+
+        Raises:
+            RunExists: the folder is there already.
+            CollectError: it cannot be made.
+        """
+        lock = None
+        try:
+            run_dir.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                run_dir.mkdir()
+            except FileExistsError as exc:
+                raise RunExists(run_dir) from exc
+            lock = lock_run(run_dir)
+            (run_dir / "artifacts").mkdir()
+            return cls(run_dir, lock)
+        except BaseException as exc:
+            if lock is not None:
+                os.close(lock)
+            if not isinstance(exc, OSError):
+                raise
+            message = f"{run_dir} cannot be made: {exc.strerror}; choose another --runs"
+            raise CollectError(message) from exc
+
+    @classmethod
+    def create_free(
+        cls, runs_dir: Path, now: datetime, is_taken: Callable[[str], bool] = lambda _: False
+    ) -> RunLog:
+        """Make the folder of a new run named `YYYYMMDD_HHMMSS` in UTC, `_2` … when it is there.
+
+        Two collectors that start in the same second get a folder each.
+
+        Args:
+            runs_dir: where runs are kept.
+            now: the name.
+            is_taken: whether a name is in use though there is no folder of it.
+
+        Raises:
+            CollectError: no folder can be made.
+        """
+        stem = now.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
+        for number in count(1):
+            run_id = stem if number == 1 else f"{stem}_{number}"
+            if not is_taken(run_id):
+                with contextlib.suppress(RunExists):
+                    return cls.create(runs_dir / run_id)
+        raise AssertionError  # `count` does not end
+
+    @classmethod
+    def reopen(cls, run_dir: Path) -> RunLog:
+        """Lock a run that was cut short, put right what the end left behind, and go on writing.
+
+        Raises:
+            NotResumable: there is no such run, it never began, or it is not whole.
+            LogLost: the lake holds results that the log does not.
+            NotOwnFile: something in the folder leads elsewhere.
+            RunBusy: another collector works on it.
+            CollectError: it cannot be locked or repaired.
+        """
+        if not (is_begun(run_dir) or has_log(run_dir)):
+            why = "it ended before its plan was written" if run_dir.is_dir() else "no such run"
+            raise NotResumable(run_dir, f"{why}; start a new one with `collect run`")
+        config = require_own_run(run_dir)
+        lock = lock_run(run_dir)
+        try:
+            require_whole(run_dir, config)
+            (run_dir / "artifacts").mkdir(exist_ok=True)
+            return cls(run_dir, lock, tuple(repair(run_dir)))
+        except OSError as exc:
+            os.close(lock)
+            advice = f"`{resume_command(run_dir)}` tries again"
+            raise unwritable(Path(exc.filename or run_dir), exc, advice) from exc
+        except BaseException:
+            os.close(lock)
+            raise
+
+    def begin(
+        self,
+        config: RunConfig,
+        inventory: Inventory,
+        cases: Iterable[LoadedCase],
+        plan: Iterable[PlannedTrial],
+    ) -> int:
+        """Write what is known before the first request, and return how many trials are planned.
+
+        The plan comes last: a run that has one began whole. Nothing of it is held in memory.
+
+        Raises:
+            CollectError: the disk is full; nothing was asked yet.
+        """
+        advice = f"nothing was asked yet; {MAKE_ROOM} or choose another --runs"
+        folder, planned = self.run_dir, count()
+        write_chunks(folder / "config.json", [_pretty(config)], advice)
+        write_chunks(folder / "inventory.json", [_pretty(inventory)], advice)
+        write_cases(folder / CASES_FILE, cases, advice)
+        write_chunks(folder / "plan.jsonl", _plan_lines(plan, planned), advice)
+        sync_folder(folder, advice)
+        sync_folder(folder.parent, advice)
+        return next(planned)
+
+    def append(self, line: Result | Event) -> None:
+        """Append one line; it can be read as soon as this returns."""
+        self._results.append(line.model_dump_json().encode() + b"\n")
+
+    def append_artifact(self, model_id: str, frame: bytes) -> str:
+        """Append one trace as a frame of its own and return `file#offset`."""
+        name = f"artifacts/{model_id}.jsonl.zst"
+        tail = self._artifacts.get(model_id)
+        if tail is None:
+            tail = self._artifacts[model_id] = Tail(self.run_dir, name, self._advice)
+        return f"{name}#{tail.append(frame)}"
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write one small file of the run.
+
+        Raises:
+            CollectError: the disk is full.
+        """
+        path = self.run_dir / name
+        try:
+            handle = open_own(self.run_dir, name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as exc:
+            raise unwritable(path, exc, self._advice) from exc
+
+    def sync(self) -> None:
+        """Make what was appended survive a power cut: traces first, then the lines naming them.
+
+        May be called from another thread than the one that appends.
+
+        Raises:
+            CollectError: the disk did not take it.
+        """
+        with self._syncing:
+            if self._is_closed:
+                return
+            artifacts = list(self._artifacts.values())
+            for tail in artifacts:
+                tail.sync()
+            if len(artifacts) != self._named:
+                sync_folder(self.run_dir / "artifacts", self._advice)
+                self._named = len(artifacts)
+            self._results.sync()
+
+    def close(self) -> None:
+        """Sync and close every file, then let the next collector in."""
+        try:
+            self.sync()
+        finally:
+            with self._syncing:
+                self._is_closed = True
+                for tail in (self._results, *self._artifacts.values()):
+                    tail.close()
+                os.close(self._lock)
+
+
+def _plan_lines(plan: Iterable[PlannedTrial], planned: Iterator[int]) -> Iterator[bytes]:
+    for trial in plan:
+        next(planned)
+        yield plan_line(trial)
+
+
+def _pretty(record: BaseModel) -> bytes:
+    return record.model_dump_json(indent=2).encode() + b"\n"

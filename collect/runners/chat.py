@@ -1,0 +1,186 @@
+"""Runs a case as one conversation with a model: its messages in, the final text out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from collect.config import LoadedCase, ResolvedModel
+from collect.config.resolved import WireMessage
+from collect.http_client.completion_queue import Turns
+from collect.keys import key_of
+from collect.limits.concurrency import Place
+from collect.limits.retry import with_retries
+from collect.plan.fingerprint import seed_of
+from collect.providers import ask_keyless, provider_of
+from collect.providers.base import NOT_READ, Prepared, Reply, Request
+from collect.runners.base import Execution, Trace, not_asked, now_ms
+from collect.runners.loop_lag import LoopClock, awake_or_not
+from schemas.run.plan import PlannedTrial
+
+WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
+CONVERSATION = frozenset({"messages", "input"})
+"""What the APIs call the messages."""
+
+WARM_UP_TIMEOUT_S = 600.0
+"""Loading a large model from a slow disk takes minutes."""
+
+
+LATE_SHARE = 0.1
+"""Of the time that ran out: above it a time-out is the collector's own."""
+
+STOPPED_S = 1.0
+"""A loop that stands still for so long was stopped: no stamp of that time says when bytes came."""
+
+STOOD_STILL = (
+    "the collector stood still (stopped, asleep or overloaded): answers that were on their way "
+    "have no times, and time-outs of that moment are asked again"
+)
+
+
+class LlmProbe:
+    """Asks one model; holds its connections for the whole run."""
+
+    def __init__(self, model: ResolvedModel, clock: LoopClock, turns: Turns) -> None:
+        key = key_of(model)
+        self._model = model
+        self._clock = clock
+        self._missing_key = model.key_required and not key
+        self._provider = provider_of(model, key or None, turns)
+        self._stood_still = self._said_stood_still = False
+
+    async def aclose(self) -> None:
+        """Close the provider's connections."""
+        await self._provider.aclose()
+
+    async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
+        """Send the case's messages and return what came back."""
+        if self._missing_key and self._model.api_key_env:
+            return not_asked(trial, case, ask_keyless(self._model.api_key_env))
+        trace = Trace()
+        for message in case.messages:
+            trace.message(message["role"], message["content"], message.get("name"))
+        prepared = self._provider.prepare(self._request(trial, case))
+        started_at_ms, began = now_ms(), time.perf_counter()
+        reply, attempts = await with_retries(
+            lambda: self._ask(prepared), place, self._retries(case), _noting(trace)
+        )
+        ended_at_ms, wall = now_ms(), time.perf_counter() - began
+        if self._stood_still and not self._said_stood_still:
+            self._said_stood_still = True
+            reply = replace(reply, notes=(*reply.notes, STOOD_STILL))
+        _finish(trace, reply)
+        body = prepared.body
+        return Execution(
+            trial=trial,
+            case=case,
+            reply=reply,
+            attempt_count=attempts,
+            started_at_ms=started_at_ms,
+            ended_at_ms=max(started_at_ms, ended_at_ms),
+            wall_ms=round(wall * 1000),
+            # the messages are the trace's first events
+            request={name: value for name, value in body.items() if name not in CONVERSATION},
+            trace=trace.events,
+            clock_late_ms=self._clock.worst_since(began),
+        )
+
+    async def warm_up(self) -> Reply:
+        """Ask for one token, so that the server has loaded the model before the first trial."""
+        if self._missing_key and self._model.api_key_env:
+            return ask_keyless(self._model.api_key_env)
+        hello = Request(
+            messages=(WARM_UP_MESSAGE,), timeout_s=WARM_UP_TIMEOUT_S, stream=False, max_tokens=1
+        )
+        return await self._provider.ask(self._provider.prepare(hello))
+
+    async def _ask(self, prepared: Prepared) -> Reply:
+        """Send one request, and tell what its model did from what the collector did to it."""
+        began, since = time.perf_counter(), awake_or_not()
+        reply = await self._provider.ask(prepared)
+        stood_s = self._clock.stood_still_since(began)
+        excused = without_our_own(reply, stood_s, awake_or_not() - since)
+        self._stood_still |= excused is not reply
+        return excused
+
+    def _retries(self, case: LoadedCase) -> int:
+        retries = self._model.setting("retries", case)
+        return retries if isinstance(retries, int) else 0
+
+    def _request(self, trial: PlannedTrial, case: LoadedCase) -> Request:
+        def number(name: str) -> float | None:
+            value = self._model.setting(name, case)
+            return value if isinstance(value, int | float) else None
+
+        max_tokens = number("max_tokens")
+        return Request(
+            messages=case.messages,
+            timeout_s=number("timeout_seconds") or 30.0,
+            stream=self._model.setting("stream", case) is not False,
+            temperature=number("temperature"),
+            top_p=number("top_p"),
+            max_tokens=None if max_tokens is None else int(max_tokens),
+            seed=seed_of(self._model, case, trial.repetition),
+        )
+
+
+def without_our_own(reply: Reply, stood_s: float, took_s: float) -> Reply:
+    """Return a reply without what the collector did to it by standing still.
+
+    Args:
+        reply: what came of a request.
+        stood_s: for how long the event loop stood still meanwhile.
+        took_s: how long the request took, sleep of the machine included.
+    """
+    if stood_s <= LATE_SHARE * took_s:
+        return reply
+    if reply.failure_type == "timeout" or reply.error_code == NOT_READ:
+        message = f"{reply.error_message}; the collector itself stood still for {stood_s:.1f} s"
+        return reply.failed("collector_late", error_code="collector_late", error_message=message)
+    if stood_s >= STOPPED_S and reply.e2e_ms is not None:
+        return replace(reply, e2e_ms=None, ttft_ms=None)
+    return reply
+
+
+def _noting(trace: Trace) -> Callable[[int, Reply, float], None]:
+    """Return what writes each wait into the trace."""
+
+    def note(attempt: int, reply: Reply, wait_s: float) -> None:
+        trace.runner(
+            "retry_scheduled",
+            attempt=attempt,
+            failure_type=reply.failure_type,
+            error_message=reply.error_message,
+            wait_ms=round(wait_s * 1000),
+        )
+
+    return note
+
+
+def _finish(trace: Trace, reply: Reply) -> None:
+    """Note how the conversation ended."""
+    detail: dict[str, JsonValue] = {
+        "http_status": reply.http_status,
+        "e2e_ms": reply.e2e_ms,
+        "ttft_ms": reply.ttft_ms,
+        "finish_reason": reply.finish_reason,
+    }
+    if reply.failure_type is not None:
+        trace.runner(
+            "provider_error",
+            failure_type=reply.failure_type,
+            error_message=reply.error_message,
+            **detail,
+        )
+    else:
+        trace.runner("provider_reply", **detail)
+    if reply.reasoning:
+        trace.message("assistant", reply.reasoning, name="reasoning")
+    for call in reply.tool_calls:
+        trace.tool_call(call.call_id, call.name, call.arguments)
+    if reply.text:
+        trace.message("assistant", reply.text)
+    trace.final_output(reply.text)
