@@ -130,7 +130,7 @@ def _write(made: Any, output: Path, kind: str) -> None:
     import io
 
     from schemas.errors import AnalyzeError, shown
-    from schemas.io.disk import write_whole
+    from schemas.io.files import write_whole
 
     if kind == "svg":
         text = io.StringIO()

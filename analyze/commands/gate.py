@@ -161,7 +161,7 @@ def _require_place(junit: Path) -> None:
 
 def _write(junit: Path, report: bytes) -> None:
     from schemas.errors import ConfigError, Problem
-    from schemas.io.disk import write_whole
+    from schemas.io.files import write_whole
 
     try:
         write_whole(junit, report)

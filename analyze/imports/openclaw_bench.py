@@ -19,7 +19,7 @@ from analyze.imports.originals import files_below, hashes_of, is_file_within
 from analyze.imports.run_folder import Written, one_import, run_id_of
 from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem, counted
-from schemas.io.disk import sync_path
+from schemas.io.files import sync_path
 from schemas.lake.bulk_load import is_imported, read_whole
 from schemas.run.import_record import SOURCE_FOLDER
 from schemas.run.layout import IMPORT_FILE, LOG, is_run_id, refuse_name

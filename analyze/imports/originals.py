@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from schemas.base import Finding, warning
 from schemas.errors import AnalyzeError, shown
-from schemas.io.disk import sync_path
+from schemas.io.files import sync_path
 
 CHUNK_BYTES = 2**20
 

@@ -23,7 +23,7 @@ from analyze.imports.originals import copy_originals, digest_of, hashes_of
 from analyze.imports.trace_files import TraceFiles
 from schemas.base import Finding, slugify
 from schemas.errors import ConfigError, Problem
-from schemas.io.disk import sync_path
+from schemas.io.files import sync_path
 from schemas.run.import_record import SOURCE_FOLDER, ImportRecord
 from schemas.run.layout import IMPORT_FILE, LOG, refuse_name
 from schemas.run.result import Result

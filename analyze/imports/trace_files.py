@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from schemas.io.disk import sync_path
+from schemas.io.files import sync_path
 from schemas.run.trace import Artifact, artifact_frame
 
 FOLDER = "artifacts"

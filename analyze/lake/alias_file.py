@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from schemas.errors import counted, printable, shown
-from schemas.io.disk import write_whole
+from schemas.io.files import write_whole
 from schemas.lake.layout import ALIASES, live_paths, strays
 
 if TYPE_CHECKING:

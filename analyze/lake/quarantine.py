@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from analyze.lake.alias_file import alias_file
 from schemas.errors import DamagedFile, SchemaError, counted, shown
-from schemas.io.disk import sync_path, write_whole
+from schemas.io.files import sync_path, write_whole
 from schemas.lake.footer import Checksum, checksum_of
 from schemas.lake.layout import ALIASES, ONE_RUN, QUARANTINE, live_paths, strays
 from schemas.lake.manifest import NO_REGULAR_FILE, OTHER_BYTES, Manifest

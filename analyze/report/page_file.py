@@ -6,7 +6,7 @@ from os.path import lexists
 from pathlib import Path
 
 from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, shown
-from schemas.io.disk import write_whole
+from schemas.io.files import write_whole
 from schemas.run.layout import is_planned
 
 NAME = "report.html"

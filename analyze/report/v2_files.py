@@ -22,7 +22,7 @@ from schemas.errors import (
 )
 from schemas.formats.report_v2 import EvaluationReport, report_json
 from schemas.formats.report_v2_problems import schema_problems
-from schemas.io.disk import write_whole
+from schemas.io.files import write_whole
 from schemas.io.json_text import read_json_text
 
 JSON_FILE = "report.json"

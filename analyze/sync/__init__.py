@@ -16,7 +16,7 @@ from pathlib import Path
 from analyze.lake.alias_file import is_in_lake
 from analyze.sync.news import Progress, Synced, changed, news, with_known_problems
 from schemas.errors import DamagedFile
-from schemas.io.disk import READ_ONLY
+from schemas.io.files import READ_ONLY
 from schemas.io.own_files import make_own_folder, open_own
 from schemas.lake.layout import (
     TABLE_NAMES,

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from schemas.errors import ConfigError, Problem, RunNotFound
 from schemas.io.arrow import record_of
-from schemas.io.disk import write_whole
+from schemas.io.files import write_whole
 from schemas.lake.bulk_load import WholeRun, is_imported
 from schemas.lake.layout import lake_of, month_of
 from schemas.lake.rows import run_table

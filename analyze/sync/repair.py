@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from analyze.runs_option import runs_option
 from schemas.errors import DamagedFile, counted, printable, shown
-from schemas.io.disk import READ_ONLY
+from schemas.io.files import READ_ONLY
 
 if TYPE_CHECKING:
     from analyze.sync.news import Synced

@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from collect.checks import number, structure, text, tools
+from collect.checks import json_object, number, text
+from collect.checks import text as tools
 from collect.checks.base import Answer, Verdict
 from schemas.base import Record
 from schemas.config.validators import (
@@ -50,7 +51,7 @@ JUDGES: Mapping[type[Record], Callable[..., Verdict]] = MappingProxyType(
         MaxWords: text.max_words,
         MaxSentences: text.max_sentences,
         ExactBullets: text.exact_bullets,
-        JsonKeys: structure.json_keys,
+        JsonKeys: json_object.json_keys,
         ToolInvocation: tools.tool_invocation,
     }
 )

@@ -1,4 +1,7 @@
-"""Validators that read the answer as plain text."""
+"""Validators that read the answer as plain text.
+
+The validator that asks whether one of the expected tools was invoked.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import re
 from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, fullmatches, searches, strip, verdict
+from collect.tools import tool_use
 from schemas.config.validators import (
     Contains,
     Exact,
@@ -18,6 +22,7 @@ from schemas.config.validators import (
     OneOf,
     RegexFullmatch,
     RegexSearch,
+    ToolInvocation,
 )
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -103,3 +108,14 @@ def exact_bullets(validator: ExactBullets, answer: Answer) -> Verdict:
     violation = f"bullet_count got={got} want={validator.value}"
     parsed: dict[str, JsonValue] = {"bullets": got, "lines": [*lines[:SHOWN_LINES]]}
     return verdict(got == validator.value, violation, parsed)
+
+
+def tool_invocation(validator: ToolInvocation, answer: Answer) -> Verdict:
+    """Pass when an expected tool was called; the output is read as it came, unstripped."""
+    expected = list(validator.expected_tools)
+    use = tool_use(answer.output, answer.api_tool_calls, expected)
+    parsed: dict[str, JsonValue] = {
+        "detected_tools": [*use.tool_calls],
+        "count": len(use.tool_calls),
+    }
+    return verdict(use.tool_use_success, f"no_tool_invocation expected={expected}", parsed)

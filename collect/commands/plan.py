@@ -17,10 +17,9 @@ from collect.config import ResolvedModel, RunInputs
 from collect.inventory.model_builds import look_up, with_builds
 from collect.plan.changes import News, earlier_plan, news_since
 from collect.plan.estimate import ModelEstimate, estimate
-from collect.plan.plan import make_plan
+from collect.plan.plan import make_plan, sizes_of
 from collect.plan.power import detectable_drop, powers_json, powers_of, powers_text
 from collect.plan.previous_runs import outcomes_seen, tokens_seen
-from collect.plan_size import sizes_of
 from schemas.config.project import LoadedProject
 from schemas.errors import counted, printable
 from schemas.errors import shown as shown_path

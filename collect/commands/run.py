@@ -13,15 +13,18 @@ import orjson
 
 from collect.config import RunInputs, load_inputs, runnable
 from collect.config.concurrency import refuse_too_few_files
+from collect.config.endpoints import refuse_unusable_keys
 from collect.console.progress import RunReport
+from collect.console.run_summary import detectable_lines, is_first
 from collect.console.screen import open_screen
-from collect.detectable import detectable_lines, is_first
 from collect.execute.job import stored_job
 from collect.execute.pricing import parse_assumed, refuse_unpriced, with_prices
-from collect.execute.resume_guards import refuse_foreign_executables, refuse_other_builds
+from collect.execute.resume_guards import (
+    refuse_foreign_executables,
+    refuse_foreign_hosts,
+    refuse_other_builds,
+)
 from collect.execute.run import NO_OPTIONS, Options, resume, run
-from collect.hosts import refuse_foreign_hosts
-from collect.keys import refuse_unusable_keys
 from collect.plan.narrow import narrow, parse_shard
 from collect.plan.plan import planned_sizes
 from collect.run_folder.log import RunLog, is_begun, resume_command
@@ -286,7 +289,7 @@ def _shown(report: RunReport, wish: Wish, words: _LastWords) -> int:
             with_page=wish.with_page,
         )
     if wish.with_page:
-        from collect.page import add_page  # noqa: PLC0415 - few ask for it
+        from collect.execute.mirror_process import add_page  # noqa: PLC0415 - few ask for it
 
         sys.stdout.flush()
         add_page(report)

@@ -8,10 +8,17 @@ from pathlib import Path
 
 import orjson
 
-from collect.config.findings import Findings
-from collect.config.kinds import NAMES, PLACES, kind_of, strays
 from collect.config.project_files import FOLDERS
-from collect.config.validate import CHECKS, case_file, check
+from collect.config.validate import (
+    CHECKS,
+    NAMES,
+    PLACES,
+    Findings,
+    case_file,
+    check,
+    kind_of,
+    strays,
+)
 from schemas.config.project import find_project_file
 from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, shown
 from schemas.redact import redact

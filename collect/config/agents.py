@@ -1,19 +1,129 @@
-"""Loads an OpenClaw agent: agent.yaml, and the workspace beside it."""
+"""Loads an OpenClaw agent: agent.yaml, and the workspace beside it.
+
+Which agent runs which openclaw case (D-E4): one each, settled before anything runs.
+
+Reads the workspace an agent starts in: every file by content, nothing from outside it.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import orjson
 
-from collect.config.project_files import unknown
-from collect.config.workspace import WorkspaceEntry, read_workspace
-from schemas.config.agent import Agent
+from collect.config.project_files import project_of, unknown
+from collect.config.resolved import LoadedCase
+from collect.config.select import takes, unknown_ids
+from schemas.config.agent import WORKSPACE_FILES, Agent, placeholder
+from schemas.config.run_profile import RunProfile
+from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
-from schemas.io.yaml import read_yaml
+from schemas.io.yaml import Source, dotted, printable, read_bytes, read_yaml
+
+FILE_LIMIT = 8_000_000
+TOTAL_LIMIT = 64_000_000
+COUNT_LIMIT = 2_000
+DEPTH_LIMIT = 16
+
+
+class WorkspaceEntry(NamedTuple):
+    """One file that an agent's workspace starts with."""
+
+    relative_path: str
+    source: Literal["template", "placeholder"]
+    sha256: str
+    size_bytes: int
+
+
+@dataclass
+class _Walk:
+    root: Path
+    entries: list[WorkspaceEntry] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    total: int = 0
+
+
+def read_workspace(root: Path) -> tuple[tuple[WorkspaceEntry, ...], list[Problem]]:
+    """Return a workspace's files, placeholders for the standard ones it lacks, and problems."""
+    walk = _Walk(root)
+    if root.is_symlink() or not root.is_dir():
+        what = "an agent needs a `workspace` folder beside agent.yaml (not a link)"
+        return (), [Problem(root, what)]
+    _visit(root, walk, 1)
+    return _filled(walk.entries), walk.problems
+
+
+def _filled(entries: list[WorkspaceEntry]) -> tuple[WorkspaceEntry, ...]:
+    """Return the entries with placeholders for the standard files that are missing, sorted."""
+    there = {entry.relative_path for entry in entries}
+    fill = [_entry(name, "placeholder", placeholder(name).encode()) for name in WORKSPACE_FILES]
+    return tuple(sorted([*entries, *(entry for entry in fill if entry[0] not in there)]))
+
+
+def _entry(name: str, source: Literal["template", "placeholder"], raw: bytes) -> WorkspaceEntry:
+    return WorkspaceEntry(name, source, hashlib.sha256(raw).hexdigest(), len(raw))
+
+
+def _visit(folder: Path, walk: _Walk, depth: int) -> None:
+    """Add the files below a folder; links count as what they lead to, inside the workspace."""
+    if depth > DEPTH_LIMIT:
+        walk.problems.append(Problem(folder, f"lies deeper than {DEPTH_LIMIT} folders"))
+        return
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208  # names are all that is wanted
+    except OSError as exc:
+        walk.problems.append(Problem(folder, f"cannot be read: {exc.strerror}"))
+        return
+    for name in names:
+        if len(walk.entries) >= COUNT_LIMIT or walk.total > TOTAL_LIMIT:
+            break
+        path = folder / name
+        if what := _refused(path, walk.root):
+            shown = folder / printable(os.fsencode(name).decode(errors="replace"), 200)
+            walk.problems.append(Problem(shown, what))
+        elif path.is_dir():
+            _visit(path, walk, depth + 1)
+        else:
+            _add(path, walk)
+
+
+def _refused(path: Path, root: Path) -> str | None:
+    """Return why a thing in a workspace cannot be copied into a trial, or None."""
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        return "has a name that is not UTF-8"
+    if not path.is_symlink():
+        return None
+    try:
+        target = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "is a link that leads nowhere"
+    if not target.is_relative_to(root.resolve()):
+        return "is a link that leaves the workspace"
+    return "is a link to a folder; put the files there" if target.is_dir() else None
+
+
+def _add(path: Path, walk: _Walk) -> None:
+    try:
+        raw = read_bytes(path, FILE_LIMIT)
+    except ConfigError as exc:
+        walk.problems += exc.problems
+        return
+    walk.entries.append(_entry(path.relative_to(walk.root).as_posix(), "template", raw))
+    walk.total += len(raw)
+    if walk.total > TOTAL_LIMIT:
+        what = f"a workspace holds at most {TOTAL_LIMIT:,} bytes"
+        walk.problems.append(Problem(walk.root, what))
+    elif len(walk.entries) >= COUNT_LIMIT:
+        what = f"a workspace holds fewer than {COUNT_LIMIT:,} files"
+        walk.problems.append(Problem(walk.root, what))
 
 
 @dataclass(frozen=True)
@@ -87,3 +197,60 @@ def agent_fingerprint(loaded: LoadedAgent) -> str:
         ],
     }
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def assign_agents(
+    suite: Suite,
+    profile: RunProfile,
+    cases: Sequence[LoadedCase],
+    suite_source: Source,
+    profile_source: Source,
+) -> tuple[dict[str, str], list[Problem]]:
+    """Return the agent of each openclaw case, and what is wrong."""
+    assignments = suite.openclaw.agent_assignments if suite.openclaw else ()
+    known = {case.case_id for case in cases}
+    problems: list[Problem] = []
+    for number, assignment in enumerate(assignments):
+        at = ("openclaw", "agent_assignments", number, "case_selection")
+        problems += unknown_ids(assignment.case_selection, known, suite_source, at)
+    agents: dict[str, str] = {}
+    default = profile.openclaw.agent_id if profile.openclaw else None
+    for case in cases:
+        matches = [
+            number
+            for number, assignment in enumerate(assignments)
+            if takes(assignment.case_selection, case.case_id, case.tags)
+        ]
+        if len(matches) > 1:
+            key = ("openclaw", "agent_assignments", matches[1])
+            names = " and ".join(f"`{assignments[number].agent_id}`" for number in matches[:2])
+            what = f"case `{case.case_id}` matches two assignments: {names}"
+            line = suite_source.line_of(key)
+            problems.append(Problem(suite_source.path, what, dotted(key), line))
+        if case.runner_type != "openclaw":
+            continue
+        if profile.openclaw is None:
+            what = f"case `{case.case_id}` runs with openclaw, and the profile has no such block"
+            problems.append(Problem(profile_source.path, what, "openclaw"))
+        elif agent := assignments[matches[0]].agent_id if matches else default:
+            agents[case.case_id] = agent
+    return agents, problems
+
+
+def fingerprint_agents(
+    agents: Mapping[str, str], suite_source: Source, profile_source: Source
+) -> tuple[dict[str, str], list[Problem]]:
+    """Return the fingerprint of each agent that is needed, and what is wrong with them."""
+    project = project_of(suite_source.path)
+    prints: dict[str, str] = {}
+    problems: list[Problem] = []
+    for agent_id in sorted(set(agents.values())):
+        if project is None:
+            what = f"agent `{agent_id}` is looked for under configs/agents, and there is no project"
+            problems.append(Problem(profile_source.path, what))
+            continue
+        try:
+            prints[agent_id] = agent_fingerprint(load_agent(agent_id, project))
+        except ConfigError as exc:
+            problems += exc.problems
+    return prints, problems

@@ -1,16 +1,23 @@
-"""Where a suite's model is asked, and which key may go there (D-E10, D-H4)."""
+"""Where a suite's model is asked, and which key may go there (D-E10, D-H4).
+
+The key of a model, from its environment variable.
+
+What the processes that a run starts get to see of this one's environment: no keys.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from collect.config.resolved import ResolvedModel
 from schemas.config.suite import TRANSPORTS
-from schemas.redact import holds_key
+from schemas.errors import ConfigError, Problem
+from schemas.redact import SECRET_NAME, holds_key
 
 LOOKALIKES = ("ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "responses")
 """Names that mean a local server or a CLI to people, never a vendor on OpenRouter."""
@@ -255,3 +262,40 @@ def key_problem(
     if host not in allowed_hosts:
         return f"`{host}` may not get a key yet; pass `--allow-host {host}`"
     return None
+
+
+def key_of(model: ResolvedModel) -> str:
+    """Return a model's key; empty when it has none, or none is set.
+
+    Raises:
+        ConfigError: what is set cannot be a key.
+    """
+    key = (os.environ.get(model.api_key_env) or "").strip() if model.api_key_env else ""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        what = f"environment variable {model.api_key_env} holds characters that no key has"
+        raise ConfigError([Problem(None, what)])
+    return key
+
+
+def refuse_unusable_keys(models: Iterable[ResolvedModel]) -> None:
+    """Look at every key before anything is written or asked.
+
+    Raises:
+        ConfigError: naming each variable that holds no key.
+    """
+    problems = []
+    for model in models:
+        try:
+            key_of(model)
+        except ConfigError as exc:
+            problems += [problem for problem in exc.problems if problem not in problems]
+    if problems:
+        raise ConfigError(problems)
+
+
+def without_secrets() -> dict[str, str]:
+    """Return the environment without variables whose names look like secrets.
+
+    A process that needs one of them is given that one by name (D-H4).
+    """
+    return {name: value for name, value in os.environ.items() if not SECRET_NAME.search(name)}

@@ -7,17 +7,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from collect.config.assignments import assign_agents, fingerprint_agents
+from collect.config.agents import assign_agents, fingerprint_agents
 from collect.config.cases import find_cases
 from collect.config.concurrency import too_many_at_once
 from collect.config.models import resolve_models
 from collect.config.project_files import is_path, name_problems, resolve
-from collect.config.repetitions import greedy_models
 from collect.config.resolved import LoadedCase, ResolvedModel
-from collect.config.sendable import unsendable
-from collect.config.suite_cases import suite_cases
-from collect.config.unjudged import warnings_of
-from collect.config.unsupported import of_profile, of_suite, warnings_at
+from collect.config.select import suite_cases
+from collect.config.unsupported import (
+    greedy_models,
+    of_profile,
+    of_suite,
+    unsendable,
+    warnings_at,
+    warnings_of,
+)
 from schemas.config.project import LoadedProject, load_project_file
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite

@@ -1,7 +1,11 @@
-"""Resolves a suite's models: transport, name, key, and every setting with the layer that set it."""
+"""Resolves a suite's models: transport, name, key, and every setting with the layer that set it.
+
+Whether a model behind OpenRouter is always served by the same upstream.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -22,21 +26,38 @@ from collect.config.endpoints import (
     shown_url,
     url_problem,
 )
-from collect.config.reserved import reserved
 from collect.config.resolved import ResolvedModel
-from collect.config.routing import PINNED, routing_of
-from collect.config.sendable import split
-from schemas.config.run_profile import (
-    DEFAULT_SETTINGS,
-    ProfileSettings,
-    RunnerSettings,
-    RunProfile,
-)
+from collect.config.unsupported import reserved, split
+from schemas.config.run_profile import DEFAULT_SETTINGS, ProfileSettings, RunnerSettings, RunProfile
 from schemas.config.suite import TRANSPORTS, ModelConfig, Routing, Suite
 from schemas.errors import Problem
 from schemas.io.validation import check_extras
 from schemas.io.yaml import KeyPath, Source, dotted
 from schemas.run.config import EffectiveSetting, SettingOrigin
+
+ROUTING_OPTIONS = ("provider", "models", "route", "plugins", "transforms")
+"""Parts of a request body that say who serves it, or change it on the way."""
+
+PINNED = "`request_options: {provider: {only: [NAME]}}` pins it"
+
+
+def routing_of(model: str, options: Mapping[str, JsonValue]) -> Routing:
+    """Return `pinned` when exactly one upstream may serve a model.
+
+    Args:
+        model: as requested; `openrouter/auto` and names with a variant choose by themselves.
+        options: the model's request options.
+    """
+    if model.startswith("openrouter/"):
+        return "unpinned"
+    prefers = options.get("provider")
+    if not isinstance(prefers, dict):
+        return "unpinned"
+    only, order = prefers.get("only"), prefers.get("order")
+    if isinstance(only, list) and len(only) == 1:
+        return "pinned"
+    fixed = prefers.get("allow_fallbacks") is False
+    return "pinned" if fixed and isinstance(order, list) and len(order) == 1 else "unpinned"
 
 
 @dataclass

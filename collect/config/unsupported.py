@@ -1,16 +1,29 @@
 """What a file may hold and nothing in this version reads: it loads, and is named.
 
 A field that is taken in without a word looks as if it acted. What is refused by a run is not here.
+
+What a transport cannot send is said before anything runs, never dropped in silence (D-E1).
+
+Parts of a request body that no `request_options` may hold, and why.
+
+What a run leaves out of its verdicts is named before it runs, so that nobody looks for it.
+
+Repetitions that repeat one answer are no draws of their own: said before a run pays for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
-from collect.config.resolved import LoadedCase
+from collect.checks.declarative import HINDRANCES
+from collect.config.endpoints import TRANSPORT
+from collect.config.resolved import LoadedCase, ResolvedModel
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
-from schemas.io.yaml import KeyPath, Source, dotted
+from schemas.errors import Problem, counted, shown
+from schemas.io.yaml import KeyPath, Source, dotted, read_yaml
+from schemas.run.config import EffectiveSetting
 
 Unread = tuple[KeyPath, str]
 """Where it stands, and why nothing reads it."""
@@ -78,3 +91,180 @@ def words_of(unread: Sequence[Unread]) -> Iterator[str]:
 def _general(key: KeyPath) -> KeyPath:
     """Return a key without the numbers that differ from case to case."""
     return tuple(part for part in key if isinstance(part, str))
+
+
+Settings = dict[str, EffectiveSetting]
+
+
+def split(provider: str, settings: Mapping[str, EffectiveSetting]) -> tuple[Settings, Settings]:
+    """Return the settings that a transport applies, and those that it cannot.
+
+    Settings that nobody wrote are the transport's own business and in neither when it has none.
+    """
+    applies = TRANSPORT[provider].applies
+    sent = {name: one for name, one in settings.items() if name in applies}
+    left = {
+        name: one
+        for name, one in settings.items()
+        if name not in applies and one.origin != "default" and one.value is not None
+    }
+    return sent, left
+
+
+def unsendable(models: Iterable[ResolvedModel], cases: Iterable[LoadedCase]) -> list[Problem]:
+    """Return a problem for each case that holds what a model's transport cannot send."""
+    providers = sorted({model.provider for model in models})
+    strict = [name for name in providers if not TRANSPORT[name].takes_names]
+    return [
+        problem
+        for case in cases
+        if case.settings or strict
+        for provider in providers
+        for problem in _of_case(case, provider)
+    ]
+
+
+def _of_case(case: LoadedCase, provider: str) -> Iterator[Problem]:
+    transport = TRANSPORT[provider]
+    where = None if case.folder is None else case.folder / "test.yaml"
+    allowed = ", ".join(sorted(transport.applies))
+    for name, value in case.settings.items():
+        if name not in transport.applies and value is not None:
+            what = f"`{provider}` cannot send it"
+            line = None if where is None else read_yaml(where).line_of(("runner", name))
+            found = f"`{value}`"
+            yield Problem(where, what, f"runner.{name}", line, found=found, allowed=allowed)
+    if not transport.takes_names and any(message.get("name") for message in case.messages):
+        yield _of_messages(where, case, f"`{provider}` cannot send the name of a message")
+    if not transport.takes_dialogue and any(
+        message["role"] not in {"system", "user"} for message in case.messages
+    ):
+        what = f"`{provider}` takes a system prompt and what the user says, no earlier answers"
+        yield _of_messages(where, case, what)
+
+
+def _of_messages(where: Path | None, case: LoadedCase, what: str) -> Problem:
+    advice = "leave the case out of this model's suite"
+    return Problem(where, f"case `{case.case_id}`: {what}", "input.messages", advice=advice)
+
+
+SEVERAL = (
+    "asks for several answers, and a trial is one: `run_repetitions` of the run profile asks again"
+)
+TEXT = "would replace or add to what is asked, which is the case's text"
+MODEL = "names the model, and `requested_model` does that"
+OTHERS = "lets other models answer under this one's name, at other prices"
+STREAM = "is decided by the setting `stream` of the run profile"
+LATER = "is answered before there is an answer"
+EARLIER = "brings in an earlier conversation, and every trial begins anew"
+NO_TEXT = "asks for more than text, which nothing reads, at other prices"
+ECHO = "puts the prompt into the answer"
+UNSEEN = "bills tokens that are in no answer, beyond what `--max-cost` can reserve"
+
+RESERVED: Mapping[str, str] = {
+    "n": SEVERAL,
+    "best_of": SEVERAL,
+    "n_cmpl": SEVERAL,  # llama.cpp
+    "num_return_sequences": SEVERAL,  # Hugging Face
+    "candidate_count": SEVERAL,  # Gemini
+    "messages": TEXT,
+    "input": TEXT,
+    "prompt": TEXT,
+    "system": TEXT,
+    "suffix": TEXT,
+    "model": MODEL,
+    "models": OTHERS,
+    "fallbacks": OTHERS,
+    "stream": STREAM,
+    "background": LATER,
+    "conversation": EARLIER,
+    "previous_response_id": EARLIER,
+    "modalities": NO_TEXT,
+    "audio": NO_TEXT,
+    "echo": ECHO,
+    "prediction": UNSEEN,
+}
+"""Names in the bodies of the chat, Responses and Messages APIs, and of servers that speak them."""
+
+
+def reserved(names: Iterable[str]) -> dict[str, str]:
+    """Return those of some request options that are none, each with the reason."""
+    return {name: RESERVED[name] for name in names if name in RESERVED}
+
+
+NAMED = 3
+"""Cases named in a warning; of more, only how many there are."""
+
+
+def warnings_of(cases: Sequence[LoadedCase]) -> list[str]:
+    """Return a warning for each reason why cases will have no verdict, or one of a part of them.
+
+    Args:
+        cases: of a run.
+    """
+    texts: dict[str, list[str]] = {}
+    for case in cases:
+        for text in _reasons(case):
+            texts.setdefault(text, []).append(case.case_id)
+    return [f"{_named(ids)}: {text}" for text, ids in texts.items()]
+
+
+def _reasons(case: LoadedCase) -> Iterable[str]:
+    if case.unavailable is not None:
+        yield f"skipped, no model is asked: {case.unavailable}"
+        return
+    for check_id, reason in case.unevaluable:
+        yield f"no verdict, since check `{check_id}` cannot be made: {HINDRANCES[reason]}"
+    has_own = case.validator is not None or case.checks
+    only_judge = not has_own and (case.expectations is not None or case.rubric is not None)
+    if only_judge:
+        yield "no verdict yet, since only a judge could give one; the answers are kept for it"
+    yield from words_of([one for one in of_case(case) if not (only_judge and one[1] == JUDGING)])
+
+
+def _named(case_ids: Sequence[str]) -> str:
+    first = ", ".join(f"`{case_id}`" for case_id in case_ids[:NAMED])
+    more = len(case_ids) - NAMED
+    return ("case " if len(case_ids) == 1 else "cases ") + first + f" and {more} more" * (more > 0)
+
+
+KEY = ("execution_policy", "run_repetitions")
+ADVICE = (
+    "set `temperature` above 0 (with a `seed`, `seed_per_repetition: true` too), "
+    "or `run_repetitions: 1`"
+)
+
+
+def greedy_profile(profile: RunProfile, source: Source) -> list[str]:
+    """Return a warning where a run profile repeats what it asks at temperature 0."""
+    names = ["runner_defaults"] if profile.runner_defaults.temperature == 0 else []
+    names += [
+        f"model_overrides.{model_id}"
+        for model_id, override in profile.model_overrides.items()
+        if override.temperature == 0
+    ]
+    return _warning(profile, source, [f"`{name}`" for name in names])
+
+
+def greedy_models(
+    models: Iterable[ResolvedModel], profile: RunProfile, source: Source
+) -> list[str]:
+    """Return a warning where models are asked repeatedly at temperature 0, whoever set it."""
+    names = []
+    for model in models:
+        temperature = model.settings.get("temperature")
+        if temperature is not None and temperature.value == 0:
+            names.append(f"model `{model.model_id}`")
+    return _warning(profile, source, names)
+
+
+def _warning(profile: RunProfile, source: Source, names: list[str]) -> list[str]:
+    """No seed changes an answer at temperature 0, so none is asked for."""
+    repetitions = profile.execution_policy.run_repetitions
+    if not names or repetitions == 1:
+        return []
+    where = f"{shown(source.path)}:{source.line_of(KEY)}"
+    return [
+        f"{where}: {counted(repetitions, 'repetition')} at temperature 0 ({', '.join(names)}) "
+        f"repeat one answer and are no independent draws; {ADVICE}"
+    ]

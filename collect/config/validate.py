@@ -1,34 +1,128 @@
-"""Checks single files of a project whole, without making a run of them."""
+"""Checks single files of a project whole, without making a run of them.
+
+What checking many files finds, and what the checks of several kinds share.
+
+Which kind a file is of, and what lies in a project and is never read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from collect.config.agents import load_agent_file
-from collect.config.assignments import assign_agents
-from collect.config.cases import CaseFile, load_case
+from pydantic import BaseModel
+
+from collect.config.agents import agent_folders, assign_agents, load_agent_file
+from collect.config.cases import CaseFile, find_cases, load_case
 from collect.config.concurrency import too_many_at_once
 from collect.config.evaluation import load_evaluation_profile
-from collect.config.findings import Findings, check_agent_name, hosts_of, parsed
 from collect.config.models import resolve_models
+from collect.config.project_files import FOLDERS, name_problems, project_of, unknown
 from collect.config.prompt_lists import load_prompt_list
-from collect.config.repetitions import greedy_profile
-from collect.config.sendable import unsendable
-from collect.config.suite_cases import suite_cases
+from collect.config.select import suite_cases
 from collect.config.unsupported import (
     JUDGING,
+    NOT_BUILT,
     RUNNER,
+    greedy_profile,
     of_case,
     of_profile,
     of_suite,
+    unsendable,
     warnings_at,
 )
+from schemas.config.project import NAME as PROJECT_FILE
 from schemas.config.project import load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import Suite
-from schemas.errors import ConfigError, shown
-from schemas.io.yaml import read_yaml
+from schemas.errors import ConfigError, Problem, nearest, shown
+from schemas.io.validation import parse
+from schemas.io.yaml import KeyPath, Source, dotted, read_yaml
+
+Kind = TypeVar("Kind", bound=BaseModel)
+
+
+@dataclass
+class Findings:
+    """What was checked, and what came of it; cases are read once for all suites."""
+
+    checked: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    _cases: dict[Path, list[CaseFile]] = field(default_factory=dict)
+
+    def cases_of(self, project: Path | None) -> list[CaseFile]:
+        """Return every case of a project."""
+        if project is None:
+            return []
+        if project not in self._cases:
+            self._cases[project] = find_cases(project)
+        return self._cases[project]
+
+    def refused(self, problem: Problem) -> None:
+        """Keep what is no mistake, and refused by `plan` and `run`."""
+        self.warnings.append(f"{problem}; a run refuses it")
+
+    def note(self, problem: Problem) -> None:
+        """Keep a problem; what is only not built yet is a warning."""
+        if NOT_BUILT in problem.what:
+            self.refused(problem)
+        else:
+            self.problems.append(problem)
+
+
+def parsed(
+    model: type[Kind], id_key: str, path: Path, warnings: list[str] | None = None
+) -> tuple[Source, Kind]:
+    """Return a file and its record, whose id must be the file's name.
+
+    Args:
+        model: of the record.
+        id_key: of its id.
+        path: the file.
+        warnings: takes it where a kind may have another id, which a path finds all the same.
+
+    Raises:
+        ConfigError: every problem of the file.
+    """
+    source = read_yaml(path)
+    record = parse(model, source)
+    wrong = name_problems(source, id_key, getattr(record, id_key))
+    if wrong and warnings is None:
+        raise ConfigError(wrong)
+    if warnings is not None:
+        warnings += [f"{problem}; its path finds it, its id does not" for problem in wrong]
+    return source, record
+
+
+def check_agent_name(agent_id: str, source: Source, key: KeyPath, found: Findings) -> None:
+    """Check that a suite or run profile names an agent of its project."""
+    project = project_of(source.path)
+    known = agent_folders(project) if project else {}
+    if agent_id not in known:
+        problem = unknown(agent_id, "agent", source.path, known)
+        line = source.line_of(key)
+        found.problems.append(
+            Problem(
+                source.path,
+                problem.what,
+                dotted(key),
+                line,
+                allowed=problem.allowed,
+                nearest=problem.nearest,
+            )
+        )
+
+
+def hosts_of(path: Path) -> tuple[str, ...]:
+    """Return the hosts of the project file; its own problems are reported where it is checked."""
+    try:
+        return load_project_file(path.resolve().parent).allowed_hosts
+    except ConfigError:
+        return ()
 
 
 def check_case(path: Path, found: Findings) -> None:
@@ -121,3 +215,55 @@ def check(kind: str, path: Path, found: Findings) -> None:
         CHECKS[kind](path, found)
     except ConfigError as exc:
         found.problems += exc.problems
+
+
+ID_KEYS = {
+    "case_id": "case",
+    "suite_id": "suite",
+    "run_profile_id": "run profile",
+    "evaluation_profile_id": "evaluation profile",
+    "agent_id": "agent",
+}
+NAMES = {"test.yaml": "case", "agent.yaml": "agent", PROJECT_FILE: "project file"}
+PLACES = {
+    "suites": "suite",
+    "run_profiles": "run profile",
+    "evaluation_profiles": "evaluation profile",
+}
+FIVE = ", ".join(f"{kind} (`{key}`)" for key, kind in ID_KEYS.items())
+
+
+def kind_of(path: Path) -> str:
+    """Return a file's kind by its name, its extension, its id key or its folder.
+
+    Raises:
+        ConfigError: it cannot be read, or is of no known kind.
+    """
+    if path.name in NAMES:
+        return NAMES[path.name]
+    if path.suffix in {".json", ".jsonl"}:
+        return "prompt list"
+    data = read_yaml(path).data
+    keys = [key for key in ID_KEYS if isinstance(data, dict) and key in data]
+    # only a case and an agent have a name of their own, which has been looked at
+    if len(keys) == 1:
+        return ID_KEYS[keys[0]]
+    if path.parent.name in PLACES:
+        return PLACES[path.parent.name]
+    found = " and ".join(f"`{key}`" for key in keys) or "no id key"
+    raise ConfigError([Problem(path, "is of no known kind", found=found, allowed=FIVE)])
+
+
+def strays(configs: Path) -> Iterator[str]:
+    """Say what looks like a part of the project and is never read."""
+    for path in sorted(configs.iterdir()):
+        if path.is_dir() and path.name not in FOLDERS and (near := nearest(path.name, FOLDERS)):
+            yield f"{shown(path)}: is never read; did you mean `{near}`?"
+    for folder in (*PLACES, "cases", "agents"):
+        for path in sorted((configs / folder).glob("*.yml")):
+            yield f"{shown(path)}: is never found by its id; name it {path.stem}.yaml"
+    for path in sorted((configs / "cases").glob("*/*/*/**/test.yaml")):
+        yield f"{shown(path)}: lies too deep to be read; cases lie at depth one or two"
+    for path in sorted((configs / "agents").iterdir() if (configs / "agents").is_dir() else ()):
+        if path.is_dir() and not (path / "agent.yaml").is_file():
+            yield f"{shown(path)}: has no agent.yaml, so there is no such agent"

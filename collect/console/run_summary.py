@@ -1,10 +1,13 @@
-"""The last words of a run: a table per model, what to do next, and where things lie."""
+"""The last words of a run: a table per model, what to do next, and where things lie.
+
+How small a drop of the pass rate a run could show, in its last words.
+"""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from collect.console.progress import RunReport
+from collect.plan.plan import PlanSize
 from schemas.base import is_apart
 from schemas.config.project import Thresholds
 from schemas.errors import EXIT_INTERRUPTED, counted, printable, runs_flag
 from schemas.run.config import RunConfig, load_run_config, output_limits
-from schemas.run.model_names import NO_NAMES, ModelNames
+from schemas.run.model_names import NO_NAMES, ModelNames, with_names
 
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
 
@@ -204,3 +208,42 @@ def _next(report: RunReport, again: str, *, is_first: bool, with_page: bool) -> 
         return None if with_page else shlex.join(["analyze", "report", report.run_dir])
     runs = runs_flag(run_dir.parent)
     return shlex.join(["analyze", "compare", "previous", run_dir.name, *runs])
+
+
+NAMED = 3
+"""Models, or groups of which the same is known, that each have a line."""
+
+
+def is_first(runs_dir: Path, suite_id: str) -> bool:
+    """Return whether no more than one run of a suite is there, of which shards are parts."""
+    from collect.plan.previous_runs import runs_of  # noqa: PLC0415 - not before the first request
+
+    return len(runs_of(runs_dir, suite_id)) <= 1
+
+
+def detectable_lines(
+    sizes: Mapping[str, PlanSize],
+    runs_dir: Path,
+    suite_id: str,
+    limits: Thresholds,
+    names: ModelNames,
+) -> list[str]:
+    """Return what a run of a size can and cannot show, by what `collect plan` learns from.
+
+    Args:
+        sizes: of each model's part of the plan.
+        runs_dir: folder with one folder a run, of which the run itself is one by now.
+        suite_id: suite of the run.
+        limits: alpha, power, and the margin.
+        names: of the models.
+    """
+    from analyze.report.power_text import closing_line, merged  # noqa: PLC0415 - not
+    from collect.plan.power import powers_of  # noqa: PLC0415 - before the first request
+    from collect.plan.previous_runs import MOST_BYTES, outcomes_seen  # noqa: PLC0415
+
+    runs = outcomes_seen(runs_dir, suite_id, sizes, at_most=MOST_BYTES)
+    plans = with_names(merged(powers_of(sizes, runs, limits)), names)
+    lines = [closing_line(plan) for plan in plans[:NAMED]]
+    if len(plans) > NAMED:
+        lines.append(f"and {len(plans) - NAMED} more: `analyze power` has them all")
+    return lines

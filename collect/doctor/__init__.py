@@ -14,21 +14,15 @@ from pathlib import Path
 from rich.console import Console
 
 from collect.config.project_files import find_project
-from collect.doctor.config import check_keys
-from collect.doctor.containers import check_containers
+from collect.doctor.config import check_keys, check_suites
 from collect.doctor.context import LookedAt, Scene, suites_to_look_at
-from collect.doctor.disk import check_disk
 from collect.doctor.endpoints import check_endpoints
-from collect.doctor.findings import cleaned, found
-from collect.doctor.machine import check_clock
+from collect.doctor.findings import cleaned, found, say_waiting
+from collect.doctor.machine import check_clock, check_disk, check_packages
 from collect.doctor.models import check_models
-from collect.doctor.packages import check_packages
 from collect.doctor.probe import Place, usual_places, visit
 from collect.doctor.render import show
-from collect.doctor.sandbox import check_sandbox
-from collect.doctor.suites import check_suites
-from collect.doctor.tools import check_commands
-from collect.doctor.waiting import say_waiting
+from collect.doctor.tools import check_commands, check_containers, check_sandbox
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK
 from schemas.output.doctor import Area, DoctorCheck, DoctorReport
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.cases import CaseFile, find_cases
-from collect.config.findings import parsed
 from collect.config.models import resolve_models
 from collect.config.project_files import find_project, resolve
-from collect.config.sendable import unsendable
-from collect.config.suite_cases import suite_cases
+from collect.config.select import suite_cases
+from collect.config.unsupported import unsendable
+from collect.config.validate import parsed
 from collect.doctor.probe import Place, Visit
 from schemas.config.project import load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile

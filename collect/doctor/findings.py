@@ -1,11 +1,17 @@
-"""How a check says what it found; text of servers is cleaned once, here, before anyone sees it."""
+"""How a check says what it found; text of servers is cleaned once, here, before anyone sees it.
+
+Says what is waited for, on a terminal, once waiting is felt.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Iterable, Mapping
 
 import orjson
 from pydantic import JsonValue
+from rich.console import Console
 
 from schemas.errors import printable
 from schemas.output.doctor import Area, DoctorCheck, State
@@ -103,3 +109,16 @@ def _without_json(value: JsonValue, secrets: Iterable[str]) -> JsonValue:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
+
+
+FELT_S = 1.0
+
+
+async def say_waiting(addresses: int) -> None:
+    """Show a spinner on standard error until cancelled; nothing in the first second."""
+    if not sys.stderr.isatty():
+        return
+    await asyncio.sleep(FELT_S)
+    what = f"asking {addresses} endpoint{'s' * (addresses != 1)}" if addresses else "looking"
+    with Console(stderr=True).status(f"{what} …"):
+        await asyncio.Event().wait()

@@ -1,19 +1,32 @@
-"""Can times be trusted: the order of the history, and the latencies of a run made now?"""
+"""Can times be trusted: the order of the history, and the latencies of a run made now?
+
+Is there room, and may we write, where runs are kept and where temporary files go?
+
+Which Python and which packages run this, and is the embedded model there?
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import platform
+import sys
+import tempfile
 import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 
+from collect.config.embedded import ENGINE
 from collect.config.endpoints import host_of
-from collect.doctor.context import Scene
+from collect.doctor.context import Scene, and_more
 from collect.doctor.findings import Details, found
-from collect.doctor.probe import Visit
+from collect.doctor.probe import Visit, beside
 from collect.inventory.subprocesses import output_of
-from schemas.errors import counted
+from collect.local.weights import SIZE_BYTES, find_weights
+from schemas.errors import counted, shown
 from schemas.output.doctor import DoctorCheck
 
 MOST_SKEW_S = 5.0
@@ -115,3 +128,129 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+LIMIT_S = 5.0
+WARN_BYTES = 1_000_000_000
+FAIL_BYTES = 100_000_000
+WARN_FILES = 10_000
+"""A run writes dozens of files, the cases of its agents more."""
+
+
+async def check_disk(scene: Scene) -> list[DoctorCheck]:
+    """Return a finding for the folder of runs and one for temporary files."""
+    places = (
+        ("runs", scene.runs_dir, "another place: --runs DIR"),
+        ("temporary files", Path(tempfile.gettempdir()), "another place: TMPDIR=DIR"),
+    )
+    return list(await asyncio.gather(*(_in_time(*place) for place in places)))
+
+
+async def _in_time(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
+    """Return a finding for a folder, also when it lies on a drive that has gone away."""
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            return await beside(lambda: _folder(subject, folder, elsewhere))
+    except TimeoutError:
+        text = f"{folder} does not answer within {LIMIT_S:g} s"
+        return found("disk", subject, "fail", text, f"is it on a network drive? {elsewhere}")
+
+
+def _folder(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
+    """Return a finding for a folder; one that is not there yet is made in the nearest that is."""
+    there, name = folder.absolute(), shown(folder.absolute())
+    try:
+        while not there.exists() and there != there.parent:
+            there = there.parent
+    except OSError as exc:  # a folder on the way that is closed to us, a name too long
+        text = f"{name} cannot be looked at: {exc.strerror}"
+        return found("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
+    if not there.is_dir():
+        text = f"{name}: {shown(there)} is a file"
+        return found("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
+    try:
+        with tempfile.NamedTemporaryFile(dir=there, prefix=".doctor-") as file:
+            file.write(b"x" * 4096)
+            file.flush()
+    except OSError as exc:
+        text = f"{name} cannot be written: {exc.strerror}"
+        advice = f"its owner may: ls -ld {there}; or {elsewhere}"
+        return found("disk", subject, "fail", text, advice, details={"path": str(folder)})
+    space = os.statvfs(there)
+    free = space.f_bavail * space.f_frsize
+    files = space.f_favail if space.f_files else None  # some file systems count none
+    details: Details = {"path": str(folder), "free_bytes": free, "free_files": files}
+    text = f"{name}: {_size(free)} free"
+    advice = f"make room, or {elsewhere}"
+    if free < FAIL_BYTES or files == 0:
+        text += "" if files else ", and no further file can be made"
+        return found("disk", subject, "fail", text, advice, details=details)
+    if files is not None and files < WARN_FILES:
+        return found(
+            "disk", subject, "warn", f"{text}, but only {files:,} files", advice, details=details
+        )
+    if free < WARN_BYTES:
+        return found("disk", subject, "warn", text, advice, details=details)
+    return found("disk", subject, "ok", text, details=details)
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
+SHOWN = ("benchlake", "httpx", "pydantic", "pyarrow", "duckdb")
+
+
+async def check_packages(scene: Scene) -> list[DoctorCheck]:
+    """Return findings on Python, our packages, the event loop and the embedded model."""
+    versions = {name: _version(name) for name in SHOWN}
+    missing = [name for name, one in versions.items() if one is None]
+    checks = [
+        found("packages", "python", "ok", f"{platform.python_version()} at {sys.executable}"),
+    ]
+    if missing:
+        text = f"not installed: {', '.join(missing)}"
+        advice = f"{sys.executable} -m pip install --upgrade benchlake"
+        checks.append(found("packages", "versions", "fail", text, advice))
+    else:
+        text = ", ".join(f"{name} {one}" for name, one in versions.items())
+        checks.append(found("packages", "versions", "ok", text, details=dict(versions)))
+    return [*checks, _loop(), _embedded(scene)]
+
+
+def _loop() -> DoctorCheck:
+    if (uvloop := _version("uvloop")) is not None:
+        return found(
+            "packages", "event loop", "ok", f"uvloop {uvloop}", details={"version": uvloop}
+        )
+    text = "uvloop is not installed: stamps of hundreds of requests at once come later"
+    return found("packages", "event loop", "warn", text, "pip install uvloop")
+
+
+def _embedded(scene: Scene) -> DoctorCheck:
+    users = scene.embedded()
+    if find_spec(ENGINE) is None:
+        advice = "pip install 'benchlake[local]'"
+        if users:
+            text = f"its engine is not installed; needed by {and_more([name for name, _ in users])}"
+            return found("packages", "embedded model", "fail", text, advice)
+        text = "not installed; `provider: embedded` and `collect demo` need it"
+        return found("packages", "embedded model", "skip", text, advice)
+    engine = _version(ENGINE)
+    if find_weights() is None:
+        megabytes = SIZE_BYTES // 1_000_000
+        text = f"engine {engine}; its weights ({megabytes} MB) are fetched at the first run"
+        return found("packages", "embedded model", "ok", text, details={"version": engine})
+    text = f"engine {engine} and weights are there"
+    return found("packages", "embedded model", "ok", text, details={"version": engine})
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

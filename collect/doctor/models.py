@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from collect.config import ResolvedModel
-from collect.config.routing import PINNED, ROUTING_OPTIONS
+from collect.config.models import PINNED, ROUTING_OPTIONS
 from collect.doctor.context import Scene
 from collect.doctor.findings import Details, found
-from collect.doctor.probe import Place, Visit
-from collect.doctor.server import KNOWS_ITS_NAMES, name_of
+from collect.doctor.probe import KNOWS_ITS_NAMES, Place, Visit, name_of
 from schemas.errors import counted, shown
 from schemas.output.doctor import DoctorCheck
 

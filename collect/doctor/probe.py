@@ -2,6 +2,10 @@
 
 A key goes to its own address only: the rules (D-H4) were applied when the suite was loaded,
 redirects are not followed, and every look of a visit goes to the same host.
+
+Runs what may hang (a name server, a dead network drive) where nobody has to wait for it.
+
+What kind of server answered, and which models it says it has.
 """
 
 from __future__ import annotations
@@ -9,9 +13,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
+
+from pydantic import JsonValue
 
 from collect.config import ResolvedModel
 from collect.config.endpoints import (
@@ -19,15 +28,111 @@ from collect.config.endpoints import (
     TRANSPORT,
     host_of,
     is_loopback,
+    key_of,
     url_problem,
 )
-from collect.doctor.beside import beside
 from collect.doctor.http_get import LIMIT_S, Look, Looker
-from collect.doctor.server import HOSTS, Entry, Kind, entries_of, kind_of, name_of, version_of
 from collect.http_client import needs_proxy
-from collect.keys import key_of
 from schemas.errors import ConfigError
 from schemas.redact import SHORTEST_VALUE
+
+Answer = TypeVar("Answer")
+
+
+async def beside(function: Callable[[], Answer]) -> Answer:
+    """Return what a function returns, or raise what it raises; it may be abandoned at any time."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Answer] = loop.create_future()
+
+    def tell(answer: Answer | None, exc: Exception | None) -> None:
+        if future.done():
+            return
+        if exc is None:
+            future.set_result(answer)  # type: ignore[arg-type]  # None where Answer is None
+        else:
+            future.set_exception(exc)
+
+    def work() -> None:
+        answer, wrong = None, None
+        try:
+            answer = function()
+        except Exception as exc:  # noqa: BLE001 - handed to the one who waits
+            wrong = exc
+        with contextlib.suppress(RuntimeError):  # the loop ended without waiting
+            loop.call_soon_threadsafe(tell, answer, wrong)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await future
+
+
+Kind = Literal["Ollama", "llama.cpp", "vLLM", "LM Studio", "OpenRouter", "OpenAI", "Anthropic"]
+
+OWNERS: Mapping[str, Kind] = {
+    "llamacpp": "llama.cpp",
+    "vllm": "vLLM",
+    "organization_owner": "LM Studio",
+    "organization-owner": "LM Studio",
+    "openai": "OpenAI",
+    "openai-internal": "OpenAI",
+    "system": "OpenAI",
+    "library": "Ollama",
+}
+"""`owned_by` of a listed model to who says so."""
+
+HOSTS: Mapping[str, Kind] = {
+    "openrouter.ai": "OpenRouter",
+    "api.openai.com": "OpenAI",
+    "api.anthropic.com": "Anthropic",
+}
+
+KNOWS_ITS_NAMES: frozenset[Kind] = frozenset({"Ollama", "vLLM", "OpenRouter", "OpenAI"})
+"""Servers that refuse a name which is not on their list."""
+
+Entry = Mapping[str, JsonValue]
+
+
+def entries_of(data: JsonValue) -> tuple[Entry, ...] | None:
+    """Return the models of a list, as OpenAI, Anthropic, Ollama and others write one."""
+    rows = data
+    if isinstance(data, dict):
+        rows = data["data"] if isinstance(data.get("data"), list) else data.get("models")
+    if not isinstance(rows, list):
+        return None
+    return tuple(row for row in rows if isinstance(row, dict) and name_of(row))
+
+
+def name_of(entry: Entry) -> str:
+    """Return what a listed model is asked for as."""
+    for key in ("id", "model", "name"):
+        value = entry.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def version_of(look: Look | None) -> str | None:
+    """Return the version that an Ollama says it is."""
+    data = look.data if look is not None and look.is_good else None
+    version = data.get("version") if isinstance(data, dict) else None
+    return version if isinstance(version, str) and version else None
+
+
+def kind_of(
+    host: str, listing: Look, entries: tuple[Entry, ...], *, is_ollama: bool
+) -> Kind | None:
+    """Return what answers, by what only it says; None: something else."""
+    if is_ollama:
+        return "Ollama"
+    if listing.headers.get("server", "").lower().startswith("llama.cpp"):
+        return "llama.cpp"
+    first = entries[0] if entries else {}
+    if "supported_parameters" in first:
+        return "OpenRouter"
+    owner = first.get("owned_by")
+    if isinstance(owner, str) and owner in OWNERS:
+        return OWNERS[owner]
+    return HOSTS.get(host)
+
 
 VISIT_S = 8.5
 """What finding a host and its list of models may take."""

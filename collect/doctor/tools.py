@@ -1,11 +1,21 @@
-"""Which commands are there, do they run, and who needs them?"""
+"""Which commands are there, do they run, and who needs them?
+
+Is there a container client, and does an engine answer it? The first without the second is usual.
+
+Can a command be locked in on this machine? Found out by doing it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
 import re
+import resource
 import shutil
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from collect.doctor.context import Scene, and_more
 from collect.doctor.findings import Details, found
@@ -102,3 +112,157 @@ def _first(text: str) -> str:
     """Return the first line that a command printed, warnings aside."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return next((line for line in lines if not line.lower().startswith("warning")), "")
+
+
+CONTAINER_LIMIT_S = 9.0
+HYBRID = Path("/sys/fs/cgroup/unified")
+"""There where the old and the new kind of control groups are mixed, which crun refuses."""
+
+PODMAN_FILES = 1_048_576
+"""Open files that podman asks for as root."""
+
+QUERIES = {
+    "docker": ("info", "--format", "{{.ServerVersion}}"),
+    "podman": ("info", "--format", "{{.Version.Version}} {{.Host.OCIRuntime.Name}}"),
+}
+
+
+async def check_containers(scene: Scene) -> list[DoctorCheck]:
+    """Return a finding for each client that is there, or that there is none."""
+    del scene
+    there = [client for client in QUERIES if shutil.which(client)]
+    if not there:
+        text = "neither docker nor podman; nothing of this version needs a container"
+        return [found("containers", "–", "skip", text, "apt-get install podman runc")]
+    return list(await asyncio.gather(*(_client(client) for client in there)))
+
+
+async def _client(client: str) -> DoctorCheck:
+    out = await output_of(client, *QUERIES[client], timeout_s=CONTAINER_LIMIT_S)
+    where = str(shutil.which(client))
+    said = " ".join(out.text.split())
+    if out.error is not None or not said:
+        error = out.error or "no version"
+        text = f"client at {where}, but no engine answers it: {_last_line(error)}"
+        return found(
+            "containers", client, "warn", text, _advice(client, error), details={"error": error}
+        )
+    details: Details = {"path": where, "version": said}
+    if client == "podman" and (odd := _podman_oddity(said)):
+        return found("containers", client, "warn", f"{said}: {odd[0]}", odd[1], details=details)
+    return found("containers", client, "ok", f"engine {said} answers", details=details)
+
+
+def _advice(client: str, error: str) -> str:
+    low = error.lower()
+    if "permission denied" in low:
+        return "sudo usermod -aG docker $USER, then log in again"
+    if client == "podman":
+        return "podman info says more; without it nothing needs podman"
+    if os.environ.get("DOCKER_HOST"):
+        return "DOCKER_HOST is set: does it name the right address?"
+    if sys.platform == "darwin":
+        return "start Docker Desktop, or podman machine start"
+    return "sudo systemctl start docker, or apt-get install podman runc, which needs no engine"
+
+
+def _podman_oddity(said: str) -> tuple[str, str] | None:
+    """Return why no container would start although podman answers, and what to do."""
+    if HYBRID.is_dir() and said.endswith("crun"):
+        advice = 'apt-get install runc, and `runtime = "runc"` below [engine] of containers.conf'
+        return "crun refuses the mixed control groups of this machine", advice
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if os.geteuid() == 0 and most != resource.RLIM_INFINITY and most < PODMAN_FILES:
+        advice = 'default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"] in containers.conf'
+        return f"may open {most:,} files only, and podman asks for more", advice
+    return None
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else text
+
+
+SYSCTL = Path("/proc/sys")
+SANDBOX_LIMIT_S = 4.0
+
+NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
+MOUNTS = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+
+REFUSALS = (
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor refuses user namespaces",
+        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap a profile: "
+        "sudo apt-get install apparmor-profiles, then sudo ln -s "
+        "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and "
+        "sudo systemctl reload apparmor",
+    ),
+    (
+        "kernel/unprivileged_userns_clone",
+        "0",
+        "the kernel refuses user namespaces to all but root",
+        "sudo sysctl -w kernel.unprivileged_userns_clone=1",
+    ),
+    (
+        "user/max_user_namespaces",
+        "0",
+        "the kernel allows no user namespace",
+        "sudo sysctl -w user.max_user_namespaces=15000",
+    ),
+)
+"""A switch of the kernel, its value that is in the way, what that means, and what to do."""
+
+LANDLOCK_CREATE_RULESET = 444
+"""The same number on every architecture; with flag 1 and no rules it returns the version."""
+
+
+async def check_sandbox(scene: Scene) -> list[DoctorCheck]:
+    """Return whether bubblewrap works, whether Landlock is there, and who needs either."""
+    del scene
+    needs = "no case of this version runs commands, so nothing needs it yet"
+    if sys.platform != "linux":
+        text = f"Linux only; a container does its work here; {needs}"
+        return [found("sandbox", "bubblewrap", "skip", text)]
+    return [await _bubblewrap(needs), _landlock()]
+
+
+async def _bubblewrap(needs: str) -> DoctorCheck:
+    where = shutil.which("bwrap")
+    if where is None:
+        text = f"not installed; {needs}"
+        return found("sandbox", "bubblewrap", "skip", text, "apt-get install bubblewrap")
+    version = (await output_of(where, "--version", timeout_s=SANDBOX_LIMIT_S)).text.strip()
+    out = await output_of(where, *NAMESPACES, *MOUNTS, "--", "true", timeout_s=SANDBOX_LIMIT_S)
+    if out.error is None:
+        text = f"{version} at {where} locked a command in; {needs}"
+        return found(
+            "sandbox", "bubblewrap", "ok", text, details={"path": where, "version": version}
+        )
+    why, advice = _refusal()
+    text = f"cannot lock a command in: {why or out.error}; {needs}"
+    return found(
+        "sandbox", "bubblewrap", "warn", text, advice, details={"path": where, "error": out.error}
+    )
+
+
+def _refusal() -> tuple[str | None, str]:
+    """Return which switch of the kernel is in the way, and what to do."""
+    for switch, value, why, advice in REFUSALS:
+        try:
+            is_set = (SYSCTL / switch).read_text(encoding="ascii").strip() == value
+        except (OSError, UnicodeError):
+            continue
+        if is_set:
+            return why, advice
+    return None, "inside a container: start it with --security-opt seccomp=unconfined"
+
+
+def _landlock() -> DoctorCheck:
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
+    if version < 1:
+        text = "this kernel has none, or has it switched off"
+        return found("sandbox", "landlock", "skip", text)
+    return found("sandbox", "landlock", "ok", f"version {version}", details={"version": version})

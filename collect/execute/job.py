@@ -9,10 +9,8 @@ from pathlib import Path
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.embedded import read_beside
-from collect.config.reserved import reserved
-from collect.plan.plan import planned_sizes
-from collect.plan_file import trial_of
-from collect.plan_size import PlanSize, sizes_of
+from collect.config.unsupported import reserved
+from collect.plan.plan import PlanSize, planned_sizes, sizes_of, trial_of
 from collect.run_folder.stored_inputs import CASES_FILE, models_of, read_cases, verify_stored
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds

@@ -22,7 +22,7 @@ from collect.execute.run_config import tags_of
 from collect.execute.signals import GRACE_S, Interrupts
 from collect.execute.warm_up import Around
 from collect.http_client.completion_queue import Turns
-from collect.plan_file import trials_of
+from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
 from collect.runners.base import Execution, now_ms

@@ -1,4 +1,7 @@
-"""Whether a run that goes on would still ask the weights and CLIs that it was planned with."""
+"""Whether a run that goes on would still ask the weights and CLIs that it was planned with.
+
+Which hosts a run that goes on may send keys to: a run folder may be somebody else's.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from pathlib import Path
 
 from collect.config import ResolvedModel
 from collect.config.embedded import engine
+from collect.config.endpoints import TRANSPORT, key_problem
 from collect.inventory.model_builds import look_up
-from schemas.errors import NotResumable, printable
+from schemas.config.project import load_project_file
+from schemas.errors import ConfigError, NotResumable, Problem, printable
 
 DIGITS = 12
 """Of a digest that people compare; `ollama list` shows as many."""
@@ -98,3 +103,25 @@ def _known(model: ResolvedModel) -> str | None:
         return model.model_build and f"{model.model_build[:DIGITS]} served by {engine}"
     is_asked = model.provider == "ollama_openai" and model.model_build is not None
     return (model.model_build or "")[:DIGITS] if is_asked else None
+
+
+def refuse_foreign_hosts(models: Iterable[ResolvedModel], allowed: Iterable[str]) -> None:
+    """Apply D-H4 to a stored run, by what is allowed here and now.
+
+    Args:
+        models: as the run's folder has them.
+        allowed: hosts named on the command line; those of benchlake.yaml are added.
+
+    Raises:
+        ConfigError: a key would go to a host that it is not for.
+    """
+    project = load_project_file(Path.cwd())
+    hosts = frozenset(host.lower() for host in (*allowed, *project.allowed_hosts))
+    problems = []
+    for model in models:
+        named = model.api_key_env
+        own = None if named == TRANSPORT[model.provider].api_key_env else named
+        if what := key_problem(TRANSPORT[model.provider], model.base_url, own, hosts):
+            problems.append(Problem(None, f"model `{model.model_id}`: {what}"))
+    if problems:
+        raise ConfigError(problems)

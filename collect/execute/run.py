@@ -22,7 +22,7 @@ from collect.inventory.model_builds import look_up, with_builds
 from collect.plan.plan import plan_trials
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
-from collect.takeover import take_over
+from collect.run_folder.reuse import take_over
 from schemas.errors import Interrupted, counted
 
 if TYPE_CHECKING:

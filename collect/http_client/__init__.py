@@ -7,12 +7,11 @@ none of it. Both fill the same `Exchange` and fail with the same `WireError`.
 
 from __future__ import annotations
 
+from collect.http_client.connection import Deadline
 from collect.http_client.errors import REFUSED, WireError
 from collect.http_client.exchange import Exchange
-from collect.http_client.pool import WireTransport
-from collect.transport.deadline import Deadline
-from collect.transport.proxies import needs_proxy
-from collect.transport.target import Target, Transport
+from collect.http_client.httpx_client import needs_proxy
+from collect.http_client.pool import Target, Transport, WireTransport
 
 __all__ = [
     "REFUSED",

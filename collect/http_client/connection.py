@@ -2,6 +2,8 @@
 
 The parser is llhttp, which is strict: two lengths, a length beside chunks, a bad chunk size or
 header are errors, never guesses.
+
+The end of a request's time, which comes only once all that has arrived is read.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from types import TracebackType
 from typing import cast
 
 import httptools
@@ -277,3 +280,58 @@ class Connection(asyncio.Protocol):
 
 def _too_long() -> ProtocolError:
     return ProtocolError(f"headers are longer than {MAX_HEAD:,} bytes")
+
+
+QUIET_PASSES = 10
+"""Passes of the event loop, each with a look at every socket, that bring nothing more."""
+
+MOST_PASSES = 1_000
+"""Passes in all: a server that never ends its answer has to stop somewhere."""
+
+
+class Deadline:
+    """Ends an exchange that takes too long, as `asyncio.timeout` does.
+
+    Args:
+        seconds: from the moment it is entered; None: no end.
+        exchange: fills while there is something to read.
+
+    Raises:
+        TimeoutError: at its exit, when the time was up.
+    """
+
+    def __init__(self, seconds: float | None, exchange: Exchange) -> None:
+        self._seconds = seconds
+        self._exchange = exchange
+        self._loop = asyncio.get_running_loop()
+        self._limit = asyncio.timeout(None)
+        self._next: asyncio.Handle | None = None
+        self._before: tuple[int, int] | None = None
+        self._passes = self._quiet = 0
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+        if self._seconds is not None:
+            self._next = self._loop.call_later(self._seconds, self._look)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._next is not None:
+            self._next.cancel()
+        await self._limit.__aexit__(kind, error, traceback)
+
+    def _look(self) -> None:
+        """End the exchange, unless the last pass brought something."""
+        now = self._exchange.status, self._exchange.size
+        self._quiet = self._quiet + 1 if now == self._before else 0
+        self._before = now
+        self._passes += 1
+        if self._quiet >= QUIET_PASSES or self._passes >= MOST_PASSES:
+            self._next = None
+            self._limit.reschedule(self._loop.time())
+        else:
+            self._next = self._loop.call_soon(self._look)

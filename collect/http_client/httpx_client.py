@@ -1,18 +1,23 @@
-"""httpx as it comes, for proxies and HTTP/2: slower, and stamped when a task wakes up."""
+"""httpx as it comes, for proxies and HTTP/2: slower, and stamped when a task wakes up.
+
+Whether an address is reached through a proxy.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
+import urllib.request
 from importlib.util import find_spec
+from urllib.parse import urlsplit
 
 import httpx
 
 from collect.http_client.connection import AFTER_THE_END_S
 from collect.http_client.errors import REFUSED, WireError, is_refusal
 from collect.http_client.exchange import Exchange
-from collect.transport.target import Target
+from collect.http_client.pool import Target
 
 IN_ONE_GO = 256
 """Pieces of an answer that are taken in before others have a turn."""
@@ -113,3 +118,12 @@ async def _read(response: httpx.Response, exchange: Exchange) -> None:
         async with asyncio.timeout(AFTER_THE_END_S):
             async for _ in pieces:
                 pass
+
+
+def needs_proxy(url: str) -> bool:
+    """Return whether the environment names a proxy for this address."""
+    where = urlsplit(url)
+    proxies = urllib.request.getproxies()
+    if not (proxies.get(where.scheme) or proxies.get("all")):
+        return False
+    return not urllib.request.proxy_bypass(where.netloc)

@@ -24,9 +24,8 @@ import psutil
 
 from collect.config import RunInputs
 from collect.inventory.git import config_commit
-from collect.inventory.model_builds import Builds
+from collect.inventory.model_builds import Builds, served_models
 from collect.inventory.subprocesses import OLLAMA_STORE, Output, output_of
-from collect.served import served_models
 from schemas.errors import CollectError
 from schemas.io.files import write_chunks
 from schemas.redact import key_names, redact

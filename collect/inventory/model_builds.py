@@ -2,6 +2,8 @@
 
 A server is asked which models it holds and a CLI for its version; no model is asked anything. What
 gives no answer is unknown, and never a reason not to run.
+
+What the servers of local models say of them, for the record of a run.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collect.config import ResolvedModel, RunInputs
+from collect.config.endpoints import key_of
 from collect.inventory.subprocesses import Output, output_of
-from collect.keys import key_of
 from schemas.errors import ConfigError, nearest, printable
 from schemas.redact import redact
+from schemas.run.inventory import ServedModel
 
 if TYPE_CHECKING:
     from collect.inventory.ollama import Held, OllamaServer
@@ -134,7 +137,7 @@ def with_builds(inputs: RunInputs, builds: Builds) -> RunInputs:
 def _sha256(file: str | None) -> str | None:
     """Return the hash of a model file, or None when it cannot be read."""
     from collect.local.model import sha256_of  # noqa: PLC0415 - few runs serve a model
-    from collect.local.wheel import SHA256  # noqa: PLC0415 - see above
+    from collect.local.weights import SHA256  # noqa: PLC0415 - see above
 
     try:
         return SHA256 if file is None else sha256_of(Path(file))
@@ -158,3 +161,35 @@ async def _server(model: ResolvedModel) -> Server:
 
 def _address(model: ResolvedModel) -> Address:
     return model.base_url, model.api_key_env
+
+
+async def served_models(models: Iterable[ResolvedModel], builds: Builds) -> tuple[ServedModel, ...]:
+    """Return a record of each ollama_openai model; one that no Ollama holds says little."""
+    asked = [model for model in models if model.provider == "ollama_openai"]
+    return tuple(await asyncio.gather(*(_served(model, builds) for model in asked)))
+
+
+async def _served(model: ResolvedModel, builds: Builds) -> ServedModel:
+    server, held = builds.server(model), builds.held(model)
+    if server is None or server.client is None or not server.is_ollama:
+        is_ollama = None if server is None else server.is_ollama
+        return ServedModel(model_id=model.model_id, is_ollama=is_ollama)
+    client = server.client
+    if held is None:
+        return ServedModel(
+            model_id=model.model_id, is_ollama=True, server_version=await client.version()
+        )
+    version, loaded, details = await asyncio.gather(
+        client.version(), client.loaded(), client.details(held.name)
+    )
+    return ServedModel(
+        model_id=model.model_id,
+        is_ollama=True,
+        server_version=version,
+        digest=held.digest,
+        parameter_size=held.parameter_size,
+        quantization=held.quantization,
+        context_length=details.context_length,
+        num_ctx=details.num_ctx,
+        loaded_context_length=loaded.get(held.name),
+    )

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
-from collect.environment import without_secrets
+from collect.config.endpoints import without_secrets
 
 OLLAMA_STORE = os.path.expanduser("~/.ollama")  # noqa: PTH111 - given to `du` as text
 MOST_AT_ONCE = 32

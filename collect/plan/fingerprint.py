@@ -16,8 +16,8 @@ import orjson
 from pydantic import JsonValue
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
+from collect.config.models import ROUTING_OPTIONS
 from collect.config.resolved import NO_CONTEXT, as_json
-from collect.config.routing import ROUTING_OPTIONS
 from schemas.base import Record
 from schemas.config.case import CaseContext
 from schemas.run.plan import PART_DIGITS, FingerprintParts

@@ -1,8 +1,17 @@
-"""Every trial of a run, in order, before any is made. Pure."""
+"""Every trial of a run, in order, before any is made. Pure.
+
+plan.jsonl as a run reads it: each model's trials in order, one line at a time.
+
+How large a plan is: what a run counts against, and what it can show.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.plan.fingerprint import (
@@ -16,8 +25,44 @@ from collect.plan.fingerprint import (
     tools_part,
 )
 from collect.plan.narrow import part_of
-from collect.plan_size import PlanSize, clusters_of, sizes_of
 from schemas.run.plan import FINGERPRINT_VERSION, PlannedTrial
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSize:
+    """Counts of one model's part of a plan."""
+
+    n_planned: int
+    n_scorable_cases: int
+    repetitions: int
+    """Of the scorable trials, at most."""
+    clusters: Mapping[str, str | None] = field(default_factory=dict)
+    """Of each scorable case, by case_id; empty where no case is in one."""
+
+
+def sizes_of(plan: Iterable[PlannedTrial]) -> dict[str, PlanSize]:
+    """Return the size of each model's part of a plan; holds its case ids and clusters only."""
+    planned: dict[str, int] = {}
+    repetitions: dict[str, int] = {}
+    cases: dict[str, dict[str, str | None]] = {}
+    for trial in plan:
+        model_id = trial.model_id
+        planned[model_id] = planned.get(model_id, 0) + 1
+        chosen = cases.setdefault(model_id, {})
+        if trial.is_scorable:
+            chosen[trial.case_id] = trial.cluster
+            repetitions[model_id] = max(repetitions.get(model_id, 0), trial.repetition)
+    return {
+        model_id: PlanSize(
+            count, len(cases[model_id]), repetitions.get(model_id, 0), clusters_of(cases[model_id])
+        )
+        for model_id, count in planned.items()
+    }
+
+
+def clusters_of(cases: Mapping[str, str | None]) -> Mapping[str, str | None]:
+    """Return the cluster of each case; nothing where no case is in one."""
+    return cases if any(cases.values()) else {}
 
 
 def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
@@ -111,3 +156,35 @@ def planned_sizes(inputs: RunInputs) -> dict[str, PlanSize]:
         clusters_of(scorable),
     )
     return {model.model_id: size for model in inputs.models if size.n_planned}
+
+
+def trial_of(line: bytes) -> PlannedTrial:
+    """Return a line of the plan as the trial it is."""
+    return PlannedTrial.model_validate_json(line)
+
+
+def trials_of(
+    path: Path, model_id: str, is_finished: Callable[[str, str, int], bool] | None
+) -> Iterator[PlannedTrial]:
+    """Yield one model's trials that are not finished; its lines stand together in the file.
+
+    Args:
+        path: of plan.jsonl.
+        model_id: whose trials.
+        is_finished: tells by model_id, case_id and repetition; None when none is.
+    """
+    mark = b'"model_id":"%s"' % model_id.encode()
+    found = False
+    with path.open("rb") as file:
+        for line in file:
+            if mark not in line:
+                if found:
+                    return
+                continue
+            found = True
+            if is_finished is None:
+                yield trial_of(line)
+                continue
+            row = orjson.loads(line)  # a finished trial is passed over without being checked
+            if not is_finished(row["model_id"], row["case_id"], row["repetition"]):
+                yield trial_of(line)

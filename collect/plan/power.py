@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from analyze.report.power_text import LETTERS, merged, power_facts, power_lines
 from analyze.stats.assumptions import RunSeen, assumptions_of
 from analyze.stats.planning import PowerPlan, power_plan
-from collect.plan_size import PlanSize
+from collect.plan.plan import PlanSize
 from schemas.config.project import Thresholds
 
 
@@ -22,7 +22,7 @@ def powers_of(
 
     Args:
         sizes: of each model's part of the plan.
-        runs: from `collect.plan.previous_runs.outcomes_seen`, newest first; empty when there is no run yet.
+        runs: from `outcomes_seen`, newest first; empty when there is no run yet.
         limits: alpha, power, and the margin.
     """
     return tuple(

@@ -2,6 +2,10 @@
 
 Streaming is the default, since only a stream shows the time to the first token. e2e_ms starts
 when the first request byte is written, so waiting for a connection is not booked to the model.
+
+What carries a model's requests: our own HTTP/1.1, or httpx where it is asked for or needed.
+
+Server-sent events: bytes in, the data of each event out (WHATWG HTML, section 9.2).
 """
 
 from __future__ import annotations
@@ -9,19 +13,73 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from io import BytesIO
 from typing import Any, ClassVar
 
 import orjson
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel
-from collect.http_client import Deadline, Exchange, WireError
+from collect.http_client import (
+    Deadline,
+    Exchange,
+    Target,
+    Transport,
+    WireError,
+    WireTransport,
+    needs_proxy,
+)
 from collect.http_client.completion_queue import Turns
 from collect.providers.base import Prepared, Reply, Request
-from collect.providers.carrier import carrier_of, target_of
 from collect.providers.http_reply import broken, read_answer
 from collect.providers.ignored_settings import ignored
+from schemas.errors import ConfigError, Problem
+
+
+def target_of(url: str, headers: Mapping[str, str]) -> Target:
+    """Return where requests are posted to.
+
+    Raises:
+        ConfigError: the address cannot be used.
+    """
+    try:
+        return Target.of(url, headers)
+    except ValueError as exc:
+        raise ConfigError([Problem(None, f"`{url}` cannot be asked: {exc}")]) from exc
+
+
+def carrier_of(model: ResolvedModel, turns: Turns | None) -> Transport:
+    """Return what carries the requests of a model.
+
+    Args:
+        model: its setting `transport` may ask for httpx, and a proxy of the environment is reached
+            through it too; a proxy is no part of this machine.
+        turns: in which finished answers are handed over.
+
+    Raises:
+        ConfigError: the proxy that the environment names cannot be used.
+    """
+    wanted = model.settings.get("transport")
+    stock = wanted is not None and wanted.value == "httpx"
+    proxied = not model.is_loopback and needs_proxy(model.base_url)
+    return _stock(model) if stock or proxied else WireTransport(turns)
+
+
+def _stock(model: ResolvedModel) -> Transport:
+    """Return httpx as it comes; a proxy is no part of this machine."""
+    from collect.http_client.httpx_client import StockTransport  # noqa: PLC0415 - rarely needed, slow to load
+
+    try:
+        return StockTransport(
+            max_connections=model.max_concurrency, trust_env=not model.is_loopback
+        )
+    except (ImportError, ValueError) as exc:
+        what = f"the proxy that the environment names cannot be used: {exc}"
+        raise ConfigError([Problem(None, what)]) from exc
+
 
 MANY_PIECES = 2_000
 """Pieces of an answer above which it is read beside the event loop, which others wait for."""
@@ -136,3 +194,42 @@ class OverHttp(ABC):
 def _refuses_stream(reply: Reply) -> bool:
     words = (reply.error_message or "").lower()
     return reply.failure_type in {"http_400", "http_422", "http_501"} and "stream" in words
+
+
+END_MARKER = b"[DONE]"
+"""The data of the event that ends a stream of a chat completion."""
+
+LONE_CR = re.compile(rb"\r(?!\n)")
+"""The end of a line, as LF and CR LF are."""
+
+
+def events(raw: bytes) -> Iterator[tuple[bytes, int]]:
+    """Yield the data of every event in `raw` and the offset at which the event was complete.
+
+    An event without its closing blank line is torn and left out; only an end marker is taken so,
+    since some servers end there.
+    """
+    if raw.count(b"\r") != raw.count(b"\r\n"):
+        raw = LONE_CR.sub(b"\n", raw)
+    lines = BytesIO(raw)
+    offset = 0
+    if raw.startswith(BOM_UTF8):
+        offset = lines.seek(len(BOM_UTF8))
+    data: list[bytes] = []
+    for ended in lines:
+        offset += len(ended)
+        line = ended.rstrip(b"\r\n")
+        if line.startswith(b"data:"):
+            data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+        elif line == b"data":
+            data.append(b"")
+        elif not line and data:
+            if event := _joined(data):
+                yield event, offset
+            data = []
+    if data and _joined(data) == END_MARKER:
+        yield END_MARKER, offset
+
+
+def _joined(data: list[bytes]) -> bytes:
+    return data[0] if len(data) == 1 else b"\n".join(data)

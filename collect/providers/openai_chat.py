@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from collect.config.resolved import as_json
 from collect.http_client import Exchange
 from collect.providers.base import Reply, Request
-from collect.providers.chat_read import END, read_stream, read_whole
 from collect.providers.http import OverHttp
+from collect.providers.openai_chat_parse import END, read_stream, read_whole
 
 
 class ChatCompletions(OverHttp):

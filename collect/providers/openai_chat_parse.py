@@ -2,15 +2,107 @@
 
 Tolerant of what servers really send: a null first delta, a usage chunk without choices, content
 as a list of parts. Strict about types: what is not what it should be is `invalid_response`.
+
+Puts the tool calls of a chat completion together from their pieces.
+
+Reads the many events of a stream that differ from the one before in their text alone.
+
+Reads the answer of a chat completion after it arrived: whole or streamed.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
-from collect.providers.base import Reply, Usage
-from collect.providers.chat_calls import ToolCalls
-from collect.providers.http_reply import Malformed, count_of, error_of, failure_type_of, kept, said
+import orjson
+
+from collect.http_client import Exchange
+from collect.providers.base import Reply, ToolCall, Usage
+from collect.providers.http import END_MARKER, events
+from collect.providers.http_reply import (
+    Malformed,
+    count_of,
+    error_of,
+    failure_type_of,
+    kept,
+    malformed,
+    no_end,
+    said,
+    since_written,
+)
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call as far as its pieces came."""
+
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    def is_over(self, call_id: str, name: str, *, has_index: bool) -> bool:
+        """Return whether a piece that comes in the place of this call begins another one."""
+        if not name or not self.name or (call_id and call_id == self.call_id):
+            return False
+        return bool(call_id) or not has_index
+
+
+class ToolCalls:
+    """The tool calls of one answer, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._open: dict[tuple[bool, int], _Call] = {}
+
+    def add(self, piece: Any, number: int) -> None:
+        """Take a call or a piece of one in; what is neither is passed over.
+
+        Args:
+            piece: an item of `tool_calls`.
+            number: its place in that list, which stands in for an index left out.
+
+        Raises:
+            Malformed: arguments that no JSON text can hold.
+        """
+        function = piece.get("function") if isinstance(piece, dict) else None
+        if not isinstance(function, dict):
+            return
+        index = piece.get("index")
+        has_index = isinstance(index, int)
+        call_id, name = _text_of(piece.get("id")), _text_of(function.get("name"))
+        place = (has_index, index if isinstance(index, int) else number)
+        call = self._open.get(place)
+        if call is None or call.is_over(call_id, name, has_index=has_index):
+            call = self._open[place] = _Call()
+            self._calls.append(call)
+        call.call_id = call.call_id or call_id
+        if name != call.name:
+            call.name += name
+        call.arguments += _arguments(function.get("arguments"))
+
+    def done(self) -> tuple[ToolCall, ...]:
+        """Return the calls that have a name."""
+        return tuple(
+            ToolCall(one.call_id, one.name, one.arguments) for one in self._calls if one.name
+        )
+
+
+def _arguments(value: Any) -> str:
+    """Return arguments, or a piece of them, as text; the API of Ollama sends the object itself."""
+    if not isinstance(value, dict):
+        return _text_of(value)
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as exc:
+        message = f"arguments of a tool that are nested too deeply: {exc}"
+        raise Malformed(message) from exc
+
+
+def _text_of(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
 
 MOST_USD = 1e6
 """More is no cost of an answer."""
@@ -161,3 +253,103 @@ class ChatAnswer:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+TEXTS = frozenset({"content", "reasoning_content", "reasoning"})
+"""Fields of a delta that hold a piece of text."""
+
+
+class DeltaShape:
+    """What surrounds the text in the last event that was read in full."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        """The field that the text belongs to."""
+        self._before = b""
+        self._after = b""
+
+    def learn(self, event: bytes, data: Any) -> None:
+        """Take the shape of an event whose delta holds text and nothing else."""
+        self._before = b""
+        choices = data.get("choices")
+        delta = choices[0].get("delta") if choices else None
+        if not delta:
+            return
+        full = [name for name, value in delta.items() if value and name != "role"]
+        if len(full) != 1 or full[0] not in TEXTS or not isinstance(delta[full[0]], str):
+            return
+        field = b'"%s":' % full[0].encode()
+        if event.count(field) != 1:
+            return
+        start = event.index(field) + len(field)
+        start += event.startswith(b" ", start)
+        text = orjson.dumps(delta[full[0]])
+        if event.startswith(text, start):
+            self.name = full[0]
+            self._before, self._after = event[:start], event[start + len(text) :]
+
+    def text_of(self, event: bytes) -> str | None:
+        """Return the text of an event of this shape, None for any other."""
+        before, after = self._before, self._after
+        if not before or not event.startswith(before) or not event.endswith(after):
+            return None
+        try:
+            text = orjson.loads(event[len(before) : len(event) - len(after)])
+        except orjson.JSONDecodeError:
+            return None
+        return text if isinstance(text, str) else None
+
+
+END = re.compile(rb'[\r\n](?:\xef\xbb\xbf)?data: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
+"""What ends a stream: its end marker, or an error event, after which nothing useful comes.
+
+It may be all there is, behind the mark of a byte order."""
+
+
+def read_whole(data: Any) -> Reply:
+    """Return an answer that is one object.
+
+    Raises:
+        Malformed: it is no completion.
+    """
+    answer = ChatAnswer()
+    answer.add(data, whole=True)
+    return answer.reply()
+
+
+def read_stream(exchange: Exchange) -> Reply:
+    """Read a stream to its end marker; without one the answer cannot be trusted (D-A5)."""
+    answer, shape, first_token = ChatAnswer(), DeltaShape(), None
+    try:
+        for event, end in events(exchange.body()):
+            if (text := shape.text_of(event)) is not None:
+                has_content = answer.more(shape.name, text)
+            elif event == END_MARKER:
+                return replace(
+                    answer.reply(),
+                    e2e_ms=since_written(exchange, exchange.last_byte),
+                    ttft_ms=since_written(exchange, first_token),
+                )
+            else:
+                data = orjson.loads(event)
+                if b'"error"' in event and (failure := _error_event(data)):
+                    return answer.reply().failed(**failure)
+                has_content = answer.add(data, whole=False)
+                shape.learn(event, data)
+            if has_content and first_token is None:
+                first_token = exchange.moment_of(end)
+    except (Malformed, orjson.JSONDecodeError) as exc:
+        return malformed(answer.reply(), exc)
+    return no_end(answer.reply())
+
+
+def _error_event(data: Any) -> dict[str, Any] | None:
+    """Return the failure that an event of the stream tells of, if it does."""
+    code, text = error_of(data)
+    if code is None and text is None:
+        return None
+    return {
+        "failure_type": failure_type_of(code, "stream_interrupted"),
+        "error_code": code or "error_event",
+        "error_message": said(text),
+    }

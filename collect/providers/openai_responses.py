@@ -14,8 +14,7 @@ from pydantic import JsonValue
 from collect.http_client import Exchange
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http import OverHttp
-from collect.providers.responses_read import read_stream, read_whole
-from collect.providers.responses_verdict import judged
+from collect.providers.openai_responses_parse import judged, read_stream, read_whole
 
 
 class OpenAIResponses(OverHttp):

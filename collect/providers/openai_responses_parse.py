@@ -3,17 +3,113 @@
 Tolerant of what servers leave out, strict about types: what is not what it should be is
 `invalid_response`. `finish_reason` is what the server says: the status `completed`, or the reason
 of an answer that is incomplete.
+
+Reads the answer of the Responses API after it arrived: whole or streamed.
+
+What an answer of the Responses API amounts to when it failed, or ended before its end.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import orjson
+from pydantic import JsonValue
+
+from collect.http_client import Exchange
 from collect.providers.base import Reply, ToolCall, Usage
-from collect.providers.http_reply import Malformed, count_of, kept
-from collect.providers.responses_verdict import Untold, failed, incomplete
+from collect.providers.http import END_MARKER, events
+from collect.providers.http_reply import (
+    Malformed,
+    count_of,
+    error_of,
+    failure_type_of,
+    kept,
+    malformed,
+    no_end,
+    said,
+    since_written,
+)
 from schemas.redact import redact
+
+REFUSALS = {
+    "rate_limit_exceeded": "http_429",
+    "insufficient_quota": "http_429",
+    "server_error": "http_500",
+}
+"""Codes of a failed response which mean what an HTTP status means (D-A5).
+
+The others, such as `invalid_prompt`, end the same however often they are asked again.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Untold(Reply):
+    """A reply of a server whose answers never say whether they were cut off."""
+
+    @classmethod
+    def of(cls, reply: Reply) -> Untold:
+        """Return a reply that says so."""
+        return cls(**{one.name: getattr(reply, one.name) for one in fields(reply)})
+
+
+def judged(reply: Reply, limit: JsonValue) -> Reply:
+    """Return a reply in the light of what was asked for.
+
+    llama.cpp says `completed` of an answer that it cut off as well, and its answers have no field
+    `incomplete_details`. From such a server an answer as long as was allowed counts as cut off, so
+    that a model is judged as through the chat API, which tells. This wrongs only an answer that
+    ended by itself with the very last token. A server that sends the field is believed. A cut at
+    the end of the context shows nowhere and stays unknown.
+
+    Args:
+        reply: as it was read.
+        limit: the `max_output_tokens` of the request, if it had any.
+    """
+    if reply.failure_type == "invalid_response" and reply.error_code is not None:
+        return replace(reply, failure_type=_failure_type(reply.error_code))
+    used = reply.usage.output_tokens
+    if not isinstance(reply, Untold) or not isinstance(limit, int) or used is None or used < limit:
+        return reply
+    if reply.failure_type not in {None, "empty_response"}:
+        return reply
+    message = f"the server says `completed`, but the answer has all of the {limit} tokens allowed"
+    return reply.failed("output_truncated", error_code="max_output_tokens", error_message=message)
+
+
+def incomplete(reply: Reply, details: Any) -> Reply:
+    """Return an answer that the server itself calls unfinished, whatever the reason.
+
+    Also one that a filter stopped: the provider did serve us (D-A5), what came is no whole
+    answer to be judged, and asking again would end the same.
+    """
+    stated = details.get("reason") if isinstance(details, dict) else None
+    reason = stated if isinstance(stated, str) else "incomplete"
+    if reason == "max_output_tokens":
+        message = "the answer was cut off at max_output_tokens or at the end of the context"
+    else:
+        message = f"the server did not finish the answer: {said(reason)}"
+    return replace(reply, finish_reason=reason).failed(
+        "output_truncated", error_code=reason, error_message=message
+    )
+
+
+def failed(reply: Reply, response: dict[str, Any]) -> Reply:
+    """Return an answer that the server itself calls failed; one without a code is its fault."""
+    code, text = error_of(response)
+    return reply.failed(
+        _failure_type(code or "server_error"), error_code=code, error_message=said(text)
+    )
+
+
+def _failure_type(code: str) -> str:
+    """Return what the code of a failed response means; some servers send an HTTP status."""
+    if re.fullmatch(r"[45]\d\d", code):
+        return f"http_{code}"
+    return REFUSALS.get(code, "invalid_response")
 
 
 def usage_of(data: Any) -> Usage:
@@ -160,3 +256,82 @@ def _text(value: Any) -> str:
         message = f"text is {type(value).__name__}, not text"
         raise Malformed(message)
     return value
+
+
+TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
+"""What the model says to the user, a refusal too."""
+
+REASONING_DELTAS = frozenset(
+    {"response.reasoning_text.delta", "response.reasoning_summary_text.delta"}
+)
+
+LAST = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+}
+"""Events after which nothing comes, and the status they tell of."""
+
+
+def read_whole(data: Any) -> Reply:
+    """Return an answer that is one object.
+
+    Raises:
+        Malformed: it is no response.
+    """
+    answer = ResponseAnswer()
+    answer.finish(data, "completed")
+    return answer.reply()
+
+
+def read_stream(exchange: Exchange) -> Reply:
+    """Read a stream to its last event; without one the answer cannot be trusted (D-A5)."""
+    answer, first_token = ResponseAnswer(), None
+    try:
+        for event, end in events(exchange.body()):
+            if event == END_MARKER:  # some servers add it after the last event
+                continue
+            data = orjson.loads(event)
+            if not isinstance(data, dict):
+                message = "an event that is no JSON object"
+                raise Malformed(message)
+            kind = data.get("type")
+            if not isinstance(kind, str):
+                kind = ""
+            if kind in TEXT_DELTAS:
+                has_content = answer.more_text(data.get("delta"))
+            elif kind in REASONING_DELTAS:
+                has_content = answer.more_reasoning(data.get("delta"))
+            elif (status := LAST.get(kind)) is not None:
+                answer.finish(data.get("response") or data, status)
+                return replace(
+                    answer.reply(),
+                    e2e_ms=since_written(exchange, exchange.moment_of(end)),
+                    ttft_ms=since_written(exchange, first_token),
+                )
+            elif failure := _error_event(data):
+                return answer.reply().failed(**failure)
+            else:
+                has_content = answer.note(data)
+            if has_content and first_token is None:
+                first_token = exchange.moment_of(end)
+    except (Malformed, orjson.JSONDecodeError) as exc:
+        return malformed(answer.reply(), exc)
+    return no_end(answer.reply())
+
+
+def _error_event(data: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the failure that an event of the stream tells of, if it does.
+
+    OpenAI has the code and the words beside the type, others have an error object.
+    """
+    code, text = error_of(data)
+    if code is None and text is None:
+        if data.get("type") != "error":
+            return None
+        code, text = error_of({"error": {"code": data.get("code"), "message": data.get("message")}})
+    return {
+        "failure_type": failure_type_of(code, REFUSALS.get(code or "", "stream_interrupted")),
+        "error_code": code or "error_event",
+        "error_message": said(text),
+    }

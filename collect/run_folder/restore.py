@@ -18,8 +18,7 @@ import orjson
 import zstandard
 
 from collect.run_folder.guard import ARTIFACTS, PLAN, require_own_run
-from collect.run_folder.log import resume_command
-from collect.run_lock import lock_run
+from collect.run_folder.log import lock_run, resume_command
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, printable, shown
 from schemas.io.files import sync_folder, write_chunks
 from schemas.io.own_files import open_own_file, read_own

@@ -2,11 +2,13 @@
 
 The fingerprint holds everything that can change an answer, the harness' major version included,
 and the case's hash what decides its verdict; so the whole line is taken over, with its trace.
+
+`--reuse`: answers of earlier runs become lines of a new one, before anything is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import BinaryIO
 
 import orjson
 
+from collect.plan.plan import trial_of
+from collect.run_folder.log import RunLog
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file, read_own
 from schemas.run.layout import LOG
@@ -174,3 +178,34 @@ def reused_result(result: Result, trial: PlannedTrial, artifact_path: str | None
             "elapsed_ms": None,
         }
     )
+
+
+def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> int:
+    """Write a line for every planned trial that an earlier run has answered; return how many.
+
+    The trace is copied, so that the new run holds all of it whatever becomes of the old one.
+    """
+    run_dir, taken = log.run_dir, 0
+    places = _planned_places(run_dir / "plan.jsonl", is_final)
+    with (run_dir / "plan.jsonl").open("rb") as plan:
+        for found in find_reusable(run_dir.parent, run_dir.name, places):
+            for place in places[found.run_fingerprint]:
+                plan.seek(place)
+                trial = trial_of(plan.readline())
+                path = found.frame and log.append_artifact(trial.model_id, found.frame)
+                log.append(reused_result(found.result, trial, path or None))
+                taken += 1
+    return taken
+
+
+def _planned_places(plan: Path, is_final: Callable[[str, str, int], bool]) -> dict[str, list[int]]:
+    """Return where the open trials of each run_fingerprint stand; two model_ids may share one."""
+    places: dict[str, list[int]] = {}
+    begin = 0
+    with plan.open("rb") as file:
+        for line in file:
+            row = orjson.loads(line)
+            if not is_final(row["model_id"], row["case_id"], row["repetition"]):
+                places.setdefault(row["run_fingerprint"], []).append(begin)
+            begin += len(line)
+    return places

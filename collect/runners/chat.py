@@ -9,9 +9,9 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from collect.config import LoadedCase, ResolvedModel
+from collect.config.endpoints import key_of
 from collect.config.resolved import WireMessage
 from collect.http_client.completion_queue import Turns
-from collect.keys import key_of
 from collect.limits.concurrency import Place
 from collect.limits.retry import with_retries
 from collect.plan.fingerprint import seed_of

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from collect.config.pieces import ENTRY_LIMIT, TOO_LONG
-from collect.config.prompt_lists import LIST_LIMIT
+from collect.config.prompt_lists import ENTRY_LIMIT, LIST_LIMIT, TOO_LONG
 from collect.tables.assertions import name_of, validator_of
 from collect.tables.choice import Answers, Choice, Validator, choose, last_lines, no_answers
 from collect.tables.columns import ASSERTIONS, Roles

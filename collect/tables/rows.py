@@ -16,8 +16,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from collect.config.pieces import ENTRY_LIMIT, json_lines, json_objects
-from collect.config.prompt_lists import COUNT_LIMIT, LIST_LIMIT
+from collect.config.prompt_lists import (
+    COUNT_LIMIT,
+    ENTRY_LIMIT,
+    LIST_LIMIT,
+    json_lines,
+    json_objects,
+)
 from schemas.errors import ConfigError, Problem, counted
 from schemas.io.yaml import MAX_PROBLEMS, decode, read_bytes
 

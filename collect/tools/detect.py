@@ -16,6 +16,10 @@ text allows.
 * Other fenced blocks (JSON, Python, output) hold no command lines, back-ticks or `# ` prompts; what
   is quoted or marked in them counts, such as `{"command": "free -h"}`.
 * Outside of blocks a line that begins with `# ` is a heading of Markdown.
+
+What a command looks like in text: one pattern for each way a model may write it.
+
+Fenced blocks of Markdown: where a model puts its commands and its JSON.
 """
 
 from __future__ import annotations
@@ -24,19 +28,93 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from collect.tools.commands import (
-    DOLLARS,
-    MARKERS,
-    PROMPTS,
-    QUOTES,
-    SCRIPT_LINES,
-    SESSION_LINES,
-    TICKS,
-)
-from collect.tools.fences import Fence, find_fences
 from schemas.redact import redact
+
+# Repetitions are possessive, bounded, or stop at the next mark: hostile text takes linear time.
+_AFTER_LETTER = r"(?<![0-9A-Za-z_\u00C0-\u1FFF])"  # not \w: Chinese puts no space before a mark
+_VALUE = r"""(?:"[^"\n]{0,99}"|'[^'\n]{0,99}'|[^\s"'`]{0,99}+)"""
+_OPTION = r"""-(?:[CDRTUghprtu][ \t]++[^\s"'`-][^\s"'`]{0,99}+|[\w=-]{1,99}+)"""
+_SUDO = rf"sudo(?:[ \t]++{_OPTION}){{0,8}}+"
+_SKIPPED = rf"(?:(?:{_SUDO}|[A-Za-z_]\w{{0,99}}+={_VALUE})[ \t]++){{0,8}}+(?!sudo(?![\w.-]))"
+_PATH = r"(?:[\w.~-]{0,99}+/){0,32}+"
+_END = r"(?![\w=/]|://)"
+_NAME = rf"(?=[0-9_.-]*+[A-Za-z])([A-Za-z0-9_][\w.-]{{0,127}}+){_END}"
+_LOWER = rf"(?=[0-9_.-]*+[a-z])([a-z0-9_][a-z0-9_.-]{{0,127}}+){_END}"
+_COMMAND = _SKIPPED + _PATH + _NAME
+_COMMAND_LOWER = _SKIPPED + _PATH + _LOWER
+_HOST = r"[\w.-]{1,99}+@[^\s$#>]{0,99}+"  # of the prompt `user@host:~$`
+_HEADING = r"^(?: {0,3}>)*+ {0,3}#{1,6}(?=[ \t]|$)"
+_TAG = r"(?:(?<=```)(?:bash|sh|shell|zsh|console|json|yaml|xml|text)[ \t]++)?+"  # fence on one line
+
+
+def _pattern(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.ASCII | re.MULTILINE)
+
+
+def _line(prompts: str) -> re.Pattern[str]:
+    prompt = rf"(?:(?:{_HOST})?+[{prompts}][ \t]++){{0,2}}+"
+    return _pattern(rf"^(?<!\\\n)(?<!\\\r\n)[ \t]*+{prompt}{_COMMAND_LOWER}(?=[\s;|&<>]|$)")
+
+
+TICKS = _pattern(rf"{_AFTER_LETTER}(?<!`)`++{_TAG}(?:[$#][ \t]++)?+{_COMMAND}")
+QUOTES = _pattern(rf"""(?:"|{_AFTER_LETTER}'){_COMMAND_LOWER}(?=\s)""")
+PROMPTS = _pattern(
+    rf"{_HEADING}|(?:\$|(?<![\w#])#|^[ \t]*+{_HOST}#)[ \t]++{_COMMAND_LOWER}",
+)
+DOLLARS = _pattern(rf"\$[ \t]++{_COMMAND_LOWER}")
+MARKERS = _pattern(
+    rf"<(?i:tool)>\s*+{_NAME}\s*+</(?i:tool)>|\[(?:tool|TOOL):\s*+{_NAME}\s*+\]",
+)
+SESSION_LINES = _line("$#>")
+SCRIPT_LINES = _line("$>")
+
+
+FENCE = re.compile(
+    r"^[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?"  # in a quotation, in a list
+    r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<tag>[^\s`]*)(?P<rest>[^`\n]*)$",
+    re.MULTILINE,
+)
+
+
+class Fence(NamedTuple):
+    """One block: its language tag and the offsets of the whole and of the lines inside."""
+
+    tag: str
+    start: int
+    body_start: int
+    body_end: int
+    end: int
+
+
+def find_fences(text: str) -> list[Fence]:
+    """Return the blocks in order; one that is never closed runs to the end of the text."""
+    found = []
+    opening: re.Match[str] | None = None
+    for line in FENCE.finditer(text):
+        if opening is None:
+            opening = line
+        elif _closes(line, opening):
+            found.append(_fence(opening, line.start(), line.end()))
+            opening = None
+    if opening is not None:
+        found.append(_fence(opening, len(text), len(text)))
+    return found
+
+
+def _closes(line: re.Match[str], opening: re.Match[str]) -> bool:
+    """Tell whether `line` holds nothing but at least as many marks of the same kind."""
+    bare = not line["tag"] and not line["rest"].strip()
+    return bare and line["marks"].startswith(opening["marks"])
+
+
+def _fence(opening: re.Match[str], body_end: int, end: int) -> Fence:
+    """Return the block between an opening line and an end; `{.bash}` is the tag `bash`."""
+    body_start = min(opening.end() + 1, body_end)
+    tag = opening["tag"].strip("{}.").lower()
+    return Fence(tag, opening.start(), body_start, body_end, end)
+
 
 Kind = Literal["prose", "session", "script", "other"]
 

@@ -23,7 +23,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.io.disk import sync_path
+from schemas.io.files import sync_path
 from schemas.io.own_files import make_own_folder, open_own, open_own_file
 from schemas.lake.layout import TEMPORARY, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemas.errors import DamagedFile
-from schemas.io.disk import READ_ONLY
+from schemas.io.files import READ_ONLY
 from schemas.lake.layout import TABLE_NAMES, Coverage, LakeFile, Part, month_of, whole_batches
 from schemas.lake.manifest import Manifest
 from schemas.lake.rewrite import Unfit, rewriting

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from schemas.errors import DamagedFile, SchemaError
-from schemas.io.disk import write_whole
+from schemas.io.files import write_whole
 from schemas.io.own_files import make_own_folder, open_own
 from schemas.lake.footer import Checksum, checksum_of, looks_unchanged
 from schemas.lake.layout import (

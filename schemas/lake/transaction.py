@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from schemas.errors import BenchError, NotOwnFile
-from schemas.io.disk import READ_ONLY, sync_path, write_whole
+from schemas.io.files import READ_ONLY, sync_path, write_whole
 from schemas.io.own_files import make_own_folder, open_own
 from schemas.lake.layout import (
     INTENT,

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.io.disk import sync_path
+from schemas.io.files import sync_path
 from schemas.io.own_files import make_own_folder, open_own_file
 from schemas.lake.layout import (
     BATCH_TABLES,

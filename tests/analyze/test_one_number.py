@@ -8,11 +8,10 @@ import pytest
 
 from analyze.report.numbers import points, whole
 from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
-from collect.detectable import detectable_lines
+from collect.console.run_summary import detectable_lines
+from collect.plan.plan import sizes_of, trial_of
 from collect.plan.power import powers_json, powers_of
 from collect.plan.previous_runs import outcomes_seen
-from collect.plan_file import trial_of
-from collect.plan_size import sizes_of
 from schemas.base import Interval
 from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames

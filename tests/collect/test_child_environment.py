@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from collect.environment import without_secrets
+from collect.config.endpoints import without_secrets
 from collect.execute.mirror_process import MIRROR_MODULE, MirrorChild
 from collect.inventory.subprocesses import output_of
-from collect.local import child as local_child
+from collect.local import model as local_child
 from collect.local.server import KEY_VARIABLE
 
 SECRETS = ("OPENAI_API_KEY", "MY_TOKEN", "DB_PASSWORD", "aws_secret", "GOOGLE_CREDENTIALS")

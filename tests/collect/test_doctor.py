@@ -10,7 +10,9 @@ import time
 
 import pytest
 
-from collect.doctor import containers, machine, sandbox
+from collect.doctor import machine
+from collect.doctor import tools as containers
+from collect.doctor import tools as sandbox
 from schemas.errors import ConfigError
 from tests.disk import mounted_disk
 

@@ -14,7 +14,7 @@ from collect.commands.run import Wish, go_on, start
 from collect.commands.validate import validate_paths
 from collect.config.embedded import default_threads
 from collect.execute.run import Options
-from collect.local import wheel
+from collect.local import weights as wheel
 from collect.local.server import KEY_VARIABLE
 from collect.local.servers import Servers
 from collect.local.weights import CACHE_VARIABLE
@@ -214,7 +214,7 @@ def test_the_doctor_names_what_is_there_and_what_is_missing(doctor, monkeypatch)
     assert seen.one("models", "small")["found"].startswith("`own` is served by the run, from ")
     assert seen.states("keys") == {"–": "ok"}
 
-    monkeypatch.setattr("collect.doctor.packages.find_spec", lambda _name: None)
+    monkeypatch.setattr("collect.doctor.machine.find_spec", lambda _name: None)
     check = doctor.look().one("packages", "embedded model")
     assert check["state"] == "fail"
     assert check["found"] == "its engine is not installed; needed by small"

@@ -121,7 +121,8 @@ def test_flags_of_a_run_act_together(project, endpoint):
 @pytest.mark.parametrize(
     ("command", "place", "plain", "given"),
     [
-        ("demo", "collect.commands.demo.demo", (Path("runs"), None, False), (Path("x"), Path("y"), True)),
+        ("demo", "collect.commands.demo.demo", (Path("runs"), None, False),
+         (Path("x"), Path("y"), True)),
         ("doctor", "collect.doctor.run_doctor", (None, Path("runs"), (), False),
          ("s", Path("x"), ["h"], True)),
     ],

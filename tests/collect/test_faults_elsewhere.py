@@ -6,9 +6,8 @@ Each over both transports, at the same time: what takes longest is waited for on
 import asyncio
 
 from collect.providers.base import Reply, Request
-from collect.providers.carrier import carrier_of
-from collect.providers.claude_code.proxy import Door
-from collect.providers.claude_wire import with_the_wire
+from collect.providers.claude_code.proxy import Door, with_the_wire
+from collect.providers.http import carrier_of
 from collect.providers.openai_responses import OpenAIResponses
 from collect.providers.openrouter import OpenRouter
 from tests.collect.test_wire_faults import ENDED_BY_THE_CLOCK, FAULTS

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from collect.local import wheel
+from collect.local import weights as wheel
 from collect.local.model import LocalModel
 from collect.local.weights import CACHE_VARIABLE, fetch_weights, find_weights
 from schemas.errors import LocalModelError

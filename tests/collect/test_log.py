@@ -14,8 +14,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from collect.run_folder.log import RunLog, is_begun, resume_command
-from collect.run_lock import LOCK_FILE
+from collect.run_folder.log import LOCK_FILE, RunLog, is_begun, resume_command
 from schemas.errors import CollectError, NotResumable, RunBusy, RunExists
 from schemas.io.files import Tail
 from schemas.run.config import load_run_config

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from collect.config.endpoints import distance, looks_like_transport
-from collect.config.reserved import RESERVED
+from collect.config.unsupported import RESERVED
 from schemas.errors import ConfigError
 
 

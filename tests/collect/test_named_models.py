@@ -7,9 +7,8 @@ from analyze.summarize import write_files
 from collect.commands.plan import plan_json, plan_text, preview
 from collect.console import run_summary
 from collect.console.progress import RunReport
-from collect.detectable import detectable_lines
-from collect.plan.plan import make_plan
-from collect.plan_size import sizes_of
+from collect.console.run_summary import detectable_lines
+from collect.plan.plan import make_plan, sizes_of
 from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames
 from tests.analyze.conftest import RunFolder

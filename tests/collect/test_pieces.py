@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collect.config.pieces import json_lines, json_objects
-from collect.config.prompt_lists import load_prompt_list
+from collect.config.prompt_lists import json_lines, json_objects, load_prompt_list
 from schemas.errors import ConfigError
 from schemas.io.yaml import read_yaml
 

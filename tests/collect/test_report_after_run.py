@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from collect.console.progress import RunReport
-from collect.page import add_page
+from collect.execute.mirror_process import add_page
 from tests import kept
 
 RUN = ("run", "--suite", "s", "--run-profile", "p", "--run-id", "r")

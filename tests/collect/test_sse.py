@@ -2,7 +2,7 @@
 
 import pytest
 
-from collect.providers.sse import END_MARKER, events
+from collect.providers.http import END_MARKER, events
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r", "\r\n", "\ndata: "])

@@ -7,8 +7,7 @@ import zlib
 from pathlib import Path
 
 from analyze.gate.known_files import read_known
-from collect.config.findings import Findings
-from collect.config.validate import CHECKS
+from collect.config.validate import CHECKS, Findings
 from schemas.errors import ConfigError
 
 WORDS = [

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from collect.execute.mirror_process import MIRROR_MODULE, mirror_command
-from collect.local import child as local_child
+from collect.local import model as local_child
 from tests.kept import command
 from tests.support.interpreter import assert_are_modules
 
