@@ -17,8 +17,8 @@ from analyze.pages import Pages
 from analyze.session import Session, open_session
 from analyze.verdicts import Verdicts
 from analyze.view_order import VIEWS
-from analyze.which import MARKS
 from schemas.errors import ConfigError, Problem, ViewNotFound, counted, nearest
+from schemas.run.layout import MARKS
 
 if TYPE_CHECKING:
     import polars as pl

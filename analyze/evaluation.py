@@ -19,9 +19,10 @@ from analyze.report.v2_files import (
     write_texts,
 )
 from analyze.report.v2_markdown import generate_markdown_summary
-from analyze.which import is_run_folder, resolve_run, runs_dir_of
+from analyze.which import resolve_run, runs_dir_of
 from schemas.errors import AnalyzeError
 from schemas.formats.report_v2 import EvaluationReport
+from schemas.run.layout import is_run_folder
 
 __all__ = ["generate_markdown_summary", "make_run_report"]
 

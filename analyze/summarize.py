@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from pydantic import ValidationError
 
 from analyze.catalog import named_in, prepare, read_view
-from analyze.history import read_config
 from analyze.model_group import Evidence, group_summary
 from analyze.moved_files import FilesMoved, have_moved, until_settled
 from analyze.raw_tables import connect
@@ -38,6 +37,7 @@ from analyze.rows import (
 from schemas.config.project import Thresholds
 from schemas.errors import AnalyzeError, ViewError
 from schemas.output.summary import RunSummary
+from schemas.run.config import read_config
 from schemas.run.inventory import Inventory, ResourceSnapshot
 from schemas.run.layout import is_planned
 from schemas.run.model_names import ModelNames

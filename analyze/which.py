@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.errors import ConfigError, Problem, RunNotFound, nearest
+from schemas.run.layout import is_run_folder
 
 if TYPE_CHECKING:
     from analyze.session import Session
 
 LABEL = "label:"
-
-MARKS = ("config.json", "results.jsonl")
-"""A folder with one of these is a run; one by an older tool has the second alone."""
 
 
 MOST_NAMED = 20
@@ -112,14 +110,6 @@ def run_folder(session: Session, run_id: str) -> Path | None:
     """Return the folder of a run; None when another machine made it, or it was deleted."""
     folder = session.runs_dir / run_id
     return folder if is_run_folder(folder) else None
-
-
-def is_run_folder(path: Path) -> bool:
-    """Return whether there is a run in a folder."""
-    try:
-        return any((path / mark).is_file() for mark in MARKS)
-    except OSError:  # no folder can be called that
-        return False
 
 
 def _previous(session: Session, runs: Sequence[KnownRun]) -> str:

@@ -40,6 +40,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+DEFAULT_RUNS = "runs"
+"""Where every command looks unless it is told otherwise."""
+
 EXIT_OK = 0
 EXIT_BAD_NEWS = 1
 EXIT_USAGE = 2
@@ -359,10 +362,10 @@ def restore_command(run_dir: Path) -> str:
     return shlex.join(("collect", "restore", run_dir.name, *runs_flag(run_dir.parent)))
 
 
-def runs_flag(runs_dir: Path) -> tuple[str, ...]:
+def runs_flag(runs_dir: Path | None) -> tuple[str, ...]:
     """Return the `--runs` of a command that is typed here; nothing where it is the usual folder."""
-    runs = shown(runs_dir.absolute())
-    return () if runs == "runs" else ("--runs", runs)
+    runs = DEFAULT_RUNS if runs_dir is None else shown(runs_dir.absolute())
+    return () if runs == DEFAULT_RUNS else ("--runs", runs)
 
 
 def counted(number: int, what: str, many: str | None = None) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path, PurePath
 
 import orjson
 
-from analyze.aliases.renames import ASKED, AskedId, alike, asked_ids
 from analyze.lake.aliases import Join, join
+from analyze.lake.content_ids import ASKED, AskedId, alike, asked_ids
 from schemas.base import slugify
 from schemas.lake.layout import lake_of
 

@@ -3,74 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from analyze.runs_option import runs_option
+from analyze.lake.content_ids import ASKED, AskedId, alike, asked_ids
+from schemas.errors import runs_flag
 from schemas.run.alias import Rename
 
 if TYPE_CHECKING:
     from analyze.session import Session
-
-ASKED = """
-with asked as (
-    select suite_id, case_hash, case_id, run_id
-    from raw_plans
-    where case_hash is not null and (suite_id = $suite or $suite is null)
-    group by suite_id, case_hash, case_id, run_id
-),
-several as (
-    select suite_id, case_hash
-    from asked
-    group by suite_id, case_hash
-    having min(case_id) <> max(case_id)
-),
-ordered as (
-    select run_id, row_number() over (order by started_at_ms nulls first, run_id) as place
-    from (select run_id, max(started_at_ms) as started_at_ms from raw_runs group by run_id)
-)
-select suite_id, case_hash, case_id, list(place)
-from asked
-inner join several using (suite_id, case_hash)
-inner join ordered using (run_id)
-group by suite_id, case_hash, case_id
-"""
-"""Every id of a content that has several, with the places of its runs in order of time.
-
-`$suite` is a suite_id, or null for all.
-"""
-
-
-class AskedId(NamedTuple):
-    """An id that was asked with one content, and in which runs."""
-
-    suite_id: str
-    case_hash: str
-    case_id: str
-    places: frozenset[int]
-    """Of the runs, in order of time."""
-
-    @property
-    def last(self) -> int:
-        """Place of the last run."""
-        return max(self.places)
-
-
-def alike(asked: Iterable[AskedId]) -> Iterator[list[AskedId]]:
-    """Yield the ids of each content that no run asked side by side, the one asked last at the end.
-
-    Of ids that one run asked nobody can say which of them goes on: they are cases of their own.
-    """
-    groups: defaultdict[tuple[str, str], list[AskedId]] = defaultdict(list)
-    for one in asked:
-        groups[one.suite_id, one.case_hash].append(one)
-    for ids in groups.values():
-        n_places = len(frozenset().union(*(one.places for one in ids)))
-        if len(ids) > 1 and n_places == sum(len(one.places) for one in ids):
-            yield sorted(ids, key=lambda one: one.last)
 
 
 def renames_among(asked: Iterable[AskedId], runs_dir: Path) -> tuple[Rename, ...]:
@@ -90,7 +33,7 @@ def renames_among(asked: Iterable[AskedId], runs_dir: Path) -> tuple[Rename, ...
             suite_id=suite_id,
             old_case_id=old,
             case_id=new,
-            command=shlex.join(["analyze", "alias", suite_id, old, new, *runs_option(runs_dir)]),
+            command=shlex.join(["analyze", "alias", suite_id, old, new, *runs_flag(runs_dir)]),
         )
         for suite_id, new, old in sorted(found)
     )
@@ -108,9 +51,3 @@ def find_renames(session: Session, suite: str | None = None) -> tuple[Rename, ..
     """
     rows = session.rows(ASKED.replace("$suite", "?"), [suite, suite])
     return renames_among(asked_ids(rows), session.runs_dir)
-
-
-def asked_ids(rows: Iterable[tuple[str, str, str, list[int]]]) -> Iterator[AskedId]:
-    """Yield the rows of ASKED."""
-    for suite_id, case_hash, case_id, places in rows:
-        yield AskedId(suite_id, case_hash, case_id, frozenset(places))

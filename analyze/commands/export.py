@@ -59,8 +59,8 @@ def export(
     """
     from analyze.exports.places import STDOUT, document, placed
     from analyze.report.v2_files import write_texts
-    from analyze.which import is_run_folder
     from schemas.errors import ConfigError, Problem
+    from schemas.run.layout import is_run_folder
 
     if style is not None and format != "swebench":
         raise ConfigError([Problem(None, f"{format} has no styles; swebench has", key="--style")])

@@ -23,7 +23,7 @@ def label(
     from analyze.label_names import changed_labels
     from analyze.report.plain import line_of
     from analyze.session import open_session
-    from analyze.sync import label as set_labels
+    from analyze.sync.set_labels import label as set_labels
     from analyze.which import known_runs, resolve_run, runs_dir_of
 
     runs_dir = runs_dir_of(runs, run)

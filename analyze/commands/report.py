@@ -80,7 +80,8 @@ def report(
     from analyze.report.page_file import form_of, page_of, require_free, write_page
     from analyze.session import open_session
     from analyze.shifts.progress import Progress
-    from analyze.which import is_run_folder, resolve_run, run_folder, runs_dir_of
+    from analyze.which import resolve_run, run_folder, runs_dir_of
+    from schemas.run.layout import is_run_folder
     from schemas.run.model_names import NO_NAMES, with_names
 
     if not runs.exists():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from analyze.compare.pairing import PairedCase, PairedGroup, Pooled
-from analyze.runs_option import runs_option
+from schemas.errors import runs_flag
 from schemas.output.comparison import CaseChange
 
 
@@ -22,7 +22,7 @@ def changes_of(groups: Sequence[PairedGroup], runs_dir: Path) -> tuple[CaseChang
         groups: models with their cases.
         runs_dir: where the runs are, for the commands.
     """
-    option = runs_option(runs_dir)
+    option = runs_flag(runs_dir)
     found = [change for group in groups for change in _changes(group, option)]
     return tuple(
         sorted(found, key=lambda c: (c.difference, c.suite_id, c.case_id, c.candidate_model_id))

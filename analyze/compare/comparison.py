@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from analyze.aliases.renames import AskedId, renames_among
+from analyze.aliases.renames import renames_among
 from analyze.compare.changes import changes_of
 from analyze.compare.evidence import Evidence, read_evidence
 from analyze.compare.group import common_cases, figures_of, judged, mean_rate, paired_counts
@@ -23,11 +23,12 @@ from analyze.compare.pairing import PairedCase, PairedGroup, pair
 from analyze.compare.ratios import ratios_of
 from analyze.compare.seen_runs import model_runs
 from analyze.compare.sides import Chosen
-from analyze.runs_option import runs_option
+from analyze.lake.content_ids import AskedId
 from analyze.stats.assumptions import LOOK_BACK
 from analyze.stats.families import benjamini_hochberg
 from analyze.stats.rate_difference import rate_difference
 from analyze.stats.units import Clusters, n_clusters, unit_sums
+from schemas.errors import runs_flag
 from schemas.output.comparison import (
     Axis,
     Comparison,
@@ -160,7 +161,7 @@ def _of_two_models(
     if None in models:
         return None
     words += ["--model", str(models[0]), "--against", str(models[1])]
-    return shlex.join([*words, *runs_option(runs_dir)])
+    return shlex.join([*words, *runs_flag(runs_dir)])
 
 
 def _renames(

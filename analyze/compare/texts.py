@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from analyze.compare.history import History, Plan, is_called
 from analyze.compare.outcomes import ModelKey
-from analyze.which import LABEL, is_run_folder, require_model, resolve_run
+from analyze.which import LABEL, require_model, resolve_run
 from schemas.errors import EXIT_CANNOT_JUDGE, ConfigError, Problem, RunNotFound
+from schemas.run.layout import is_run_folder
 
 if TYPE_CHECKING:
     from analyze.session import Session

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from analyze.exports.folded import FoldedCase, FoldedModel, fold
 from analyze.exports.run_trials import SCORED_BY
-from analyze.history import read_config
 from analyze.report.numbers import iso_moment
 from analyze.summarize import read_inventory
 from analyze.which import run_folder
@@ -27,6 +26,7 @@ from schemas.formats.report_v2 import (
     InstanceResult,
     ValidationBreakdown,
 )
+from schemas.run.config import read_config
 from schemas.run.layout import is_planned
 
 if TYPE_CHECKING:

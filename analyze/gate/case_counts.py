@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analyze.compare.outcomes import CaseOutcome, read_causes, read_outcomes
 from analyze.compare.sides import Chosen
-from analyze.report.junit import CandidateCase, Key
 
 if TYPE_CHECKING:
     from analyze.session import Session
@@ -33,3 +34,26 @@ def candidate_cases(session: Session, candidate: Chosen) -> list[CandidateCase]:
         )
         for key, rows in sorted(found.items())
     ]
+
+
+Key = tuple[str, str, str]
+"""suite_id, model_id, case_id."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCase:
+    """One case of the candidate with one model."""
+
+    suite_id: str
+    model_id: str
+    case_id: str
+    n_scorable: int
+    n_scored: int
+    n_passed: int
+    causes: Mapping[str, int]
+    """Why trials have no verdict."""
+
+    @property
+    def key(self) -> Key:
+        """What names it."""
+        return self.suite_id, self.model_id, self.case_id

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from analyze.compare.verdict import explanations_of, is_shown, widest
 from analyze.gate.confirm import confirmed_by
+from analyze.report.comparison_words import unseen_words
 from analyze.report.nights_words import nights_words
 from analyze.report.numbers import chance, in_cases, percent, points, signed_points, times, whole
-from analyze.report.power_text import unseen_words
 from analyze.stats.intervals import Z95
 from analyze.stats.rate_difference import Z_POWER
 from analyze.stats.student import t_quantile

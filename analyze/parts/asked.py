@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analyze.run_rows import ListedRun
-from analyze.runs_option import runs_option
 from analyze.session import Session
+from schemas.errors import runs_flag
 from schemas.output.comparison import Comparison, ThresholdsUsed
 from schemas.output.summary import RunSummary
 from schemas.run.model_names import NO_NAMES, ModelNames
@@ -43,4 +43,4 @@ class Asked:
 
     def command(self, *words: str) -> str:
         """Return an `analyze` command that can be copied as it stands."""
-        return shlex.join(["analyze", *words, *runs_option(self.session.runs_dir)])
+        return shlex.join(["analyze", *words, *runs_flag(self.session.runs_dir)])

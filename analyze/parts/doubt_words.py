@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from analyze.parts.asked import Asked
 from analyze.parts.doubt_facts import ModelFacts
 from analyze.report.numbers import percent, whole
-from analyze.runs_option import runs_option
+from schemas.errors import runs_flag
 
 QUOTE = '"'
 
@@ -61,7 +61,7 @@ def resume_of(asked: Asked) -> str | None:
     if asked.folder is None or asked.run.asked.is_imported:
         return None
     words = ["collect", "run", "--resume", asked.run_id]
-    return shlex.join([*words, *runs_option(asked.session.runs_dir)])
+    return shlex.join([*words, *runs_flag(asked.session.runs_dir)])
 
 
 def compare_of(asked: Asked, *options: str) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from analyze.compare.run_facts import RunFacts, read_facts
 from analyze.parts.asked import Asked
 from analyze.parts.reported_run import config_of_run
-from analyze.runs_option import runs_option
 from analyze.summarize import read_inventory
+from schemas.errors import runs_flag
 from schemas.output.report import ModelProvenance, Provenance
 from schemas.output.summary import GroupSummary
 from schemas.run.inventory import ConfigCommit, Inventory
@@ -97,7 +97,7 @@ def _settings(model: RunModel) -> dict[str, str]:
 def _commands(asked: Asked) -> tuple[str, ...]:
     """Return what makes this report again, then what goes deeper."""
     base = ",".join(asked.baseline)
-    where = runs_option(asked.session.runs_dir)[1:]  # `report` takes the folder by itself
+    where = runs_flag(asked.session.runs_dir)[1:]  # `report` takes the folder by itself
     report = ["report", *where, "--run", asked.run_id, "--baseline", base or "none"]
     commands = [shlex.join(["analyze", *report]), asked.command("show", asked.run_id)]
     if base:

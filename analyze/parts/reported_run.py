@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.history import read_config
 from analyze.which import run_folder
 from schemas.output.report import ReportedRun
+from schemas.run.config import read_config
 from schemas.run.layout import is_planned
 
 if TYPE_CHECKING:

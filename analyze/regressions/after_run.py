@@ -6,15 +6,15 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.history import read_config
 from analyze.query.model_names import read_names
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.report.open_shift_words import open_sentences
 from analyze.report.plain import line_of
-from analyze.runs_option import runs_option
 from analyze.session import open_session
 from analyze.summarize import thresholds_of
+from schemas.errors import runs_flag
 from schemas.lake.manifest import Manifest
+from schemas.run.config import read_config
 from schemas.run.layout import run_folders
 from schemas.run.model_names import with_names
 
@@ -48,7 +48,7 @@ def open_after_run(run_dir: Path) -> list[str]:
             with_names(one.shift, names) for one in found[:MOST_TOLD]
         )
     ]
-    look = shlex.join(["analyze", "runs", *runs_option(run_dir.parent)])
+    look = shlex.join(["analyze", "runs", *runs_flag(run_dir.parent)])
     if (more := len(found) - len(told)) > 0:
         told.append(f"and {more} more open {'shift' if more == 1 else 'shifts'}: {look}")
     if n_unseen:

@@ -16,12 +16,12 @@ import numpy as np
 
 from analyze.aliases.ids import read_ids
 from analyze.regressions.standing import standing_in
-from analyze.runs_option import runs_option
 from analyze.shifts.acknowledged import Entries
 from analyze.shifts.found import FoundShift
 from analyze.shifts.levels import FEWEST, METRICS, rests_on, scan, why_not
 from analyze.shifts.points import Point, read_points
 from analyze.shifts.series import read_history
+from schemas.errors import runs_flag
 from schemas.output.regressions import OpenShift
 from schemas.output.regressions import Series as SeriesNames
 
@@ -102,7 +102,7 @@ def find_open_shifts(
         limits,
         Entries(read_ids(session).known(known)),
         max_drop,
-        (*options, *runs_option(session.runs_dir)),
+        (*options, *runs_flag(session.runs_dir)),
     )
     found: list[Open] = []
     unused: list[Acknowledged] = []

@@ -17,6 +17,7 @@ from analyze.report.comparison_cells import (
     score_rows,
     tag_cells,
 )
+from analyze.report.comparison_text import MOST_CASES
 from analyze.report.comparison_words import (
     CHANGE_TITLES,
     axis_lines,
@@ -31,9 +32,6 @@ from analyze.report.comparison_words import (
 from analyze.report.summary_table import as_text
 from schemas.output.comparison import CaseChange, Comparison
 
-MOST_CASES = 20
-"""Cases that are listed unless all are asked for."""
-
 
 def comparison_markdown(comparison: Comparison, *, all_cases: bool = False) -> str:
     """Return a comparison as Markdown.
@@ -47,8 +45,8 @@ def comparison_markdown(comparison: Comparison, *, all_cases: bool = False) -> s
     cases = comparison.cases if all_cases else comparison.cases[:MOST_CASES]
     blocks = [
         ["# Comparison"],
-        list(_verdicts(comparison)),
-        list(_sides(comparison)),
+        list(_verdicts_listed(comparison)),
+        list(_sides_listed(comparison)),
         markdown_table(MODEL_TITLES, [model_cells(group) for group in groups]),
         markdown_table(SCORE_TITLES, score_rows(groups)),
         markdown_table(REPEAT_TITLES, repeat_rows(groups)),
@@ -83,7 +81,7 @@ def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:
     return [*lines, *(["", *more] if more else [])]
 
 
-def _verdicts(comparison: Comparison) -> Iterator[str]:
+def _verdicts_listed(comparison: Comparison) -> Iterator[str]:
     if not comparison.groups:
         yield "nothing to compare: no model is on both sides"
     if comparison.next_command is not None:
@@ -93,7 +91,7 @@ def _verdicts(comparison: Comparison) -> Iterator[str]:
         yield from (f"  - {as_text(note)}" for note in notes_of(group))
 
 
-def _sides(comparison: Comparison) -> Iterator[str]:
+def _sides_listed(comparison: Comparison) -> Iterator[str]:
     yield f"- base: {as_text(side_of(comparison.base))}"
     yield f"- candidate: {as_text(side_of(comparison.candidate))}"
     differ = list(axis_lines(comparison))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from analyze.report.limits_source import limits_source
 from analyze.report.nights_words import nights_words
@@ -21,7 +22,6 @@ from analyze.report.numbers import (
     times,
     whole,
 )
-from analyze.report.power_text import unseen_words
 from schemas.base import is_apart
 from schemas.errors import counted
 from schemas.output.comparison import (
@@ -39,6 +39,9 @@ from schemas.output.comparison import (
     ThresholdsUsed,
     Verdict,
 )
+
+if TYPE_CHECKING:
+    from schemas.output.comparison import RateDifference, ThresholdsUsed
 
 ORDER: tuple[Verdict, ...] = (
     "regressed",
@@ -276,3 +279,16 @@ def change_cells(change: CaseChange) -> list[str]:
         f"{whole(change.base_passed)} of {whole(change.base_scored)}",
         f"{whole(change.candidate_passed)} of {whole(change.candidate_scored)}",
     ]
+
+
+def unseen_words(found: RateDifference) -> str:
+    """Return which drops two sides would likely have missed: those that no such plan shows."""
+    share, trials = found.detectable, found.planned_repetitions
+    if found.base_rate == 0:
+        return "a pass rate of 0 % cannot drop"
+    if share is None or share >= 1:
+        return "no drop can be promised to be seen"
+    text = f"drops under {points(share)} points would be seen less than four times in five"
+    if trials is None or trials[0] == trials[1]:
+        return text
+    return f"{text} by {counted(trials[0], 'trial')} of a case against {whole(trials[1])}"

@@ -47,12 +47,12 @@ def flaky_lines(found: Flaky, width: int, *, is_all: bool = False) -> list[str]:
         width: columns of the terminal.
         is_all: list every cell, not the flaky ones alone.
     """
-    lines = wrapped(summary(found), width)
+    lines = wrapped(flaky_summary(found), width)
     shown = _shown(found, is_all=is_all)
     if shown:
         rows = [[line_of(cell) for cell in _row(one)] for one in shown]
         lines += ["", *table(COLUMNS, rows, width)]
-    lines += _more(found, shown, is_all=is_all)
+    lines += _more_cells(found, shown, is_all=is_all)
     if not found.n_cells:
         return lines
     limits = wrapped(f"limits: {limits_line(found.limits)}", width)
@@ -65,16 +65,16 @@ def flaky_markdown(found: Flaky, *, is_all: bool = False) -> str:
     titles = [column.title for column in COLUMNS]
     blocks = [
         ["# Flaky cases"],
-        [as_text(summary(found))],
+        [as_text(flaky_summary(found))],
         markdown_table(titles, [_row(one) for one in shown]),
-        _more(found, shown, is_all=is_all),
+        _more_cells(found, shown, is_all=is_all),
         [as_text(MEANING)],
         [as_text(f"Limits: {limits_line(found.limits)}")],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def summary(found: Flaky) -> str:
+def flaky_summary(found: Flaky) -> str:
     """Return how many cells there are of each kind, in one sentence."""
     if not found.n_cells:
         return NONE
@@ -89,7 +89,7 @@ def _shown(found: Flaky, *, is_all: bool) -> Sequence[FlakyCell]:
     return found.cells if is_all else flaky[:MOST_CELLS]
 
 
-def _more(found: Flaky, shown: Sequence[FlakyCell], *, is_all: bool) -> list[str]:
+def _more_cells(found: Flaky, shown: Sequence[FlakyCell], *, is_all: bool) -> list[str]:
     more = found.n_flaky - len(shown)
     if is_all or more <= 0:
         return []

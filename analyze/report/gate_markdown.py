@@ -60,12 +60,12 @@ def _lines(result: GateResult, runs_dir: Path | None) -> Iterator[str]:
                 for line in by_need(result.lines)
             ],
         )
-    yield from _listed(
+    yield from _bullets(
         "Open shifts, until the level is back or a file for --known acknowledges them",
         (f"{sentence}; {command}" for sentence, command in open_sentences(result.open_shifts)),
     )
-    yield from _listed("Not in the test", not_tested(result))
-    yield from _listed("To know", notes(result))
+    yield from _bullets("Not in the test", not_tested(result))
+    yield from _bullets("To know", notes(result))
     cases = worse_cases(result)
     if cases:
         yield ""
@@ -74,10 +74,10 @@ def _lines(result: GateResult, runs_dir: Path | None) -> Iterator[str]:
         yield "One case alone proves nothing."
         yield ""
         yield from cases_markdown(cases[:MOST_CASES], len(cases))
-    yield from _listed("Next", next_steps(result, runs_dir))
+    yield from _bullets("Next", next_steps(result, runs_dir))
 
 
-def _listed(title: str, sentences: Iterator[str]) -> Iterator[str]:
+def _bullets(title: str, sentences: Iterator[str]) -> Iterator[str]:
     lines = [f"- {as_text(sentence)}" for sentence in sentences]
     if lines:
         yield ""

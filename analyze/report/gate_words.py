@@ -22,8 +22,8 @@ from analyze.report.comparison_words import (
 from analyze.report.limits_source import limits_source
 from analyze.report.numbers import percent, points
 from analyze.report.regressions_words import entry_line
-from analyze.runs_option import runs_option
 from schemas.config.known_issues import Quarantined
+from schemas.errors import runs_flag
 from schemas.output.comparison import CaseChange, Comparison, GroupComparison, Metric
 from schemas.output.gate import GateLine, GateResult, GateRules, Outcome
 
@@ -177,7 +177,7 @@ def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str
         for run_id in run_ids:
             if runs_dir is not None and is_imported(runs_dir / run_id):
                 continue  # another tool made it, and nothing here can go on with it
-            words = ["collect", "run", "--resume", run_id, *runs_option(runs_dir)]
+            words = ["collect", "run", "--resume", run_id, *runs_flag(runs_dir)]
             yield f"{shlex.join(words)} asks again what may be mended"
     standing = {one.series.model_id for one in result.open_shifts if one.is_tolerated is False}
     if standing:

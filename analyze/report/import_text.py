@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from analyze.report.numbers import whole
 from analyze.report.plain import line_of
-from analyze.runs_option import runs_option
 from schemas.base import Finding
-from schemas.errors import counted, shown
+from schemas.errors import counted, runs_flag, shown
 
 if TYPE_CHECKING:
     from analyze.imports.run_folder import Written
@@ -63,5 +62,5 @@ def _told(finding: Finding) -> str:
 
 
 def _next(run_dir: Path) -> str:
-    words = ["analyze", "show", run_dir.name, *runs_option(run_dir.parent)]
+    words = ["analyze", "show", run_dir.name, *runs_flag(run_dir.parent)]
     return line_of(" ".join(map(shlex.quote, words)))

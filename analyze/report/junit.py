@@ -7,11 +7,11 @@ a case alone proves nothing. How many of its trials passed stands in every test.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from analyze.gate.case_counts import CandidateCase
 from analyze.report.gate_words import held_against
 from analyze.report.numbers import whole
 from analyze.report.open_shift_words import open_sentences
@@ -19,9 +19,6 @@ from analyze.report.plain import line_of
 from schemas.output.comparison import CaseChange, ExcludedCase
 from schemas.output.gate import GateLine, GateResult
 from schemas.output.regressions import OpenShift
-
-Key = tuple[str, str, str]
-"""suite_id, model_id, case_id."""
 
 EXCLUDED: Mapping[str, str] = {
     "only_in_base": "only the baseline has it",
@@ -31,25 +28,6 @@ EXCLUDED: Mapping[str, str] = {
     "no_verdict_in_candidate": "no verdict",
     "quarantined": "quarantined",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateCase:
-    """One case of the candidate with one model."""
-
-    suite_id: str
-    model_id: str
-    case_id: str
-    n_scorable: int
-    n_scored: int
-    n_passed: int
-    causes: Mapping[str, int]
-    """Why trials have no verdict."""
-
-    @property
-    def key(self) -> Key:
-        """What names it."""
-        return self.suite_id, self.model_id, self.case_id
 
 
 def junit_xml(result: GateResult, cases: Sequence[CandidateCase]) -> bytes:

@@ -23,7 +23,7 @@ def open_words(shift: OpenShift) -> str:
     runs = counted(shift.n_runs, "run")
     since = f"since {shift.first_run} ({runs}; first seen in {shift.seen_in})"
     is_other = shift.now != shift.after
-    return f"{_levels(shift)} {since}" + (f", now {_level(shift)}" if is_other else "")
+    return f"{_both_levels(shift)} {since}" + (f", now {_level(shift)}" if is_other else "")
 
 
 def open_size(shift: OpenShift) -> str:
@@ -89,7 +89,7 @@ def _role(shift: OpenShift) -> str:
     return asked + (role or ", so a gate of a later run names it and fails nothing")
 
 
-def _levels(shift: OpenShift) -> str:
+def _both_levels(shift: OpenShift) -> str:
     """Return the level before and the one after, with what lies between them."""
     if shift.series.metric == "passed_rate":
         size = f"{signed_points(shift.size)} points"

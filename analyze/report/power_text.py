@@ -22,7 +22,7 @@ from schemas.errors import counted
 
 if TYPE_CHECKING:
     from analyze.power_plan import PowerAnswer
-    from schemas.output.comparison import RateDifference, ThresholdsUsed
+    from schemas.output.comparison import ThresholdsUsed
 
 POWER_SCHEMA_VERSION = 2
 """Of the JSON of `analyze power`; version 1 had no number of its own, and spoke of one night."""
@@ -268,19 +268,6 @@ def closing_line(plan: PowerPlan) -> str:
         size = f"about {whole(needed)} {_units(plan)} x {plan.columns[at]} are"
     proof = f"{size} enough to show that nothing changed by {margin_words(plan)}"
     return f"{headline(plan)}{how}, {source}; {proof}"
-
-
-def unseen_words(found: RateDifference) -> str:
-    """Return which drops two sides would likely have missed: those that no such plan shows."""
-    share, trials = found.detectable, found.planned_repetitions
-    if found.base_rate == 0:
-        return "a pass rate of 0 % cannot drop"
-    if share is None or share >= 1:
-        return "no drop can be promised to be seen"
-    text = f"drops under {points(share)} points would be seen less than four times in five"
-    if trials is None or trials[0] == trials[1]:
-        return text
-    return f"{text} by {counted(trials[0], 'trial')} of a case against {whole(trials[1])}"
 
 
 def _table(plan: PowerPlan) -> list[str]:

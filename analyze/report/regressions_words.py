@@ -24,9 +24,8 @@ from analyze.report.numbers import (
     usd,
     whole,
 )
-from analyze.runs_option import runs_option
 from schemas.config.known_issues import Acknowledged, ShiftMetric
-from schemas.errors import counted
+from schemas.errors import counted, runs_flag
 from schemas.output.comparison import Axis
 from schemas.output.regressions import CellShift, Regressions, SeriesSkipped, Shift
 from schemas.run.model_names import id_of
@@ -144,7 +143,7 @@ def look_options(runs_dir: Path, allow: Sequence[Axis] = ()) -> list[str]:
         allow: axes that were allowed.
     """
     words = [word for axis in allow for word in ("--allow", axis)]
-    return [*words, *runs_option(runs_dir)]
+    return [*words, *runs_flag(runs_dir)]
 
 
 def command(one: Shift | CellShift, options: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ def case_lines(
     first = trials[0]
     yield line_of(f"{first.case_id} · run {first.run_id}")
     yield ""
-    yield from facts(_facts(first, validator, all_ids))
+    yield from facts(_case_facts(first, validator, all_ids))
     yield ""
     by_model = groupby(zip(trials, answers, strict=True), key=lambda pair: pair[0].model_id)
     rows = [row for _, pairs in by_model for row in _rows(list(pairs))]
@@ -56,7 +56,7 @@ def case_lines(
     )
 
 
-def _facts(
+def _case_facts(
     trial: ShownTrial, validator: Mapping[str, JsonValue] | None, all_ids: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     name = trial.prompt_name

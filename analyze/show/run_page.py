@@ -25,9 +25,9 @@ from analyze.report.run_table import cost_of, notes_of
 from analyze.report.run_table import passed_of as passed_of_run
 from analyze.rows import RunSummaryRow
 from analyze.run_rows import ListedRun
-from analyze.runs_option import runs_option
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
+from schemas.errors import runs_flag
 from schemas.output.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 from schemas.run.model_names import hidden_id, id_of
 
@@ -252,7 +252,7 @@ def _next(page: RunPage) -> Iterator[str]:
 
 
 def _runs_option(runs_dir: Path) -> str:
-    return "".join(f" {_word(word)}" for word in runs_option(runs_dir))
+    return "".join(f" {_word(word)}" for word in runs_flag(runs_dir))
 
 
 def _word(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import duckdb
 
-Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
 
 NUDGE_S = 0.05
 """Between two requests to stop: one that comes between two queries stops nothing."""
@@ -23,14 +23,14 @@ GRACE_S = 3.0
 """For the engine to stop; longer, and it is in a function that hears nothing."""
 
 
-class _Work(Generic[Result]):
+class _Work(Generic[Outcome]):
     """A piece of work and what came of it."""
 
-    def __init__(self, work: Callable[[], Result]) -> None:
+    def __init__(self, work: Callable[[], Outcome]) -> None:
         self.done = threading.Event()
         self._work = work
         self._error: BaseException | None = None
-        self._results: list[Result] = []
+        self._results: list[Outcome] = []
 
     def run(self) -> None:
         try:
@@ -40,7 +40,7 @@ class _Work(Generic[Result]):
         finally:
             self.done.set()
 
-    def outcome(self) -> Result:
+    def outcome(self) -> Outcome:
         if self._error is not None:
             raise self._error
         return self._results[0]
@@ -48,10 +48,10 @@ class _Work(Generic[Result]):
 
 def watched(
     engine: duckdb.DuckDBPyConnection,
-    work: Callable[[], Result],
+    work: Callable[[], Outcome],
     deadline: float,
     stuck: Callable[[bool], None] | None = None,
-) -> Result:
+) -> Outcome:
     """Return what work on an engine returns.
 
     Args:

@@ -15,11 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
+from analyze.stats.series_scan import Bools
+from analyze.stats.split_scan import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analyze.stats.split_scan import Ints
 from analyze.stats.units import Clusters, unit_places
-
-Ints = NDArray[np.int64]
 
 UNKNOWN = -1
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from analyze.stats.paired_counts import PairedCounts, paired_counts
+from analyze.stats.sign_flip import SMALLEST_P
 
 MAX_LISTED = 1_000_000
 """Additions up to which lists are quicker than to load numpy."""
@@ -24,9 +24,6 @@ MAX_LISTED = 1_000_000
 MAX_WORK = 50_000_000
 """Additions up to which the distribution is exact, about a tenth of a second; then the normal
 limit."""
-
-SMALLEST_P = sys.float_info.min
-"""A p below the range of floats is given as this, since nothing of it is impossible."""
 
 
 class _Case(NamedTuple):
@@ -142,7 +139,7 @@ def _added(sums: Any, chances: Sequence[float], step: int, size: int, *, is_shor
         size: how many values are asked for.
         is_short: lists rather than arrays.
     """
-    after = _zeros(min(len(sums) + (len(chances) - 1) * step, size), is_short=is_short)
+    after = _no_sums(min(len(sums) + (len(chances) - 1) * step, size), is_short=is_short)
     for place, chance in enumerate(chances):
         start = place * step
         if start >= len(after):
@@ -156,7 +153,7 @@ def _added(sums: Any, chances: Sequence[float], step: int, size: int, *, is_shor
     return after
 
 
-def _zeros(size: int, *, is_short: bool) -> Any:
+def _no_sums(size: int, *, is_short: bool) -> Any:
     """Return so many zeros: a list, or an array where that pays."""
     if is_short:
         return [0.0] * size
@@ -167,6 +164,6 @@ def _zeros(size: int, *, is_short: bool) -> Any:
 
 def _nothing(*, is_short: bool) -> Any:
     """Return the chances of a sum of no terms: it is 0."""
-    cells = _zeros(1, is_short=is_short)
+    cells = _no_sums(1, is_short=is_short)
     cells[0] = 1.0
     return cells

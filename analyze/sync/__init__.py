@@ -30,7 +30,7 @@ from schemas.lake.layout import (
 from schemas.lake.manifest import Manifest, is_as_left
 from schemas.run.layout import run_folders
 
-__all__ = ["Progress", "Synced", "has_news", "label", "problems_of", "prune", "sync"]
+__all__ = ["Progress", "Synced", "has_news", "problems_of", "prune", "sync"]
 
 
 def has_news(runs_dir: Path) -> bool:
@@ -137,23 +137,3 @@ def prune(runs_dir: Path, run_ids: Sequence[str]) -> int:
 
     with one_sync(lake_of(runs_dir)):
         return take_out(runs_dir, run_ids)
-
-
-def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
-    """Set the labels of a run: in its config.json, if it is one of ours, and in the lake.
-
-    Raises:
-        ConfigError: a label is empty or has control characters.
-        RunNotFound: neither a folder nor the lake has the run.
-        OSError: config.json or the lake cannot be written.
-    """
-    from analyze.moved_files import until_settled  # noqa: PLC0415 - the engine
-    from analyze.sync.labels import set_labels  # noqa: PLC0415
-    from analyze.sync.repair import settle  # noqa: PLC0415
-
-    lake = lake_of(runs_dir)
-    until_settled(
-        lake,
-        lambda: set_labels(runs_dir, run_id, tuple(labels)),
-        lambda: settle(lake, writes=True),
-    )

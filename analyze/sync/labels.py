@@ -1,42 +1,19 @@
-"""Labels of a run: names that people give it, in its config and in the lake."""
+"""The row of a run in the lake: the one that counts, and a newer one."""
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from schemas.errors import ConfigError, Problem, RunNotFound
 from schemas.io.arrow import record_of
-from schemas.io.files import write_whole
-from schemas.lake.bulk_load import WholeRun, is_imported
-from schemas.lake.layout import lake_of, month_of
+from schemas.lake.bulk_load import WholeRun
+from schemas.lake.layout import month_of
 from schemas.lake.rows import run_table
 from schemas.lake.tables import RunRow, files_of, reading
 from schemas.lake.writer import NO_LOG, LakeWriter
-
-
-def set_labels(runs_dir: Path, run_id: str, labels: tuple[str, ...]) -> None:
-    """Set the labels of a run; see `analyze.sync.label`."""
-    wrong = [name for name in labels if not name.strip() or not name.isprintable()]
-    if wrong:
-        what = "a label has at least one character, and none that a terminal obeys"
-        raise ConfigError([Problem(None, what, found=repr(name)) for name in wrong])
-    lake = lake_of(runs_dir)
-    row = latest_row(lake, run_id)
-    path = runs_dir / run_id / "config.json"
-    is_ours = path.is_file() and not is_imported(path.parent)
-    if row is None and not is_ours:
-        raise RunNotFound(run_id, runs_dir, [folder.name for folder in runs_dir.iterdir()])
-    if is_ours:
-        config = json.loads(path.read_bytes())
-        config["labels"] = list(labels)
-        write_whole(path, json.dumps(config, indent=2, ensure_ascii=False).encode() + b"\n")
-    if row is not None:
-        seal_row(lake, row.model_copy(update={"labels": labels}))
 
 
 def seal_row(lake: Path, row: RunRow) -> None:

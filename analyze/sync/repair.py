@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.runs_option import runs_option
-from schemas.errors import DamagedFile, counted, printable, shown
+from schemas.errors import DamagedFile, counted, printable, runs_flag, shown
 from schemas.io.files import READ_ONLY
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def _left_out(manifest: Manifest, found: Sequence[DamagedFile], tell: Tell) -> b
     from analyze.lake.left_out import leave_out  # noqa: PLC0415
 
     new = frozenset(leave_out(one.path for one in found))
-    again = shlex.join(["analyze", "sync", *runs_option(manifest.lake.parent)])
+    again = shlex.join(["analyze", "sync", *runs_flag(manifest.lake.parent)])
     for one in found:
         if one.path in new:
             file = manifest.file(one.path.relative_to(manifest.lake).as_posix())

@@ -135,7 +135,7 @@ def _require_folder(runs_dir: Path) -> None:
 
 
 def _folder(runs_dir: Path, name: str) -> Path:
-    from analyze.which import is_run_folder  # noqa: PLC0415 - looking for news does without
+    from schemas.run.layout import is_run_folder  # noqa: PLC0415 - looking for news does without
 
     folder = runs_dir / Path(name).name
     if is_run_folder(folder):

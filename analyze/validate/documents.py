@@ -54,7 +54,7 @@ def _swebench(value: object, _: bytes) -> Iterable[Finding]:
     return swebench_problems(value)
 
 
-def _predictions(value: object, _: bytes) -> Iterable[Finding]:
+def _prediction_list(value: object, _: bytes) -> Iterable[Finding]:
     from schemas.formats.swebench_problems import prediction_problems  # noqa: PLC0415 - same
 
     return prediction_problems(value)
@@ -70,7 +70,7 @@ BY_KIND: dict[DocumentKind, Problems] = {
     "report-v2": _report,
     "report-v1": _earlier_report,
     "swebench": _swebench,
-    "predictions": _predictions,
+    "predictions": _prediction_list,
     "summary": _summary,
 }
 """Who knows what is wrong with a document of each kind; all others are files of lines."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
 from schemas.base import (
     SCHEMA_VERSION,
@@ -177,3 +177,22 @@ def config_of(run_dir: Path) -> RunConfig:
         message = f"{path}: is the config of another run, `{config.run_id}`"
         raise SchemaError(message)
     return config
+
+
+def read_config(run_dir: Path) -> RunConfig:
+    """Return what a run was asked to do.
+
+    Raises:
+        SchemaError: config.json is missing or does not fit its declaration.
+    """
+    path = run_dir / "config.json"
+    try:
+        return load_run_config(path)
+    except OSError as exc:
+        message = f"{path}: cannot be read ({exc.strerror})"
+        raise SchemaError(message) from exc
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = f"{path}: `{where}`: {first['msg']}"
+        raise SchemaError(message) from exc

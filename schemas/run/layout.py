@@ -125,3 +125,15 @@ def _logs(runs_dir: Path, folder: int) -> Iterator[tuple[str, LogSeen]]:
                 yield name, NO_LOG
         else:
             yield name, seen(facts.st_size, facts.st_mtime_ns)
+
+
+MARKS = ("config.json", "results.jsonl")
+"""A folder with one of these is a run; one by an older tool has the second alone."""
+
+
+def is_run_folder(path: Path) -> bool:
+    """Return whether there is a run in a folder."""
+    try:
+        return any((path / mark).is_file() for mark in MARKS)
+    except OSError:  # no folder can be called that
+        return False

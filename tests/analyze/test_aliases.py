@@ -15,10 +15,11 @@ from itertools import pairwise
 import pytest
 
 from analyze.aliases.join import join_cases, take_cases_apart
-from analyze.aliases.renames import AskedId, renames_among
+from analyze.aliases.renames import renames_among
 from analyze.api import MARTS, open_history
 from analyze.lake import aliases
 from analyze.lake.aliases import Join, join, newest_of, read_aliases, take_back
+from analyze.lake.content_ids import AskedId
 from analyze.raw_tables import connect, fill
 from analyze.session import Session
 from analyze.sync import sync

@@ -8,7 +8,7 @@ import pytest
 
 from analyze import raw_tables
 from analyze.catalog import create_views
-from analyze.history import open_lake, read_config
+from analyze.history import open_lake
 from analyze.raw_tables import RAW_TABLES
 from analyze.summarize import summarize_run
 from schemas.base import SCHEMA_VERSION
@@ -20,6 +20,7 @@ from schemas.lake.compact import compact
 from schemas.lake.layout import lake_of, live_files
 from schemas.lake.tables import LAYOUT, TABLES, files_of
 from schemas.lake.writer import mirror_run
+from schemas.run.config import read_config
 from tests.support.interpreter import run_without
 from tests.support.paths import GOLDEN
 

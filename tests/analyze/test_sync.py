@@ -22,7 +22,8 @@ import pytest
 
 from analyze import sync as sync_module
 from analyze.sync import bring_group as bring_module
-from analyze.sync import has_news, label, problems_of, prune, sync
+from analyze.sync import has_news, problems_of, prune, sync
+from analyze.sync.set_labels import label
 from analyze.sync.told import bring_news
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
 from schemas.lake.bulk_load import drop_cut_off

@@ -86,7 +86,7 @@ def test_without_runs_the_way_to_the_first_one_is_named(tmp_path, text):
 
 
 def test_a_label_means_the_newest_run_with_it(new_run):
-    from analyze.sync import label
+    from analyze.sync.set_labels import label
 
     runs = [new_run(name, START + n * DAY_MS) for n, name in enumerate(("one", "two", "three"))]
     for run in runs:

@@ -9,7 +9,8 @@ import pytest
 from analyze.imports.blank_result import result_of
 from analyze.imports.originals import digest_of, hashes_of
 from analyze.imports.run_folder import write_run
-from analyze.sync import has_news, label, problems_of, prune, sync
+from analyze.sync import has_news, problems_of, prune, sync
+from analyze.sync.set_labels import label
 from schemas.errors import ConfigError, SchemaError, UnknownVersion
 from schemas.lake.bulk_load import is_imported, read_whole
 from schemas.lake.compact import compact
