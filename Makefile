@@ -154,7 +154,7 @@ check: $(STAMP) weights ## format, lint, types, import contracts, generated file
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m schemas.publish --check
-	$(BIN)/python -m analyze.dictionary --check
+	$(BIN)/python -m analyze.query.dictionary --check
 	$(PYTEST) -n 2 --dist loadfile -m docs
 
 fmt: $(STAMP) ## format and mend what can be mended
@@ -166,7 +166,7 @@ docs: $(STAMP) ## make what docs and notebooks show of the samples (needs chromi
 
 schemas: $(STAMP) ## write schemas/json from the models
 	$(BIN)/python -m schemas.publish
-	$(BIN)/python -m analyze.dictionary
+	$(BIN)/python -m analyze.query.dictionary
 
 bench: $(STAMP) ## measure start-up, reports and the collector against their budgets
 	$(BIN)/python benchmarks/startup.py

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import typer
 
-from analyze.lean_command import LeanCommand, LeanGroup
+from analyze.cli_startup import LeanCommand, LeanGroup
 from schemas.command_group import VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError, file_error
 from schemas.io.shortage import shortage_of, too_few_addresses

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from analyze.raw_tables import connect, fill
+from analyze.lake.raw_tables import connect, fill
 
 
 def open_lake(

@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from analyze.lake.quarantine import set_aside
-from analyze.summarize import summarize_run, write_files
+from analyze.summary.summarize import summarize_run, write_files
 from schemas.errors import BenchError, DamagedFile, shown
 from schemas.lake.manifest import Manifest
 from schemas.lake.tables import lake_of

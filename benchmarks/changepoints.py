@@ -26,7 +26,7 @@ from measures import scan_of_rates, scan_of_values
 from scenarios import Nights, Size, Times, passes_of_nights, times_of_nights
 from simulation import generator, percent, table
 
-from analyze.stats.series_scan import Scan
+from analyze.stats.changepoints.scan import Scan
 
 PACKAGES = ["apache-otava>=0.8", "ruptures>=1.1.10"]
 UNCHANGED, CHANGED = 200, 100

@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from analyze.session import Session, open_session
+from analyze.query.session import Session, open_session
 
 warnings.simplefilter("ignore")  # of how rows are handed over; what counts is what it took
 
@@ -113,7 +113,7 @@ def _bare(session: Session, table: str, columns: list[str]) -> str:
 
 def sync(runs_dir: Path) -> Callable[[], int]:
     """Bring every run into the lake, and return how many rows that are."""
-    from analyze.sync import sync as bring  # noqa: PLC0415 - the other tasks do without
+    from analyze.lake.sync import sync as bring  # noqa: PLC0415 - the other tasks do without
 
     return lambda: bring(runs_dir).n_rows
 

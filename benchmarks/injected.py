@@ -19,8 +19,8 @@ from pathlib import Path
 from made_nights import OUTAGES, Suite, two_months, write_suite
 from verdicts_on_nights import LIMITS, Score, Told, gate, night_of, outcomes, score, warned
 
-from analyze.session import Session, open_session
-from analyze.shifts.alerts import find_regressions
+from analyze.query.session import Session, open_session
+from analyze.regressions.alerts import find_regressions
 from schemas.output.regressions import Shift
 
 

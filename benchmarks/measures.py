@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from analyze.regressions.points import Point
+from analyze.regressions.series import Series
 from analyze.regressions.standing import standing_shifts
-from analyze.shifts.points import Point
-from analyze.shifts.series import Series
-from analyze.stats.cell_shift import cell_splits
+from analyze.stats.changepoints.cells import cell_splits
+from analyze.stats.changepoints.rates import scan_rate
+from analyze.stats.changepoints.scan import Scan
+from analyze.stats.changepoints.values import scan_values
+from analyze.stats.exact_tests import sign_flip
 from analyze.stats.families import benjamini_hochberg
 from analyze.stats.intervals import wilson_shrunk
-from analyze.stats.level_shift import scan_rate
 from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
-from analyze.stats.rate_difference import rate_difference
-from analyze.stats.series_scan import Scan
-from analyze.stats.sign_flip import sign_flip
-from analyze.stats.value_shift import scan_values
+from analyze.stats.paired_rates import rate_difference
 from schemas.config.project import Thresholds
 
 Array = np.ndarray[Any, Any]

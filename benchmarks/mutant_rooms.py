@@ -99,10 +99,10 @@ ROOMS = (
     Room(
         "verdicts",
         (
-            "analyze/verdicts.py",
+            "analyze/api/verdicts.py",
             "analyze/gate/decide.py",
-            "analyze/gate/judge.py",
-            "analyze/compare/verdict.py",
+            "analyze/gate/rules.py",
+            "analyze/comparison/verdict.py",
         ),
         tests_of(
             ANALYZE,

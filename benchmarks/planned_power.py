@@ -19,11 +19,11 @@ import numpy as np
 from power_table import shown_worse
 from scipy.stats import beta, norm, t
 
-from analyze.stats.assumptions import Assumptions
-from analyze.stats.exact_power import PairModel
 from analyze.stats.intervals import PRIOR_SHARE, PRIOR_WEIGHT
-from analyze.stats.planning import Planner
-from analyze.stats.two_nights import LOGIT_SD, PRIOR_DF
+from analyze.stats.power.assumptions import Assumptions
+from analyze.stats.power.exact import PairModel
+from analyze.stats.power.nights import LOGIT_SD, PRIOR_DF
+from analyze.stats.power.planning import Planner
 from schemas.config.project import Thresholds
 
 SEED = 20270116

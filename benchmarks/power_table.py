@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta, binom, norm, qmc
 
-from analyze.stats.exact_power import (
+from analyze.stats.power.exact import (
     ALPHA,
     DRAWS,
     KAPPAS,

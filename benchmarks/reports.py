@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from analyze import EvaluationReport, generate_markdown_summary
-from analyze.exports.swebench import of_report, swebench_json, swebench_report
+from analyze.exporters.swebench import of_report, swebench_json, swebench_report
 from schemas.formats.migration.migrate import migration_of
 from schemas.formats.report_v2 import report_json
 from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown, scored

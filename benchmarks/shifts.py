@@ -25,9 +25,9 @@ import numpy as np
 from budgets import HEADINGS, Budget, judge, table
 from calibration import between, calibrate
 
-from analyze.stats.cell_shift import cell_splits
-from analyze.stats.level_shift import scan_rate
-from analyze.stats.value_shift import scan_values
+from analyze.stats.changepoints.cells import cell_splits
+from analyze.stats.changepoints.rates import scan_rate
+from analyze.stats.changepoints.values import scan_values
 
 SERIES, QUICK_SERIES, ROUNDS = 15_000, 1_500, 3
 RUNS, CASES, TRIALS = 100, 10, 2

@@ -26,8 +26,8 @@ from typing import Any
 
 import duckdb
 
-from analyze.session import open_session
-from analyze.sync import sync
+from analyze.lake.sync import sync
+from analyze.query.session import open_session
 from schemas.lake import compact
 from schemas.lake import writer as mirror
 from schemas.lake.layout import lake_of, live_files
@@ -212,7 +212,7 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
     done_dir.mkdir()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["analyze.session", "analyze.sync.bring", "schemas.lake.compact"]
+        ["analyze.query.session", "analyze.lake.load_runs", "schemas.lake.compact"]
     )
     stop, told = context.Event(), context.Queue()
     all_there = context.Barrier(N_WRITERS + N_READERS + 1)

@@ -2,14 +2,14 @@
 
 from contextlib import contextmanager
 
-from analyze.compare.comparison import compare
 from analyze.compare.sides import resolve_sides
-from analyze.parts.asked import Asked
-from analyze.run_rows import read_run
-from analyze.session import open_session
-from analyze.shifts.alerts import find_regressions
-from analyze.summarize import summary_of
-from analyze.which import run_folder
+from analyze.comparison.compare import compare
+from analyze.query.run_list import read_run
+from analyze.query.run_ref import run_folder
+from analyze.query.session import open_session
+from analyze.regressions.alerts import find_regressions
+from analyze.report.context import Asked
+from analyze.summary.summarize import summary_of
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
 

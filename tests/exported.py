@@ -1,6 +1,6 @@
 """Instances of reports v2 and cases of runs, as exports find them."""
 
-from analyze.exports.folded import FoldedCase, FoldedModel
+from analyze.exporters.majority import FoldedCase, FoldedModel
 from schemas.formats.report_v2 import EvaluationReport
 
 

@@ -1,6 +1,6 @@
 """Instances of every outcome that the SWE-bench harness knows, and predictions outside."""
 
-from analyze.exports.swebench import HarnessInstance
+from analyze.exporters.swebench import HarnessInstance
 
 MODEL, RUN_ID = "acme/coder", "night.1"
 

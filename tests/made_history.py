@@ -12,8 +12,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from analyze.catalog import create_views
-from analyze.raw_tables import connect, fill
+from analyze.lake.raw_tables import connect, fill
+from analyze.query.catalog import create_views
 from schemas.failures import classify
 from schemas.io.arrow import arrow_schema
 from schemas.lake.tables import TABLES, RunRow

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analyze.exports.predictions import predictions_lines
+from analyze.exporters.predictions import predictions_lines
 from schemas.formats.swebench import Prediction
 from tests.support.paths import TOOLS
 
@@ -83,7 +83,7 @@ def evaluated(folder, instances, *, outside=(), model="acme/coder", run_id="nigh
 
     Args:
         folder: where they go.
-        instances: of `analyze.exports.swebench`.
+        instances: of `analyze.exporters.swebench`.
         outside: ids of predictions that are not in the data set.
         model: its name in the predictions.
         run_id: of the evaluation.

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from analyze.catalog import VIEWS, name_of, sql_of
+from analyze.query.catalog import VIEWS, name_of, sql_of
 
 SETTINGS = {
     "spark.ui.enabled": "false",

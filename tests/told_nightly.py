@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import stats
 
-from analyze.stats.level_shift import scan_rate
-from analyze.stats.value_shift import scan_values
+from analyze.stats.changepoints.rates import scan_rate
+from analyze.stats.changepoints.values import scan_values
 
 MARGIN = 0.05
 RATIO_MARGIN = 0.1

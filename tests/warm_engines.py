@@ -13,9 +13,9 @@ from contextlib import contextmanager
 import duckdb
 import pytest
 
-from analyze.catalog import NAMES
-from analyze.query.case_names import TABLE
-from analyze.session import Session
+from analyze.lake.case_names import TABLE
+from analyze.query.catalog import NAMES
+from analyze.query.session import Session
 
 IDLE: list[tuple[duckdb.DuckDBPyConnection, set[str]]] = []
 """Engines of sessions that were closed, each with the names of the views that it has."""

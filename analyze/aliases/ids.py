@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
     from schemas.config.known_issues import Acknowledged, KnownFile, Quarantined
 
 Entry = TypeVar("Entry", "Acknowledged", "Quarantined")

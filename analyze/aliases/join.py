@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from analyze.aliases.renames import find_renames
 from analyze.lake.aliases import Join, join, read_aliases, take_back
-from analyze.which import MOST_NAMED, require_suite
+from analyze.query.run_ref import MOST_NAMED, require_suite
 from schemas.errors import AnalyzeError, ConfigError, Problem, nearest
 from schemas.run.alias import Alias, Aliases
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 
 def join_cases(session: Session, suite_id: str, old: str, new: str) -> bool:

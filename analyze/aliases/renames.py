@@ -13,7 +13,7 @@ from schemas.errors import runs_flag
 from schemas.run.alias import Rename
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 
 def renames_among(asked: Iterable[AskedId], runs_dir: Path) -> tuple[Rename, ...]:

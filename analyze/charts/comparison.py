@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.names import axis_width, chosen, height_of, rows_of
+from analyze.charts.axes import axis_width, chosen, height_of, rows_of
 from analyze.charts.theme import BETTER, QUIET, SAME, STEP, WORSE, finished, legend_below
 from analyze.charts.words import INTERVAL, listed, shown, tip, with_texts
-from analyze.report.numbers import signed_points
+from analyze.render.numbers import signed_points
 from schemas.errors import counted
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import altair as alt
 
+from analyze.charts.axes import chosen, shortened
+from analyze.charts.label_layout import Place, Point, placed
 from analyze.charts.logs import MILLIS, USD, LogRange, log_range
-from analyze.charts.names import chosen, shortened
-from analyze.charts.places import Place, Point, placed
 from analyze.charts.rates import has_other_means, ticks_said, with_estimate
 from analyze.charts.theme import COLOURS, PAPER, QUIET, SHARE, finished, share_axis
 from analyze.charts.words import INTERVAL, listed, share, shown, tip, with_rates, with_texts
-from analyze.report.numbers import millis, usd
+from analyze.render.numbers import millis, usd
 from schemas.errors import counted
 
 if TYPE_CHECKING:

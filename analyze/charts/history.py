@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.names import chosen
+from analyze.charts.axes import chosen
 from analyze.charts.rates import has_other_means, with_estimate
 from analyze.charts.shift_rules import shift_rules
 from analyze.charts.theme import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analyze.charts.names import chosen, height_of
+from analyze.charts.axes import chosen, height_of
 from analyze.charts.rates import rated, ticks_said, with_estimate
 from analyze.charts.theme import finished
 from analyze.charts.words import listed, share

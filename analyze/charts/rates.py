@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.names import rows_of
+from analyze.charts.axes import rows_of
 from analyze.charts.theme import COLOURS, SHARE, share_axis
 from analyze.charts.words import INTERVAL, shown, tip, with_rates
 from schemas.base import is_apart

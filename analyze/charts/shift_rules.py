@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.names import shortened
-from analyze.charts.places import CHARACTER
+from analyze.charts.axes import shortened
+from analyze.charts.label_layout import CHARACTER
 from analyze.charts.theme import BETTER, WORSE
 from analyze.charts.words import share, tip
-from analyze.report.numbers import signed_points
-from analyze.report.plain import line_of
+from analyze.render.numbers import signed_points
+from analyze.render.text import line_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.names import chosen, height_of
+from analyze.charts.axes import chosen, height_of
 from analyze.charts.rates import rated, ticks_said, with_estimate
 from analyze.charts.theme import QUIET, SHARE, finished
 from analyze.charts.words import listed, share

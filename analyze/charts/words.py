@@ -1,6 +1,6 @@
 """Words of charts: what stands in a tooltip, and what is said to those who cannot see them.
 
-Numbers are rounded by `analyze.report.numbers` and drawn as texts: a chart says what its table
+Numbers are rounded by `analyze.render.numbers` and drawn as texts: a chart says what its table
 says.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import altair as alt
 
-from analyze.report.numbers import limits_of, percent
+from analyze.render.numbers import limits_of, percent
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunsOption
 
 
 def alias(
@@ -28,8 +28,8 @@ def alias(
     Example: analyze alias nightly sums/old_name sums/new_name
     """
     from analyze.aliases.join import join_cases, list_aliases, take_cases_apart
-    from analyze.report.alias_text import alias_lines
-    from analyze.session import open_session
+    from analyze.aliases.render import alias_lines
+    from analyze.query.session import open_session
 
     if (old is None) != (new is None) or (undo and new is None):
         what = "name both ids, the old one first: `analyze alias SUITE OLD NEW`"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from analyze.options import RUN_HELP, RUNS, NoSyncOption, RunsOption
+from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption, RunsOption
 
 if TYPE_CHECKING:
-    from analyze.parts.asked import Asked
-    from analyze.session import Session
+    from analyze.query.session import Session
+    from analyze.report.context import Asked
     from schemas.output.comparison import Comparison
 
 Name = Literal[
@@ -54,11 +54,11 @@ def chart(
     """
     kind = _kind_of(output, force=force)
 
-    from analyze.charts.drawn import Source, drawn
+    from analyze.charts.draw import Source, drawn
     from analyze.charts.theme import DARK, LIGHT, themed
     from analyze.query.model_names import read_names
-    from analyze.session import open_session
-    from analyze.which import resolve_run, runs_dir_of
+    from analyze.query.run_ref import resolve_run, runs_dir_of
+    from analyze.query.session import open_session
 
     with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
         run_id = resolve_run(session, run)
@@ -94,11 +94,11 @@ def _kind_of(output: Path, *, force: bool) -> str:
 
 
 def _asked(session: Session, run_id: str) -> Asked:
-    from analyze.limits import limits_in_force
-    from analyze.parts.asked import Asked
-    from analyze.run_rows import read_run
-    from analyze.summarize import summary_of
-    from analyze.which import run_folder
+    from analyze.query.run_list import read_run
+    from analyze.query.run_ref import run_folder
+    from analyze.query.thresholds import limits_in_force
+    from analyze.report.context import Asked
+    from analyze.summary.summarize import summary_of
 
     folder = run_folder(session, run_id)
     return Asked(
@@ -113,8 +113,8 @@ def _asked(session: Session, run_id: str) -> Asked:
 
 
 def _compared(asked: Asked, baseline: str) -> Comparison:
-    from analyze.compare.comparison import compare
-    from analyze.gate.compared import resolve_compared
+    from analyze.comparison.compare import compare
+    from analyze.gate.base_runs import resolve_compared
 
     limits = asked.limits.thresholds
     sides = resolve_compared(asked.session, baseline, asked.run_id, limits=limits)

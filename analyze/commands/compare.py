@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.options import (
+from analyze.cli_options import (
     BASE_HELP,
     RUNS,
     AllowOption,
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from schemas.output.comparison import Axis
 
 MODELS = (
-    "analyze.compare.comparison",
-    "analyze.limits",
-    "analyze.report.comparison_text",
-    "analyze.compare.built_records",
+    "analyze.comparison.compare",
+    "analyze.query.thresholds",
+    "analyze.comparison.render",
+    "analyze.comparison.built_records",
 )
 """What takes as long to load as two runs to read."""
 
@@ -68,13 +68,13 @@ def compare(
 
     Example: analyze compare previous latest
     """
-    from analyze.compare.evidence import read_evidence
-    from analyze.gate.compared import resolve_compared
-    from analyze.limits import limits_in_force
+    from analyze.comparison.evidence.read import read_evidence
+    from analyze.gate.base_runs import resolve_compared
     from analyze.meanwhile import imported_meanwhile
     from analyze.query.model_names import meant_model, read_names
-    from analyze.session import open_session
-    from analyze.which import runs_dir_of
+    from analyze.query.run_ref import runs_dir_of
+    from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
     from schemas.run.model_names import NO_NAMES, with_names
 
     wanted, allowed = form_of(form, json=json), _axes(allow)
@@ -98,11 +98,11 @@ def compare(
         evidence = read_evidence(session, *sides)
         names = NO_NAMES if wanted == "json" else read_names(session)
 
-    from analyze.compare.comparison import compare_evidence
+    from analyze.comparison.compare import compare_evidence
 
     found = compare_evidence(evidence, limits=limits, allow=allowed, by=by)
     if wanted == "json":
-        from analyze.report.record_json import record_json
+        from analyze.render.json import record_json
 
         typer.echo(record_json(found))
     elif wanted == "md":
@@ -111,8 +111,8 @@ def compare(
         shown = with_names(found, names)
         typer.echo(comparison_markdown(shown, all_cases=by == "cell"), nl=False)
     else:
-        from analyze.report.comparison_text import comparison_lines
-        from analyze.report.plain import screen_width
+        from analyze.comparison.render import comparison_lines
+        from analyze.render.text import screen_width
 
         shown = with_names(found, names)
         lines = comparison_lines(shown, screen_width(), all_cases=by == "cell")
@@ -125,7 +125,7 @@ def compare(
 
 
 def _known(path: Path) -> KnownFile:
-    from analyze.gate.known_files import read_known  # loads YAML
+    from analyze.gate.known_issues import read_known  # loads YAML
 
     return read_known(path)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.options import RUNS, JsonOption, ModelOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, JsonOption, ModelOption, NoSyncOption, RunsOption
 
 if TYPE_CHECKING:
-    from analyze.exports.texts import ExportFormat, ExportText
+    from analyze.exporters.files import ExportFormat, ExportText
     from schemas.formats.swebench import Style
 
 
@@ -58,7 +58,7 @@ def export(
     Example: analyze export report-v2 latest
     """
     from analyze.exports.places import STDOUT, document, placed
-    from analyze.report.v2_files import write_texts
+    from analyze.report_v2.files import write_texts
     from schemas.errors import ConfigError, Problem
     from schemas.run.layout import is_run_folder
 
@@ -89,8 +89,8 @@ def export(
 def _of_report(
     path: Path, form: ExportFormat, output: Path | None, style: Style | None, model: str | None
 ) -> list[ExportText]:
-    from analyze.exports.texts import texts_of_report
-    from analyze.report.v2_files import read_report
+    from analyze.exporters.files import texts_of_report
+    from analyze.report_v2.files import read_report
     from schemas.errors import ConfigError, Problem
 
     if model is not None:
@@ -111,11 +111,11 @@ def _of_run(
     sync: bool,
 ) -> tuple[list[ExportText], Path | None]:
     """Return the files of a run, and where its reports go unless somebody says otherwise."""
+    from analyze.exporters.files import texts_of_run
     from analyze.exports.places import own_place
-    from analyze.exports.texts import texts_of_run
     from analyze.query.model_names import meant_model
-    from analyze.session import open_session
-    from analyze.which import resolve_run, run_folder, runs_dir_of
+    from analyze.query.run_ref import resolve_run, run_folder, runs_dir_of
+    from analyze.query.session import open_session
 
     with open_session(runs_dir_of(runs, what), sync=sync) as session:
         run_id = resolve_run(session, what)

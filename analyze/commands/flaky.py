@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import (
+from analyze.cli_options import (
     RUNS,
     FormOption,
     JsonOption,
@@ -38,14 +38,14 @@ def flaky(
 
     Example: analyze flaky --suite nightly
     """
-    from analyze.gate.known_files import read_known
-    from analyze.limits import limits_in_force
+    from analyze.gate.known_issues import read_known
     from analyze.query.model_names import meant_model, read_names
-    from analyze.report.plain import screen_width
-    from analyze.session import open_session
-    from analyze.shifts.flaky import find_flaky
-    from analyze.shifts.progress import Progress
-    from analyze.which import require_those
+    from analyze.query.run_ref import require_those
+    from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
+    from analyze.regressions.flaky import find_flaky
+    from analyze.render.progress import Progress
+    from analyze.render.text import screen_width
     from schemas.run.model_names import NO_NAMES, with_names
 
     wanted = form_of(form, json=json)
@@ -59,7 +59,7 @@ def flaky(
             session, limits=limits, known=known, suite=suite, model=model, tell=progress
         )
     if wanted == "json":
-        from analyze.report.record_json import record_json
+        from analyze.render.json import record_json
 
         typer.echo(record_json(found))
         return

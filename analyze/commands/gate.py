@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import (
+from analyze.cli_options import (
     RUN_HELP,
     RUNS,
     AllowOption,
@@ -87,12 +87,12 @@ def gate(
     from datetime import UTC, datetime
 
     from analyze.gate.decide import Question, decide
-    from analyze.gate.known_files import read_known
-    from analyze.limits import limits_in_force
+    from analyze.gate.known_issues import read_known
     from analyze.named import axes_named, metrics_named
     from analyze.query.model_names import meant_model, read_names
-    from analyze.session import open_session
-    from analyze.which import runs_dir_of
+    from analyze.query.run_ref import runs_dir_of
+    from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
     from schemas.output.gate import GateRules
     from schemas.run.model_names import NO_NAMES, with_names
 
@@ -122,11 +122,11 @@ def gate(
         names = NO_NAMES if wanted == "json" else read_names(session)
         if junit is not None:
             from analyze.gate.case_counts import candidate_cases
-            from analyze.report.junit import junit_xml
+            from analyze.gate.junit import junit_xml
 
             report = junit_xml(decision.result, candidate_cases(session, decision.candidate))
     if wanted == "json":
-        from analyze.report.record_json import record_json
+        from analyze.render.json import record_json
 
         typer.echo(record_json(decision.result))
     elif wanted == "md":
@@ -134,8 +134,8 @@ def gate(
 
         typer.echo(gate_markdown(with_names(decision.result, names), where), nl=False)
     else:
-        from analyze.report.gate_text import gate_lines
-        from analyze.report.plain import screen_width
+        from analyze.gate.render import gate_lines
+        from analyze.render.text import screen_width
 
         shown = with_names(decision.result, names)
         typer.echo("\n".join(gate_lines(shown, screen_width(), where)))

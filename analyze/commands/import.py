@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.options import RUNS, JsonOption, RunsOption
+from analyze.cli_options import RUNS, JsonOption, RunsOption
 
 if TYPE_CHECKING:
-    from analyze.imports.run_folder import Written
+    from analyze.importers.base import Written
 
 Format = Literal["sf-bench", "openclaw-bench", "pae", "swebench"]
 
@@ -71,7 +71,7 @@ def import_runs(
 
     Example: analyze import swebench report.json
     """
-    from analyze.report.import_text import import_text
+    from analyze.importers.render import import_text
     from schemas.errors import ConfigError, Problem
 
     _refuse_others(
@@ -129,22 +129,22 @@ def _imported(
 
     try:
         if chosen == "sf-bench":
-            from analyze.imports.sf_bench import import_sf_bench
+            from analyze.importers.sf_bench import import_sf_bench
 
             return [import_sf_bench(path, runs, run_id=run_id, suite_id=suite)]
         if chosen == "openclaw-bench":
-            from analyze.imports.openclaw_bench import import_openclaw_bench
+            from analyze.importers.openclaw_bench import import_openclaw_bench
 
             return import_openclaw_bench(path, runs, run_id=run_id)
         if chosen == "pae":
             from functools import partial
 
-            from analyze.imports.pae import import_pae
-            from analyze.shifts.progress import Progress
+            from analyze.importers.pae import import_pae
+            from analyze.render.progress import Progress
 
             with Progress() as progress:
                 return import_pae(path, runs, partial(progress, "looks at files"), run_id)
-        from analyze.imports.swebench import import_swebench
+        from analyze.importers.swebench import import_swebench
 
         return [
             import_swebench(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUNS, NoSyncOption, RunArgument, RunsOption
+from analyze.cli_options import RUNS, NoSyncOption, RunArgument, RunsOption
 
 
 def label(
@@ -21,10 +21,10 @@ def label(
     Example: analyze label latest base
     """
     from analyze.label_names import changed_labels
-    from analyze.report.plain import line_of
-    from analyze.session import open_session
-    from analyze.sync.set_labels import label as set_labels
-    from analyze.which import known_runs, resolve_run, runs_dir_of
+    from analyze.lake.labels import label as set_labels
+    from analyze.query.run_ref import known_runs, resolve_run, runs_dir_of
+    from analyze.query.session import open_session
+    from analyze.render.text import line_of
 
     runs_dir = runs_dir_of(runs, run)
     with open_session(runs_dir, sync=not no_sync) as session:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUNS, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, NoSyncOption, RunsOption
 from schemas.errors import counted
 
 
@@ -28,8 +28,8 @@ def open_database(
 
     Example: analyze open --db bench.duckdb
     """
-    from analyze.database_file import write_database
-    from analyze.session import look_for_news
+    from analyze.query.database_file import write_database
+    from analyze.query.session import look_for_news
 
     look_for_news(runs, sync=not no_sync)
     n_files = write_database(runs, db, force=force, repairs=not no_sync)

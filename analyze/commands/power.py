@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
 
 
 def power(
@@ -42,12 +42,12 @@ def power(
 
     Example: analyze power --difference 0.05
     """
-    from analyze.limits import limits_in_force
-    from analyze.power_plan import PowerQuestion, plan_power
+    from analyze.power.plan import PowerQuestion, plan_power
+    from analyze.power.render import answer_json, answer_lines
     from analyze.query.model_names import meant_model, read_names
-    from analyze.report.power_text import answer_json, answer_lines
-    from analyze.session import open_session
-    from analyze.which import runs_dir_of
+    from analyze.query.run_ref import runs_dir_of
+    from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
     from schemas.run.model_names import NO_NAMES, with_names
 
     if run is not None and suite is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.options import (
+from analyze.cli_options import (
     RUNS,
     FormOption,
     JsonOption,
@@ -56,15 +56,15 @@ def regressions(
 
     Example: analyze regressions --suite nightly
     """
-    from analyze.gate.known_files import read_known
-    from analyze.limits import limits_in_force
+    from analyze.gate.known_issues import read_known
     from analyze.query.model_names import meant_model, read_names
-    from analyze.report.plain import screen_width
-    from analyze.report.regressions_words import everything, is_alert, look_options
-    from analyze.session import open_session
-    from analyze.shifts.alerts import find_regressions
-    from analyze.shifts.progress import Progress
-    from analyze.which import require_those
+    from analyze.query.run_ref import require_those
+    from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
+    from analyze.regressions.alerts import find_regressions
+    from analyze.regressions.document import everything, is_alert, look_options
+    from analyze.render.progress import Progress
+    from analyze.render.text import screen_width
     from schemas.run.model_names import NO_NAMES, with_names
 
     wanted = form_of(form, json=json)
@@ -87,7 +87,7 @@ def regressions(
             tell=progress,
         )
     if wanted == "json":
-        from analyze.report.record_json import record_json
+        from analyze.render.json import record_json
 
         typer.echo(record_json(found))
     elif wanted == "md":
@@ -95,7 +95,7 @@ def regressions(
 
         typer.echo(regressions_markdown(with_names(found, names), look), nl=False)
     else:
-        from analyze.report.regressions_text import regressions_lines
+        from analyze.regressions.render import regressions_lines
 
         shown = with_names(found, names)
         lines = regressions_lines(shown, screen_width(), look, is_all=is_all)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.options import RUN_HELP, RUNS, NoSyncOption
+from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption
 from schemas.errors import ConfigError, Problem, shown
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 Form = Literal["html", "md", "json"]
 
-BUILDERS = ("analyze.parts.build", "analyze.limits")
+BUILDERS = ("analyze.report.build", "analyze.query.thresholds")
 """What takes long to load, and is needed in any form."""
 
-PAINTERS = (*BUILDERS, "polars", "analyze.charts.specs", "analyze.report.html.render")
+PAINTERS = (*BUILDERS, "polars", "analyze.charts.registry", "analyze.report.html.page")
 
 MAKE_ONE = "make a run with `collect demo` or `collect run`"
 
@@ -77,10 +77,10 @@ def report(
     """
     from analyze.meanwhile import imported_meanwhile
     from analyze.query.model_names import read_names
-    from analyze.report.page_file import form_of, page_of, require_free, write_page
-    from analyze.session import open_session
-    from analyze.shifts.progress import Progress
-    from analyze.which import resolve_run, run_folder, runs_dir_of
+    from analyze.query.run_ref import resolve_run, run_folder, runs_dir_of
+    from analyze.query.session import open_session
+    from analyze.render.progress import Progress
+    from analyze.report.file import form_of, page_of, require_free, write_page
     from schemas.run.layout import is_run_folder
     from schemas.run.model_names import NO_NAMES, with_names
 
@@ -95,7 +95,7 @@ def report(
             message = f"{runs} is a run, and --run names another; one of them is enough"
             raise typer.BadParameter(message)
         named = str(runs.absolute())
-    from analyze.gate.known_files import read_known
+    from analyze.gate.known_issues import read_known
 
     entries = None if known is None else read_known(known)
     modules = PAINTERS if wanted == "html" else BUILDERS
@@ -109,8 +109,8 @@ def report(
             if wanted == "html" and output is None:
                 output = page_of(run_id, run_folder(session, run_id))
 
-            from analyze.limits import limits_in_force
-            from analyze.parts.build import build_report
+            from analyze.query.thresholds import limits_in_force
+            from analyze.report.build import build_report
 
             names = NO_NAMES if wanted == "json" else read_names(session)
             found = build_report(
@@ -135,14 +135,14 @@ def _bundle_for(form: str) -> AbstractContextManager[Callable[[], str] | None]:
     """Return what fetches the library of the charts meanwhile; nothing where none are drawn."""
     if form != "html":
         return nullcontext()
-    from analyze.report.html.bundle import bundle_meanwhile
+    from analyze.report.html.chart_bundle import bundle_meanwhile
 
     return bundle_meanwhile()
 
 
 def _page_of(found: RunReport, bundle: Callable[[], str]) -> str:
-    from analyze.charts.specs import config_of_report, specs_of
-    from analyze.report.html.render import render_html
+    from analyze.charts.registry import config_of_report, specs_of
+    from analyze.report.html.page import render_html
 
     charts = {"config": config_of_report(), "specs": specs_of(found)}
     return render_html(found, charts, bundle)
@@ -158,9 +158,9 @@ def _no_folder(runs: Path) -> ConfigError:
 
 def _text_of(found: RunReport, form: str) -> str:
     if form == "md":
-        from analyze.report.report_markdown import report_markdown
+        from analyze.report.markdown import report_markdown
 
         return report_markdown(found)
-    from analyze.report.record_json import record_json
+    from analyze.render.json import record_json
 
     return record_json(found) + "\n"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from analyze.options import RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunsOption
 
 
 def route(
@@ -38,14 +38,14 @@ def route(
 
     Example: analyze route --suite nightly
     """
-    from analyze.limits import limits_in_force
-    from analyze.report.record_json import record_json
-    from analyze.route.judge import route as choose
-    from analyze.route.options import Scope, read_options
-    from analyze.route.text import route_lines, route_result
-    from analyze.route.values import Needs
-    from analyze.session import open_session
-    from analyze.which import require_suite
+    from analyze.query.run_ref import require_suite
+    from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
+    from analyze.render.json import record_json
+    from analyze.routing.options import Scope, read_options
+    from analyze.routing.render import route_lines, route_result
+    from analyze.routing.route import route as choose
+    from analyze.routing.values import Needs
     from schemas.errors import EXIT_BAD_NEWS
 
     needs = Needs(need == "tool_use", min_quality, max_cost, max_latency)

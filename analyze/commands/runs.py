@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyze.options import RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunsOption
 
 if TYPE_CHECKING:
-    from analyze.run_rows import Listed
-    from analyze.session import Session
+    from analyze.query.run_list import Listed
+    from analyze.query.session import Session
     from schemas.config.known_issues import Acknowledged, KnownFile
     from schemas.output.regressions import OpenShift
 
@@ -43,14 +43,14 @@ def runs(
 
     Example: analyze runs --limit 20
     """
-    from analyze.gate.known_files import read_known
+    from analyze.gate.known_issues import read_known
     from analyze.query.model_names import meant_model, read_names
+    from analyze.query.run_list import read_runs
+    from analyze.query.run_list_render import run_lines, runs_json
+    from analyze.query.run_ref import require_label, require_model, require_suite
+    from analyze.query.session import open_session
+    from analyze.render.text import screen_width
     from analyze.report.open_shift_words import open_lines, unused_lines
-    from analyze.report.plain import screen_width
-    from analyze.report.run_table import run_lines, runs_json
-    from analyze.run_rows import read_runs
-    from analyze.session import open_session
-    from analyze.which import require_label, require_model, require_suite
     from schemas.run.model_names import NO_NAMES, with_names
 
     entries = None if known is None else read_known(known)
@@ -83,7 +83,7 @@ def _open_shifts(
 
     And the entries of the file of known things that fit none of their shifts.
     """
-    from analyze.limits import limits_in_force
+    from analyze.query.thresholds import limits_in_force
     from analyze.regressions.open_shifts import find_open_shifts
 
     limits = limits_in_force(Path.cwd()).thresholds

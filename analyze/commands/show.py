@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUNS, JsonOption, NoSyncOption, RunArgument, RunsOption
+from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunArgument, RunsOption
 
 
 def show(
@@ -31,10 +31,10 @@ def show(
     """
     from json import dumps
 
-    from analyze.report.plain import screen_width
-    from analyze.session import open_session
-    from analyze.show.answer import show as page_of
-    from analyze.which import runs_dir_of
+    from analyze.query.run_ref import runs_dir_of
+    from analyze.query.session import open_session
+    from analyze.render.text import screen_width
+    from analyze.show.show import show as page_of
 
     with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
         page = page_of(session, run, case, model, repetition, width=screen_width())

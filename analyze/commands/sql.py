@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from analyze.options import RUNS, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, NoSyncOption, RunsOption
 from schemas.errors import EXIT_USAGE, counted
 
 
@@ -49,7 +49,7 @@ def sql(
 
     Example: analyze sql "select model_id, passed_rate from model_summary"
     """
-    from analyze.session import look_for_news
+    from analyze.query.session import look_for_news
     from analyze.sql.output import BY_SUFFIX, Wish, print_answer, write_answer
 
     if json and form not in {None, "json"}:
@@ -62,7 +62,7 @@ def sql(
         _wrong("--output needs a query; `-` reads one from standard input")
     look_for_news(runs, sync=not no_sync)
     if query is None:
-        from analyze.sql.prompt import run_prompt
+        from analyze.sql.repl import run_prompt
 
         raise typer.Exit(run_prompt(runs, wish))
     text = sys.stdin.read() if query == "-" else query

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
 
 
 def summarize(
@@ -26,16 +26,16 @@ def summarize(
     Example: analyze summarize latest
     """
     from analyze.query.model_names import read_names
-    from analyze.report.summary_table import summary_markdown
-    from analyze.session import open_session
-    from analyze.summarize import (
+    from analyze.query.run_ref import known_runs, resolve_run, run_folder, runs_dir_of
+    from analyze.query.session import open_session
+    from analyze.summary.summarize import (
         names_of_run,
         read_inventory,
         summary_json,
         summary_of,
         write_files,
     )
-    from analyze.which import known_runs, resolve_run, run_folder, runs_dir_of
+    from analyze.summary.summary_table import summary_markdown
     from schemas.run.layout import is_planned
 
     names = run or ["latest"]

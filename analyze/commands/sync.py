@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUNS, JsonOption, RunsOption
+from analyze.cli_options import RUNS, JsonOption, RunsOption
 from schemas.errors import EXIT_BAD_NEWS
 
 
@@ -29,8 +29,8 @@ def sync(
 
     Example: analyze sync
     """
+    from analyze.query.ensure_synced import prune_runs, sync_runs
     from analyze.report.sync_text import prune_text, sync_text
-    from analyze.sync.told import prune_runs, sync_runs
 
     if prune:
         typer.echo(prune_text(prune_runs(runs, run or []), as_json=json), nl=False)

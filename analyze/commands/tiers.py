@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
 
 
 def tiers(
@@ -24,11 +24,11 @@ def tiers(
 
     Example: analyze tiers latest
     """
-    from analyze.report.plain import screen_width
-    from analyze.report.tier_table import tier_lines, tiers_json
-    from analyze.route.options import Scope, bounds_of, read_tool_use
-    from analyze.session import open_session
-    from analyze.which import resolve_run
+    from analyze.query.run_ref import resolve_run
+    from analyze.query.session import open_session
+    from analyze.render.text import screen_width
+    from analyze.routing.options import Scope, bounds_of, read_tool_use
+    from analyze.routing.tiers_render import tier_lines, tiers_json
 
     with open_session(runs, sync=not no_sync) as session:
         names = [] if run in (None, ["all"]) else run or []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyze.options import JsonOption
+from analyze.cli_options import JsonOption
 
 if TYPE_CHECKING:
     from schemas.base import ValidatedFile
@@ -58,7 +58,7 @@ def _no_file(path: Path) -> str:
 
 
 def _validated(path: Path) -> ValidatedFile:
-    from analyze.shifts.progress import Progress
+    from analyze.render.progress import Progress
     from analyze.validate.one_file import validated
     from schemas.errors import ConfigError, Problem
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.options import JsonOption
+from analyze.cli_options import JsonOption
 
 
 def views(

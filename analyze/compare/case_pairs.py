@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from analyze.compare.axes import AXES, Tally, blocking, standings, states
-from analyze.compare.outcomes import CaseKey, CaseOutcome
 from analyze.compare.paired import PairedCase, PairedGroup, pooled
+from analyze.comparison.axes import AXES, Tally, blocking, standings, states
+from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
 from schemas.output.comparison import Axis, ExcludedCase, Exclusion
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from analyze.compare.pairing import PairedCase, PairedGroup, Pooled
+from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled
 from schemas.errors import runs_flag
 from schemas.output.comparison import CaseChange
 

@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.compare.outcomes import CaseKey
-from analyze.compare.past_cells import PastCell, together
 from analyze.compare.run_facts import among
+from analyze.comparison.evidence.outcomes import CaseKey
+from analyze.comparison.evidence.past_runs import PastCell, together
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 LAST_PLANS = 24
 """Plans that are read: twenty nights, and some before them by which a break shows."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analyze.compare.outcomes import (
+from analyze.comparison.evidence.outcomes import (
     Answers,
     CaseCounts,
     CaseKey,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 
 class RunFacts(NamedTuple):
@@ -69,5 +69,5 @@ def among(run_ids: Sequence[str]) -> str:
 
 
 def _constant(text: str) -> str:
-    """Return a text as SQL, without a word that names a view (`analyze.catalog.named_by`)."""
+    """Return a text as SQL, without a word that names a view (`analyze.query.catalog.named_by`)."""
     return f"decode(unhex('{text.encode().hex()}'))"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from analyze.compare.past_cells import PastCell, read_cells, together
-from analyze.stats.assumptions import CaseSeen, RunSeen
+from analyze.comparison.evidence.past_runs import PastCell, read_cells, together
+from analyze.stats.power.assumptions import CaseSeen, RunSeen
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from analyze.compare.pairing import Pooled
+from analyze.comparison.pairing import Pooled
 from analyze.stats.case_rate import interval_of_units
 from analyze.stats.identical import repetitions_identical
-from analyze.stats.repetition import (
+from analyze.stats.rates import (
     pass_at_k,
     pass_curve,
     pass_hat_k,

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analyze.compare.history import History, is_called
-from analyze.compare.texts import SIDE_WORDS, Texts, refused, runs_of
+from analyze.comparison.evidence.plans import History, is_called
+from analyze.comparison.evidence.run_sets import SIDE_WORDS, Texts, refused, runs_of
 from analyze.query.model_names import read_names
-from analyze.which import MOST_NAMED, require_model
+from analyze.query.run_ref import MOST_NAMED, require_model
 from schemas.errors import ConfigError, Problem, nearest
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from analyze.exports.texts import ExportFormat, ExportText
-from analyze.report.v2_files import JSON_FILE, MARKDOWN_FILE
+from analyze.exporters.files import ExportFormat, ExportText
+from analyze.report_v2.files import JSON_FILE, MARKDOWN_FILE
 from schemas.errors import ConfigError, Problem, counted
 from schemas.run.layout import is_planned
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from analyze.compare.history import History, Plan
-from analyze.compare.outcomes import read_outcomes
-from analyze.compare.pairing import pair
 from analyze.compare.sides import Chosen, resolve_sides
-from analyze.compare.texts import (
+from analyze.comparison.evidence.outcomes import read_outcomes
+from analyze.comparison.evidence.plans import History, Plan
+from analyze.comparison.evidence.run_sets import (
     LAST,
     NothingBefore,
     in_order,
     runs_of,
 )
+from analyze.comparison.pairing import pair
 from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
 from analyze.shifts.since import runs_since_shift
 from schemas.config.project import Thresholds
@@ -30,10 +30,10 @@ from schemas.errors import ConfigError, Problem
 from schemas.output.comparison import Axis, Metric
 
 if TYPE_CHECKING:
-    from analyze.compare.outcomes import CaseOutcome
+    from analyze.comparison.evidence.outcomes import CaseOutcome
+    from analyze.query.session import Session
     from analyze.regressions.open_shifts import Open
-    from analyze.session import Session
-    from analyze.shifts.series import Histories
+    from analyze.regressions.series import Histories
 
 
 class NoUsableRun(ConfigError):

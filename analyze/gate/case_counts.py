@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analyze.compare.outcomes import CaseOutcome, read_causes, read_outcomes
 from analyze.compare.sides import Chosen
+from analyze.comparison.evidence.outcomes import CaseOutcome, read_causes, read_outcomes
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 
 def candidate_cases(session: Session, candidate: Chosen) -> list[CandidateCase]:

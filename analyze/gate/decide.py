@@ -8,25 +8,25 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from analyze.aliases.ids import read_ids
-from analyze.compare.comparison import compare
-from analyze.compare.history import is_called
 from analyze.compare.sides import Chosen
-from analyze.compare.texts import NothingBefore, Texts, runs_of
+from analyze.comparison.compare import compare
+from analyze.comparison.evidence.plans import is_called
+from analyze.comparison.evidence.run_sets import NothingBefore, Texts, runs_of
 from analyze.gate.baseline import resolve_baseline
 from analyze.gate.fresh import check_confirming
-from analyze.gate.judge import judge
 from analyze.gate.open_shifts import with_open_shifts
 from analyze.gate.past_runs import asks_levels
 from analyze.gate.quarantine import Quarantine, quarantine_on, with_quarantine
+from analyze.gate.rules import judge
 from analyze.regressions.open_shifts import find_open_shifts
+from analyze.regressions.series import Histories
 from analyze.shifts.levels import METRICS
-from analyze.shifts.series import Histories
 from schemas.config.known_issues import KnownFile
 from schemas.output.comparison import Axis, Comparison, ThresholdsUsed
 from schemas.output.gate import BaselineComparison, GateLine, GateResult, GateRules
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 
 @dataclass(frozen=True)

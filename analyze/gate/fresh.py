@@ -13,7 +13,7 @@ from analyze.compare.sides import Chosen
 from schemas.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 MOST_NAMED = 3
 """Cases in a message; the rest is counted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyze.gate.judge import EXIT_CODES, worst_of
+from analyze.gate.rules import EXIT_CODES, worst_of
 from analyze.report.open_shift_words import open_size
 from schemas.config.known_issues import Acknowledged
 from schemas.output.gate import GateLine, GateResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analyze.compare.texts import LAST, SIDE_WORDS
+from analyze.comparison.evidence.run_sets import LAST, SIDE_WORDS
 
 HISTORY = "history"
 HISTORY_RUNS = 7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyze.imports.run_folder import Traced
+from analyze.importers.base import Traced
 from schemas.run.result import Result
 from schemas.run.trace import Artifact, FinalOutputEvent
 

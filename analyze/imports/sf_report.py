@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from analyze.imports.moments import EPOCH, MILLISECOND
 from analyze.imports.refused import DERIVED, NotImportable, refuse_errors
-from analyze.migration_source import OldReport, find_report
+from analyze.report_v2.find_older import OldReport, find_report
 from schemas.base import Finding, error, warning
 from schemas.errors import NotMigratable
 from schemas.formats.migration.functional import stored_total

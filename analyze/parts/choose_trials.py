@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from analyze.compare.run_facts import among
-from analyze.parts.asked import Asked
-from analyze.session import Session
+from analyze.query.session import Session
+from analyze.report.context import Asked
 from schemas.output.report import Flip
 
 MOST_SAMPLED = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from analyze.gate.judge import LEAST_CASES
-from analyze.parts.doubt_facts import ModelFacts, RunDoubtFacts
-from analyze.parts.doubt_words import ids_of, names_of, query_of, some
-from analyze.report.numbers import whole
+from analyze.gate.rules import LEAST_CASES
+from analyze.render.numbers import whole
+from analyze.report.caveats.facts import ModelFacts, RunDoubtFacts
+from analyze.report.caveats.words import ids_of, names_of, query_of, some
 from schemas.output.report import Doubt
 
 

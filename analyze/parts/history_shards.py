@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyze.stats.case_rate import interval_of_units
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
     from schemas.base import Interval
 
 CASES = """

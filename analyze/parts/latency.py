@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyze.rows import LatencyHistogramRow
+from analyze.contracts import LatencyHistogramRow
 from schemas.output.report import LatencyBin
 
 if TYPE_CHECKING:
-    from analyze.parts.asked import Asked
+    from analyze.report.context import Asked
 
 
 def latency_of(asked: Asked) -> tuple[LatencyBin, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.which import run_folder
+from analyze.query.run_ref import run_folder
 from schemas.output.report import ReportedRun
 from schemas.run.config import read_config
 from schemas.run.layout import is_planned
 
 if TYPE_CHECKING:
-    from analyze.run_rows import ListedRun
-    from analyze.session import Session
+    from analyze.query.run_list import ListedRun
+    from analyze.query.session import Session
     from schemas.run.config import RunConfig
 
 

@@ -12,7 +12,7 @@ from schemas.errors import ConfigError, Problem
 from schemas.run.model_names import NO_NAMES, ModelNames
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 LABELS = """
 select model_labels

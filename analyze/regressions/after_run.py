@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyze.query.model_names import read_names
+from analyze.query.session import open_session
 from analyze.regressions.open_shifts import find_open_shifts
+from analyze.render.text import line_of
 from analyze.report.open_shift_words import open_sentences
-from analyze.report.plain import line_of
-from analyze.session import open_session
-from analyze.summarize import thresholds_of
+from analyze.summary.summarize import thresholds_of
 from schemas.errors import runs_flag
 from schemas.lake.manifest import Manifest
 from schemas.run.config import read_config
@@ -19,7 +19,7 @@ from schemas.run.layout import run_folders
 from schemas.run.model_names import with_names
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 MOST_TOLD = 5
 """Shifts that are told; `analyze runs` has all."""

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyze.aliases.ids import read_ids
+from analyze.regressions.detect import FoundShift
+from analyze.regressions.points import Point, read_points
+from analyze.regressions.series import read_history
 from analyze.regressions.standing import standing_in
 from analyze.shifts.acknowledged import Entries
-from analyze.shifts.found import FoundShift
 from analyze.shifts.levels import FEWEST, METRICS, rests_on, scan, why_not
-from analyze.shifts.points import Point, read_points
-from analyze.shifts.series import read_history
 from schemas.errors import runs_flag
 from schemas.output.regressions import OpenShift
 from schemas.output.regressions import Series as SeriesNames
 
 if TYPE_CHECKING:
-    from analyze.session import Session
-    from analyze.shifts.series import Histories, Series
+    from analyze.query.session import Session
+    from analyze.regressions.series import Histories, Series
     from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
     from schemas.config.project import Thresholds
     from schemas.output.comparison import Axis

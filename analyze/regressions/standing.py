@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analyze.compare.outcomes import LN_SCALE
+from analyze.comparison.evidence.outcomes import LN_SCALE
 from analyze.shifts.levels import NANO, scan, why_not
-from analyze.stats.recovery import (
+from analyze.stats.changepoints.recovery import (
     change_of_rates,
     change_of_values,
     rate_is_back,
     value_is_back,
 )
-from analyze.stats.series_scan import COMMON_FIFTHS
+from analyze.stats.changepoints.scan import COMMON_FIFTHS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analyze.shifts.series import Series
-    from analyze.stats.series_scan import LevelShift, Scan
+    from analyze.regressions.series import Series
+    from analyze.stats.changepoints.scan import LevelShift, Scan
     from schemas.config.known_issues import ShiftMetric
     from schemas.config.project import Thresholds
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyze.report.comparison_words import RATIO_NAMES, between, name_of, ratio_word
+from analyze.comparison.document import RATIO_NAMES, between, name_of, ratio_word
+from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
 from analyze.report.nights_words import nights_cell
-from analyze.report.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
 from schemas.output.comparison import GroupComparison, PlainDifference, Ratio
 
 MODEL_TITLES = ("model", "cases", "base%", "cand%", "points", "95 %", "p", "q", "shows")

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from analyze.report.alias_text import rename_lines
+from analyze.aliases.render import rename_lines
+from analyze.comparison.document import (
+    CHANGE_TITLES,
+    axis_lines,
+    by_need,
+    change_cells,
+    excluded_lines,
+    headline,
+    limits_line,
+    notes_of,
+    side_of,
+)
+from analyze.comparison.render import MOST_CASES
 from analyze.report.comparison_cells import (
     MODEL_TITLES,
     RATIO_TITLES,
@@ -17,19 +29,7 @@ from analyze.report.comparison_cells import (
     score_rows,
     tag_cells,
 )
-from analyze.report.comparison_text import MOST_CASES
-from analyze.report.comparison_words import (
-    CHANGE_TITLES,
-    axis_lines,
-    by_need,
-    change_cells,
-    excluded_lines,
-    headline,
-    limits_line,
-    notes_of,
-    side_of,
-)
-from analyze.report.summary_table import as_text
+from analyze.summary.summary_table import as_text
 from schemas.output.comparison import CaseChange, Comparison
 
 

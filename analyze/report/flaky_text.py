@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analyze.comparison.document import limits_line
+from analyze.regressions.render import wrapped
+from analyze.render.numbers import percent, percent_range, whole
+from analyze.render.text import Column, line_of, table
 from analyze.report.comparison_markdown import markdown_table
-from analyze.report.comparison_words import limits_line
-from analyze.report.numbers import percent, percent_range, whole
-from analyze.report.plain import Column, line_of, table
-from analyze.report.regressions_text import wrapped
-from analyze.report.summary_table import as_text
+from analyze.summary.summary_table import as_text
 from schemas.errors import counted
 from schemas.output.regressions import Flaky, FlakyCell
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from analyze.report.comparison_markdown import cases_markdown, markdown_table
-from analyze.report.gate_words import (
+from analyze.gate.document import (
     MOST_CASES,
     OUTCOMES,
     asked,
@@ -23,9 +22,10 @@ from analyze.report.gate_words import (
     notes,
     worse_cases,
 )
-from analyze.report.numbers import whole
+from analyze.render.numbers import whole
+from analyze.report.comparison_markdown import cases_markdown, markdown_table
 from analyze.report.open_shift_words import open_sentences
-from analyze.report.summary_table import as_text
+from analyze.summary.summary_table import as_text
 from schemas.output.gate import GateResult
 
 

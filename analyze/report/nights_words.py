@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyze.report.numbers import percent, points, whole
+from analyze.render.numbers import percent, points, whole
 from schemas.output.comparison import NightNoise
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from analyze.report.numbers import millis, percent, signed_points, times, usd
-from analyze.report.plain import UNLIMITED, line_of
-from analyze.report.regressions_words import WHAT, entry_line
+from analyze.regressions.document import WHAT, entry_line
+from analyze.render.numbers import millis, percent, signed_points, times, usd
+from analyze.render.text import UNLIMITED, line_of
 from schemas.config.known_issues import Acknowledged
 from schemas.errors import counted
 from schemas.output.regressions import OpenShift

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from analyze.report.alias_text import rename_lines
-from analyze.report.comparison_words import limits_line
-from analyze.report.regressions_words import (
+from analyze.aliases.render import rename_lines
+from analyze.comparison.document import limits_line
+from analyze.regressions.document import (
     command,
     details,
     entry_line,
@@ -17,7 +17,7 @@ from analyze.report.regressions_words import (
     summary,
     to_paste,
 )
-from analyze.report.summary_table import as_text
+from analyze.summary.summary_table import as_text
 from schemas.output.regressions import CellShift, Regressions, Shift
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from schemas.errors import MOST_SHOWN, counted, printable
 
 if TYPE_CHECKING:
-    from analyze.sync import Synced
+    from analyze.lake.sync import Synced
 
 
 def sync_text(synced: Synced, *, as_json: bool = False) -> str:

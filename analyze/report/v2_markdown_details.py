@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from analyze.report.numbers import duration
-from analyze.report.summary_table import as_text
+from analyze.render.numbers import duration
+from analyze.summary.summary_table import as_text
 from schemas.formats.report_v2_instance import (
     COMPONENTS,
     MAX_POINTS,

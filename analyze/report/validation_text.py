@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from analyze.report.plain import cells, safe
+from analyze.render.text import cells, safe
 from schemas.base import Finding, ValidatedFile
 from schemas.errors import MOST_SHOWN, counted
 

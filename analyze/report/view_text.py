@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import asdict
 from typing import Any
 
-from analyze.view_pages import names_by_layer, page_of
+from analyze.query.view_pages import names_by_layer, page_of
 
 LAYER_TEXTS = {
     "marts": "marts: what people ask",

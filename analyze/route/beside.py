@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from analyze.report.numbers import chance, percent, points, whole
-from analyze.report.plain import line_of
-from analyze.route.values import Compared, Option
+from analyze.render.numbers import chance, percent, points, whole
+from analyze.render.text import line_of
 from analyze.routing.paired import PairedQuality, PairedRule, paired_quality, standing
+from analyze.routing.values import Compared, Option
 from schemas.errors import counted
 
 

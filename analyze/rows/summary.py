@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from analyze.rows.base import GROUP_ORDER, GroupRow, ViewRow, like
+from analyze.contracts.base import GROUP_ORDER, GroupRow, ViewRow, like
 from schemas.base import Count, EpochMillis, Positive, Rate, Unit, UsdSum
 
 TotalTokens = Annotated[int, Field(ge=0), Unit("tokens")]

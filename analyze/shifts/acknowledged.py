@@ -10,8 +10,8 @@ import numpy as np
 from analyze.shifts.break_place import may_lie_at
 
 if TYPE_CHECKING:
-    from analyze.shifts.cells import FoundCell
-    from analyze.shifts.found import FoundShift
+    from analyze.regressions.cells import FoundCell
+    from analyze.regressions.detect import FoundShift
     from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
 
 

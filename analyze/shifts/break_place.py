@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from analyze.shifts.cells import FoundCell
+    from analyze.regressions.cells import FoundCell
 
 CONFIDENCE = 0.999
 """Chance that the true place is among those that may be: hundreds of cells shift with a series."""

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from analyze.compare.outcomes import LN_SCALE
-from analyze.stats.level_shift import scan_rate
+from analyze.comparison.evidence.outcomes import LN_SCALE
+from analyze.stats.changepoints.rates import scan_rate
+from analyze.stats.changepoints.values import scan_values
 from analyze.stats.unit_columns import unit_columns
-from analyze.stats.value_shift import scan_values
 from schemas.config.known_issues import ShiftMetric
 from schemas.errors import counted
 
 if TYPE_CHECKING:
-    from analyze.shifts.series import Series
-    from analyze.stats.series_scan import LevelShift, Scan, Segment
+    from analyze.regressions.series import Series
+    from analyze.stats.changepoints.scan import LevelShift, Scan, Segment
     from schemas.config.project import Thresholds
     from schemas.output.comparison import Metric
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyze.shifts.cell_rows import CellRows, read_cell_rows
+from analyze.regressions.cell_table import CellRows, read_cell_rows
 
 if TYPE_CHECKING:
-    from analyze.session import Session
-    from analyze.shifts.found import Tell
-    from analyze.shifts.points import Point
+    from analyze.query.session import Session
+    from analyze.regressions.detect import Tell
+    from analyze.regressions.points import Point
 
 MOST_TRIALS = 50
 NEWEST = 200

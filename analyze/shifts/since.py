@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyze.regressions.series import read_history
 from analyze.shifts.levels import scan
-from analyze.shifts.series import read_history
 from schemas.config.project import Thresholds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analyze.session import Session
-    from analyze.shifts.series import Histories, Series
+    from analyze.query.session import Session
+    from analyze.regressions.series import Histories, Series
     from schemas.output.comparison import Axis, Metric
 
     Ints = NDArray[np.int64]

@@ -7,11 +7,11 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from analyze.which import resolve_run
+from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 MS_OF = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 

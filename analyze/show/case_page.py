@@ -8,8 +8,8 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
-from analyze.report.numbers import usd, whole
-from analyze.report.plain import Column, facts, line_of, table
+from analyze.render.numbers import usd, whole
+from analyze.render.text import Column, facts, line_of, table
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
 from schemas.run.model_names import id_of

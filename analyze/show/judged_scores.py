@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from analyze.report.numbers import whole
-from analyze.report.plain import line_of
+from analyze.render.numbers import whole
+from analyze.render.text import line_of
 
 MOST_EVALUATIONS = 20
 

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from analyze.report.numbers import (
+from analyze.contracts import RunSummaryRow
+from analyze.query.run_list import ListedRun
+from analyze.query.run_list_render import cost_of, notes_of
+from analyze.query.run_list_render import passed_of as passed_of_run
+from analyze.render.numbers import (
     BEYOND_LIMIT,
     best_first_key,
     duration,
@@ -20,11 +24,7 @@ from analyze.report.numbers import (
     usd,
     whole,
 )
-from analyze.report.plain import Column, facts, line_of, table, widths_fit
-from analyze.report.run_table import cost_of, notes_of
-from analyze.report.run_table import passed_of as passed_of_run
-from analyze.rows import RunSummaryRow
-from analyze.run_rows import ListedRun
+from analyze.render.text import Column, facts, line_of, table, widths_fit
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
 from schemas.errors import runs_flag

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
-from analyze.report.numbers import duration
-from analyze.report.plain import line_of, lines_of
+from analyze.render.numbers import duration
+from analyze.render.text import line_of, lines_of
 from schemas.run.trace import (
     Artifact,
     FinalOutputEvent,

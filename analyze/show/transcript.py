@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from analyze.report.numbers import duration, moment, usd, whole
-from analyze.report.plain import facts, line_of, lines_of
+from analyze.render.numbers import duration, moment, usd, whole
+from analyze.render.text import facts, line_of, lines_of
 from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import NoTrace
 from analyze.show.trace_text import indented, trace_lines

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analyze.session import Session
+    from analyze.query.session import Session
 
 PLANNED = (
     "run_id", "suite_id", "provider", "model", "thinking_level", "model_id", "case_id",

@@ -12,7 +12,7 @@ from datetime import date, datetime
 
 import duckdb
 
-from analyze.raw_tables import literal
+from analyze.lake.raw_tables import literal
 from schemas.errors import QueryFailed
 
 

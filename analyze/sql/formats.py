@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
-from analyze.sql.query import Answer, Column
+from analyze.sql.ask import Answer, Column
 from schemas.errors import QueryFailed, printable
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")

@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from analyze.raw_tables import literal, no_pattern
+from analyze.lake.raw_tables import literal, no_pattern
 from schemas.errors import QueryRefused, printable
 
 READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TextIO, cast
 
+from analyze.sql.ask import Answer, ask
 from analyze.sql.formats import write_csv, write_json, write_parquet
-from analyze.sql.query import Answer, ask
-from analyze.sql.table_text import markdown, table, visible
+from analyze.sql.table import markdown, table, visible
 from schemas.errors import EXIT_INTERRUPTED, AnalyzeError, counted, shown
 
 Format = Literal["table", "json", "csv", "parquet", "md"]

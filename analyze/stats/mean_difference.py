@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.stats.student import t_cdf, t_quantile
+from analyze.stats.paired_means import t_cdf, t_quantile
 
 FEWEST_PAIRS = 5
 """Below it a mean of pairs has no interval and no p."""

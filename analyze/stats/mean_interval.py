@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from analyze.stats.intervals import MIN_CASES
-from analyze.stats.student import t_quantile
+from analyze.stats.paired_means import t_quantile
 
 LOG_UNIT = 10**9
 """Logarithms are summed as whole numbers of a billionth."""

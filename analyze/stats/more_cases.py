@@ -15,8 +15,8 @@ import math
 from collections.abc import Iterable
 from statistics import NormalDist
 
-from analyze.stats.exact_power import POWER
 from analyze.stats.intervals import MIN_CASES, Z95
+from analyze.stats.power.exact import POWER
 from analyze.stats.tiers import DEFAULT, tier_of
 from schemas.base import Interval
 from schemas.config.project import Thresholds

@@ -46,7 +46,7 @@ def level_of_rates(passed: Counts, scored: Counts, planned: Counts, margin: floa
     ]
     if not may_have_shifted(night_values(rates), margin, _by_chance(passed, scored)):
         return 0
-    from analyze.stats.level_shift import scan_rate  # noqa: PLC0415 - loads numpy
+    from analyze.stats.changepoints.rates import scan_rate  # noqa: PLC0415 - loads numpy
 
     hashes = [[here - 1 for here in night] for night in planned]
     found = scan_rate(hashes, passed, scored, [1.0] * len(hashes), margin=margin)
@@ -64,7 +64,7 @@ def level_of_logs(logs: Logs, planned: Counts, ratio_margin: float) -> int:
     step = min(math.log1p(ratio_margin), -math.log1p(-ratio_margin))
     if not may_have_shifted(night_values(logs), step):
         return 0
-    from analyze.stats.value_shift import scan_values  # noqa: PLC0415 - loads numpy
+    from analyze.stats.changepoints.values import scan_values  # noqa: PLC0415 - loads numpy
 
     hashes = [[here - 1 for here in night] for night in planned]
     values = [[math.nan if value is None else value for value in night] for night in logs]

@@ -18,9 +18,9 @@ from typing import NamedTuple, TypeVar
 
 from analyze.stats.intervals import Z90, Z95
 from analyze.stats.mean_difference import FEWEST_PAIRS, SMALLEST_P, MeanDifference
-from analyze.stats.rate_difference import RateInterval
-from analyze.stats.student import t_cdf, t_quantile
-from analyze.stats.two_nights import FEWEST_RUNS, LOGIT_SD, PRIOR_DF, shrunk_variance
+from analyze.stats.paired_means import t_cdf, t_quantile
+from analyze.stats.paired_rates import RateInterval
+from analyze.stats.power.nights import FEWEST_RUNS, LOGIT_SD, PRIOR_DF, shrunk_variance
 
 LOG_SD = 0.12
 """Of the logarithm of a time, a cost or a count between nights, where no history says it."""

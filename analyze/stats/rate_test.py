@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from analyze.stats.exact_tests import sign_flip
 from analyze.stats.mean_difference import paired_t
 from analyze.stats.paired_counts import PairedCounts, paired_counts
-from analyze.stats.rate_difference import p_excluding_zero
-from analyze.stats.sign_flip import sign_flip
+from analyze.stats.paired_rates import p_excluding_zero
 from analyze.stats.within_case import within_case_p
 
 TestName = Literal["sign_flip_mid_p", "sign_flip_normal", "intersection_union"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analyze.stats.series_scan import Bools
+from analyze.stats.changepoints.scan import Bools
 from analyze.stats.split_scan import Floats
 
 

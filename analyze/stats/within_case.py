@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
+from analyze.stats.exact_tests import SMALLEST_P
 from analyze.stats.paired_counts import PairedCounts, paired_counts
-from analyze.stats.sign_flip import SMALLEST_P
 
 MAX_LISTED = 1_000_000
 """Additions up to which lists are quicker than to load numpy."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import orjson
 
-from analyze.sync.bring_group import Brought, bring_group
+from analyze.lake.load_group import Brought, bring_group
 from schemas.errors import AnalyzeError
 
 N_PROCESSES = 2

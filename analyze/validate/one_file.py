@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from analyze.report.plain import fit, safe
+from analyze.render.text import fit, safe
 from analyze.validate.documents import document_problems
 from analyze.validate.file_lines import LONGEST_LINE, FileLine, lines_of
 from analyze.validate.head import kind_of_lines
 from analyze.validate.kinds import LinesKind
-from analyze.validate.tally import MOST_KEPT, Tally
+from analyze.validate.lines import MOST_KEPT, Tally
 from schemas.base import DocumentKind, Finding, ValidatedFile, error
 
 LARGEST_DOCUMENT = 512 * 2**20

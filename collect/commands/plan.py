@@ -28,7 +28,7 @@ from schemas.run.model_names import ModelNames, with_id, with_names
 from schemas.run.plan import PlannedTrial
 
 if TYPE_CHECKING:
-    from analyze.stats.planning import PowerPlan
+    from analyze.stats.power.planning import PowerPlan
 
 PREVIEW_RUN_ID = "plan"
 

@@ -237,7 +237,7 @@ def detectable_lines(
         limits: alpha, power, and the margin.
         names: of the models.
     """
-    from analyze.report.power_text import closing_line, merged  # noqa: PLC0415 - not
+    from analyze.power.render import closing_line, merged  # noqa: PLC0415 - not
     from collect.plan.power import powers_of  # noqa: PLC0415 - before the first request
     from collect.plan.previous_runs import MOST_BYTES, outcomes_seen  # noqa: PLC0415
 

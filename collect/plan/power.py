@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from analyze.report.power_text import LETTERS, merged, power_facts, power_lines
-from analyze.stats.assumptions import RunSeen, assumptions_of
-from analyze.stats.planning import PowerPlan, power_plan
+from analyze.power.render import LETTERS, merged, power_facts, power_lines
+from analyze.stats.power.assumptions import RunSeen, assumptions_of
+from analyze.stats.power.planning import PowerPlan, power_plan
 from collect.plan.plan import PlanSize
 from schemas.config.project import Thresholds
 

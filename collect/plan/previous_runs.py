@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from analyze.stats.assumptions import LOOK_BACK, CaseSeen, RunSeen
+from analyze.stats.power.assumptions import LOOK_BACK, CaseSeen, RunSeen
 from collect.plan.estimate import CaseKey, TokensSeen
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file, read_own

@@ -11,11 +11,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from analyze.catalog import create_views
 from analyze.history import open_lake
-from analyze.parts import build as build_module
-from analyze.session import Session
-from analyze.summarize import summarize_run
+from analyze.query.catalog import create_views
+from analyze.query.session import Session
+from analyze.report import build as build_module
+from analyze.summary.summarize import summarize_run
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.failures import classify
 from schemas.lake.tables import lake_of
@@ -307,5 +307,5 @@ def built_once(reports_built: dict[str, RunReport], monkeypatch: pytest.MonkeyPa
 def no_library() -> Iterator[None]:
     """Fetch a word in place of the charts' library, seconds each; a process of its own has it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analyze.report.html.bundle.FETCH", "print('/* the library */')")
+        patch.setattr("analyze.report.html.chart_bundle.FETCH", "print('/* the library */')")
         yield

@@ -20,9 +20,9 @@ from analyze.api import MARTS, open_history
 from analyze.lake import aliases
 from analyze.lake.aliases import Join, join, newest_of, read_aliases, take_back
 from analyze.lake.content_ids import AskedId
-from analyze.raw_tables import connect, fill
-from analyze.session import Session
-from analyze.sync import sync
+from analyze.lake.raw_tables import connect, fill
+from analyze.lake.sync import sync
+from analyze.query.session import Session
 from schemas.errors import ConfigError
 from schemas.lake.layout import ALIASES, live_files
 from schemas.run.alias import AliasRow

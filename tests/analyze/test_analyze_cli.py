@@ -247,7 +247,7 @@ def test_folder_that_cannot_be_written_still_shows_the_table(finished, monkeypat
         message = "no writing here"
         raise AnalyzeError(message)
 
-    monkeypatch.setattr("analyze.summarize.write_files", refuse)
+    monkeypatch.setattr("analyze.summary.summarize.write_files", refuse)
     monkeypatch.setattr(
         "sys.argv", ["analyze", "summarize", "run-1", "--runs", str(finished.runs_dir)]
     )

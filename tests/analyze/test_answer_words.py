@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyze.report.answer_words import answer_sentence, change_sentence, headline_of
+from analyze.report.sentences import answer_sentence, change_sentence, headline_of
 from schemas.output.report import Doubt, ModelAnswer, ReportedRun, RunReport
 
 ALONE = "a single case says nothing about other cases: there is no interval and no test"

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from analyze.api import MARTS, open_history
-from analyze.catalog import NAMES
+from analyze.query.catalog import NAMES
 from analyze.sql.bound import bind
-from analyze.summarize import summarize_run
+from analyze.summary.summarize import summarize_run
 from schemas.errors import (
     ConfigError,
     QueryFailed,

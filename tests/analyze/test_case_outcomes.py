@@ -5,10 +5,10 @@ from typing import get_args
 
 import pytest
 
-from analyze.compare.outcomes import COLUMNS, METRICS, cause_of
-from analyze.rows import CaseOutcomesRow
-from analyze.session import open_session
-from analyze.sync import sync
+from analyze.comparison.evidence.outcomes import COLUMNS, METRICS, cause_of
+from analyze.contracts import CaseOutcomesRow
+from analyze.lake.sync import sync
+from analyze.query.session import open_session
 from schemas.output.comparison import RatioMetric
 from tests.sided_runs import Runs
 from tests.support.paths import SAMPLES

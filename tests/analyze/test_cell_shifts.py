@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analyze.stats.cell_shift import CellSplit, cell_shifts, cell_splits
+from analyze.stats.changepoints.cells import CellSplit, cell_shifts, cell_splits
 
 RUN = st.integers(0, 4).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m)))
 CELL = st.lists(RUN, max_size=30).map(

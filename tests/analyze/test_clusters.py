@@ -5,10 +5,10 @@ import math
 
 import pytest
 
-from analyze.stats.assumptions import CaseSeen, RunSeen, assumptions_of
 from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.mean_difference import paired_t
-from analyze.stats.rate_difference import rate_difference
+from analyze.stats.paired_rates import rate_difference
+from analyze.stats.power.assumptions import CaseSeen, RunSeen, assumptions_of
 from tests.analyze_cli import call
 from tests.nights import Nights
 from tests.two_nights import night

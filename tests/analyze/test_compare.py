@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analyze.compare.comparison import compare
 from analyze.compare.sides import resolve_sides
-from analyze.compare.verdict import limits_of, verdict_of
-from analyze.limits import limits_in_force
-from analyze.session import open_session
+from analyze.comparison.compare import compare
+from analyze.comparison.verdict import limits_of, verdict_of
+from analyze.query.session import open_session
+from analyze.query.thresholds import limits_in_force
 from schemas.config.known_issues import Quarantined
 from schemas.config.project import Thresholds
 from schemas.errors import ConfigError

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from analyze.report.plain import cells
+from analyze.render.text import cells
 from schemas.output.comparison import Comparison
 from tests.analyze_cli import call, forked, process
 from tests.histories import HOSTILE

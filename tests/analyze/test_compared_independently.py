@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from analyze.api import History, open_history
-from analyze.session import open_session
+from analyze.query.session import open_session
 from schemas.config.known_issues import KnownFile, Quarantined
 from schemas.config.project import Thresholds
 from schemas.errors import ConfigError

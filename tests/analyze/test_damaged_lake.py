@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze.api import open_history
-from analyze.session import Session, open_session
-from analyze.sync import sync
+from analyze.lake.sync import sync
+from analyze.query.session import Session, open_session
 from schemas.lake.layout import TABLE_NAMES, live_files
 from schemas.lake.manifest import CHECKSUMS, FILES, RUNS
 from schemas.lake.tables import lake_of
@@ -211,7 +211,7 @@ def test_a_reader_that_may_not_write_goes_on_and_says_what_is_missing(runs_dir, 
         def refuse(*_, **__):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("analyze.sync.one_sync", refuse)
+        monkeypatch.setattr("analyze.lake.sync.one_sync", refuse)
     options = ("--no-sync",) if how == "--no-sync" else ()
 
     found, said = counts(runs_dir, *options)

@@ -9,9 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from analyze.catalog import EVERYTHING
 from analyze.lake.aliases import Join, join
-from analyze.sync import sync
+from analyze.lake.sync import sync
+from analyze.query.catalog import EVERYTHING
 from schemas.lake.tables import lake_of
 from tests.analyze_cli import call
 from tests.support.paths import SAMPLES, TOOLS

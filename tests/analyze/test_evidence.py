@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from analyze.compare.evidence import read_evidence
-from analyze.compare.outcomes import read_causes, read_outcomes
 from analyze.compare.sides import resolve_sides
+from analyze.comparison.evidence.outcomes import read_causes, read_outcomes
+from analyze.comparison.evidence.read import read_evidence
 from analyze.meanwhile import imported_meanwhile
-from analyze.session import Session
+from analyze.query.session import Session
 from tests.sided_runs import Runs
 from tests.support.paths import ROOT
 

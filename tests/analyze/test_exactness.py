@@ -15,9 +15,7 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from analyze.catalog import VIEWS, create_views, name_of, read_view, sql_of
-from analyze.history import open_lake
-from analyze.rows import (
+from analyze.contracts import (
     CONTRACTS,
     CaseMatrixRow,
     CellHistoryRow,
@@ -29,6 +27,8 @@ from analyze.rows import (
     TiersRow,
     ToolUseRow,
 )
+from analyze.history import open_lake
+from analyze.query.catalog import VIEWS, create_views, name_of, read_view, sql_of
 from schemas.base import MOST
 from schemas.lake.tables import TABLES, RunRow
 from schemas.lake.writer import mirror_run

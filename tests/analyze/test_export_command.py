@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from analyze.evaluation import make_run_report
-from analyze.exports.swebench import HarnessInstance, swebench_json, swebench_report
-from analyze.imports.swebench import import_swebench
+from analyze.exporters.make_report import make_run_report
+from analyze.exporters.swebench import HarnessInstance, swebench_json, swebench_report
+from analyze.importers.swebench import import_swebench
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
 from schemas.lake.writer import mirror_run

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from analyze.session import open_session
-from analyze.shifts.flaky import find_flaky
+from analyze.query.session import open_session
+from analyze.regressions.flaky import find_flaky
 from analyze.stats.flip_rate import flip_limits, flip_rate
 from schemas.config.known_issues import KnownFile, Quarantined
 from schemas.config.project import Thresholds

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from junitparser import JUnitXml
 
-from analyze.report.plain import cells
+from analyze.render.text import cells
 from schemas.output.gate import GateResult
 from tests.analyze_cli import call, forked, process
 from tests.gates import DAY_MS, START, narrow, night

@@ -6,11 +6,11 @@ import pytest
 from junitparser import JUnitXml
 
 from analyze.api import open_history
-from analyze.gate.judge import judge
 from analyze.gate.open_shifts import with_open_shifts
-from analyze.report.gate_text import gate_lines
-from analyze.report.html.render import render_html
-from analyze.report.report_markdown import report_markdown
+from analyze.gate.render import gate_lines
+from analyze.gate.rules import judge
+from analyze.report.html.page import render_html
+from analyze.report.markdown import report_markdown
 from schemas.output.gate import GateResult
 from schemas.output.regressions import OpenShift
 from tests.analyze_cli import call

@@ -4,12 +4,12 @@ import pytest
 from junitparser import JUnitXml
 
 from analyze.api import open_history
-from analyze.gate.known_files import read_known
+from analyze.gate.known_issues import read_known
+from analyze.gate.render import gate_lines
+from analyze.query.session import open_session
 from analyze.regressions.open_shifts import find_open_shifts
-from analyze.report.gate_text import gate_lines
-from analyze.report.html.render import render_html
-from analyze.report.report_markdown import report_markdown
-from analyze.session import open_session
+from analyze.report.html.page import render_html
+from analyze.report.markdown import report_markdown
 from schemas.config.project import Thresholds
 from tests.analyze_cli import call
 from tests.nights import Nights

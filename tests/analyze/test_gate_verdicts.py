@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from analyze.compare.verdict import limits_of
-from analyze.gate.judge import judge
+from analyze.comparison.verdict import limits_of
+from analyze.gate.document import next_steps
+from analyze.gate.render import gate_lines
+from analyze.gate.rules import judge
 from analyze.report.gate_markdown import gate_markdown
-from analyze.report.gate_text import gate_lines
-from analyze.report.gate_words import next_steps
 from schemas.config.project import Thresholds
 from schemas.output.gate import BaselineComparison, GateRules
 from tests.gates import RULES, comparison, difference, facts, group, ratio

@@ -6,9 +6,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from analyze.raw_tables import connect
+from analyze.lake.raw_tables import connect
+from analyze.sql.ask import ask
 from analyze.sql.guard import lock
-from analyze.sql.query import ask
 from schemas.errors import QueryFailed, QueryRefused, QueryTooLong, ViewNotFound
 from schemas.lake.writer import mirror_run
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from analyze.gate.decide import Question, decide
-from analyze.limits import limits_in_force
-from analyze.parts.build import build_report
+from analyze.query.session import open_session
+from analyze.query.thresholds import limits_in_force
+from analyze.regressions import series as series_module
 from analyze.regressions.open_shifts import find_open_shifts
-from analyze.session import open_session
-from analyze.shifts import series as series_module
-from analyze.shifts.series import Histories, read_history
+from analyze.regressions.series import Histories, read_history
+from analyze.report.build import build_report
 from analyze.shifts.since import runs_since_shift
 from schemas.config.project import Thresholds
 from schemas.output.gate import GateRules

@@ -6,11 +6,11 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from analyze import raw_tables
-from analyze.catalog import create_views
 from analyze.history import open_lake
-from analyze.raw_tables import RAW_TABLES
-from analyze.summarize import summarize_run
+from analyze.lake import raw_tables
+from analyze.lake.raw_tables import RAW_TABLES
+from analyze.query.catalog import create_views
+from analyze.summary.summarize import summarize_run
 from schemas.base import SCHEMA_VERSION
 from schemas.config.project import Thresholds
 from schemas.errors import SchemaError, UnknownVersion, ViewError
@@ -166,7 +166,7 @@ def test_thresholds_of_a_project_take_the_place_of_the_packaged_ones(tmp_path):
 def test_reading_loads_neither_pyarrow_nor_the_models(tmp_path):
     code = (
         "from pathlib import Path\n"
-        "from analyze.session import Session\n"
+        "from analyze.query.session import Session\n"
         "with Session(Path('runs')) as session: session.rows('from model_summary')\n"
     )
     done = run_without(code, "pyarrow", "pydantic", "numpy", "polars", cwd=tmp_path)

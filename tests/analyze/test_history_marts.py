@@ -2,9 +2,7 @@
 
 import pytest
 
-from analyze.catalog import VIEWS, create_views, name_of, read_view
-from analyze.raw_tables import connect, fill
-from analyze.rows import (
+from analyze.contracts import (
     CaseMatrixRow,
     CellHistoryRow,
     CellsRow,
@@ -16,8 +14,10 @@ from analyze.rows import (
     TiersRow,
     ToolUseRow,
 )
+from analyze.lake.raw_tables import connect, fill
+from analyze.lake.sync import sync
+from analyze.query.catalog import VIEWS, create_views, name_of, read_view
 from analyze.stats.tiers import tier_of
-from analyze.sync import sync
 from tests.made_history import MadeHistory
 
 MINUTE_MS = 60_000

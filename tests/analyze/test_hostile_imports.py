@@ -7,12 +7,12 @@ import shutil
 import pytest
 import zstandard
 
-from analyze.evaluation import make_run_report
-from analyze.imports.openclaw_bench import import_openclaw_bench
-from analyze.imports.originals import files_below
-from analyze.imports.pae import import_pae
-from analyze.imports.sf_bench import import_sf_bench
-from analyze.imports.swebench import import_swebench
+from analyze.exporters.make_report import make_run_report
+from analyze.importers.openclaw_bench import import_openclaw_bench
+from analyze.importers.originals import files_below
+from analyze.importers.pae import import_pae
+from analyze.importers.sf_bench import import_sf_bench
+from analyze.importers.swebench import import_swebench
 from schemas.errors import ConfigError
 from schemas.redact import MARK
 from schemas.run.import_record import SOURCE_FOLDER

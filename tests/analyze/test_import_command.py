@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from analyze.imports.openclaw_bench import import_openclaw_bench
-from analyze.imports.run_folder import STAGING
-from analyze.session import open_session
+from analyze.importers.base import STAGING
+from analyze.importers.openclaw_bench import import_openclaw_bench
+from analyze.query.session import open_session
 from schemas.run.import_record import load_import_record
 from tests.analyze.test_imports_sf_bench import INSTANCES, given, instance, report
 from tests.analyze.test_imports_swebench import REPORT, predictions
@@ -389,7 +389,7 @@ def test_links_and_pipes_beside_a_log_keep_nothing_from_it(here):
 def test_what_a_killed_import_left_is_seen_by_nobody_and_cleared_away(here):
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from analyze.imports.run_folder import one_import\n"
+        "from analyze.importers.base import one_import\n"
         "with one_import(Path('runs')) as staging:\n"
         "    (staging / 'results.jsonl').write_text('{')\n"
         "    print(flush=True); time.sleep(60)\n"

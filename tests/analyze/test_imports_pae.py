@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from analyze.imports.pae import import_pae
+from analyze.importers.pae import import_pae
 from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import read_trace
 from schemas.errors import ConfigError

@@ -6,13 +6,13 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.exports.report_v2 import reports_of_run
+from analyze.exporters.report_v2 import reports_of_run
+from analyze.importers.base import run_id_of
+from analyze.importers.sf_bench import import_sf_bench
 from analyze.imports.refused import NotImportable
-from analyze.imports.run_folder import run_id_of
-from analyze.imports.sf_bench import import_sf_bench
-from analyze.session import open_session
+from analyze.lake.sync import sync
+from analyze.query.session import open_session
 from analyze.show.trace_file import read_trace
-from analyze.sync import sync
 from schemas.errors import ConfigError
 from schemas.lake import writer
 from schemas.lake.layout import lake_of, live_files

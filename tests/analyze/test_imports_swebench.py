@@ -6,13 +6,13 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.exports.folded import fold
-from analyze.exports.swebench import of_folded, swebench_json, swebench_report
+from analyze.exporters.majority import fold
+from analyze.exporters.swebench import of_folded, swebench_json, swebench_report
+from analyze.importers.swebench import import_swebench
 from analyze.imports.refused import NotImportable
-from analyze.imports.swebench import import_swebench
-from analyze.session import open_session
+from analyze.lake.sync import sync
+from analyze.query.session import open_session
 from analyze.show.trace_file import read_trace
-from analyze.sync import sync
 from schemas.errors import ConfigError
 from schemas.lake.layout import lake_of, live_files
 from schemas.run.import_record import load_import_record

@@ -5,8 +5,8 @@ benchmarks/injected.py does the same at full size.
 
 import pytest
 
-from analyze.session import open_session
-from analyze.shifts.alerts import find_regressions
+from analyze.query.session import open_session
+from analyze.regressions.alerts import find_regressions
 from benchmarks.made_nights import Happened, Suite, outages_from, write_suite
 from benchmarks.verdicts_on_nights import LIMITS, gate, outcomes, score, warned
 

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from analyze.rows import CONTRACTS
-from analyze.session import open_session
+from analyze.contracts import CONTRACTS
+from analyze.query.session import open_session
 from tests.made_history import MadeHistory
 from tests.support.paths import SAMPLES
 

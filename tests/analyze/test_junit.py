@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
 
 from analyze.gate.case_counts import CandidateCase
-from analyze.gate.judge import judge
-from analyze.report.junit import junit_xml
+from analyze.gate.junit import junit_xml
+from analyze.gate.rules import judge
 from schemas.output.comparison import CaseChange, ExcludedCase
 from tests.gates import RULES, comparison, difference, group
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from analyze.gate.known_files import read_known
+from analyze.gate.known_issues import read_known
 from schemas.errors import ConfigError
 
 TOML = """\

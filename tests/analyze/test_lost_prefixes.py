@@ -4,8 +4,8 @@ import pytest
 
 from analyze.aliases.join import join_cases, take_cases_apart
 from analyze.lake.aliases import newest_of, read_aliases
-from analyze.session import Session
-from analyze.sync import sync
+from analyze.lake.sync import sync
+from analyze.query.session import Session
 from tests.analyze.conftest import sha
 from tests.sided_runs import Runs
 

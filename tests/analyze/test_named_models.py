@@ -6,11 +6,11 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.parts.build import build_report
 from analyze.query.model_names import read_names
+from analyze.query.session import open_session
 from analyze.regressions.after_run import open_after_run
-from analyze.report.html.render import render_html
-from analyze.session import open_session
+from analyze.report.build import build_report
+from analyze.report.html.page import render_html
 from schemas.run.model_names import with_names
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.analyze_cli import call

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from analyze.report.plain import Column, cells, fit_apart, table
-from analyze.sql.query import Column as SqlColumn
-from analyze.sql.table_text import table as sql_table
+from analyze.render.text import Column, cells, fit_apart, table
+from analyze.sql.ask import Column as SqlColumn
+from analyze.sql.table import table as sql_table
 from tests.analyze_cli import call
 from tests.nights import DAY_MS
 

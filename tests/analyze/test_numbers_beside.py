@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyze.report.numbers import percent, percent_range, points, signed_points, usd, whole
+from analyze.render.numbers import percent, percent_range, points, signed_points, usd, whole
 from collect.console.run_summary import distrust
 from schemas.config.project import Thresholds
 

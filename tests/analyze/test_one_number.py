@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from analyze.report.numbers import points, whole
+from analyze.render.numbers import points, whole
 from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
 from collect.console.run_summary import detectable_lines
 from collect.plan.plan import sizes_of, trial_of

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from analyze.report.numbers import percent, whole
+from analyze.render.numbers import percent, whole
 from tests.analyze_cli import call
 from tests.nights import Nights
 from tests.support.paths import SAMPLES

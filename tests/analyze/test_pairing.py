@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from analyze.compare.outcomes import METRICS, CaseKey, read_causes, read_outcomes
-from analyze.compare.pairing import pair
 from analyze.compare.sides import resolve_sides
-from analyze.session import Session
-from analyze.sync import sync
+from analyze.comparison.evidence.outcomes import METRICS, CaseKey, read_causes, read_outcomes
+from analyze.comparison.pairing import pair
+from analyze.lake.sync import sync
+from analyze.query.session import Session
 from tests import histories
 from tests.analyze.conftest import sha
 from tests.sided_runs import Runs, parts_of

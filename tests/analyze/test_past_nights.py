@@ -5,12 +5,12 @@ import math
 import pytest
 
 from analyze.compare.night_runs import Plan, past_nights
-from analyze.compare.outcomes import METRICS, Answers, read_outcomes
 from analyze.compare.paired import own_trials
-from analyze.compare.past_cells import FIRST_LOG, PastCell, read_cells, together
 from analyze.compare.seen_runs import read_model_runs
-from analyze.session import open_session
-from analyze.stats.assumptions import CaseSeen
+from analyze.comparison.evidence.outcomes import METRICS, Answers, read_outcomes
+from analyze.comparison.evidence.past_runs import FIRST_LOG, PastCell, read_cells, together
+from analyze.query.session import open_session
+from analyze.stats.power.assumptions import CaseSeen
 from tests.analyze.test_compared_independently import Nights
 from tests.support.interpreter import run_without
 
@@ -140,4 +140,4 @@ def test_a_model_string_names_its_cells_too(tmp_path):
 
 
 def test_the_engine_reads_before_the_records_are_there():
-    run_without("import analyze.compare.evidence", "pydantic", "numpy")
+    run_without("import analyze.comparison.evidence.read", "pydantic", "numpy")

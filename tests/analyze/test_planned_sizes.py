@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import beta, multinomial, nct, norm, t
 
-from analyze.stats.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
-from analyze.stats.exact_power import FORMULA_FROM, SIZES, PairModel, exact_mde
-from analyze.stats.planning import Planner, size_answer
-from analyze.stats.power import most_alike
-from analyze.stats.rate_difference import rate_difference
-from analyze.stats.sign_flip import sign_flip
-from analyze.stats.two_nights import Nights, cases_for_unchanged, interval_se, night_reach
+from analyze.stats.exact_tests import sign_flip
+from analyze.stats.paired_rates import rate_difference
+from analyze.stats.power.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
+from analyze.stats.power.exact import FORMULA_FROM, SIZES, PairModel, exact_mde
+from analyze.stats.power.nights import Nights, cases_for_unchanged, interval_se, night_reach
+from analyze.stats.power.planning import Planner, size_answer
+from analyze.stats.power.smallest_drop import most_alike
 from schemas.config.project import Thresholds
 from tests.support.paths import ROOT
 

@@ -7,11 +7,11 @@ from statistics import NormalDist
 
 import pytest
 
-from analyze.stats.assumptions import Assumptions
-from analyze.stats.planning import Planner
-from analyze.stats.power import planning_mde
-from analyze.stats.sign_flip import sign_flip
-from analyze.stats.student import LONG, t_cdf, t_quantile
+from analyze.stats.exact_tests import sign_flip
+from analyze.stats.paired_means import LONG, t_cdf, t_quantile
+from analyze.stats.power.assumptions import Assumptions
+from analyze.stats.power.planning import Planner
+from analyze.stats.power.smallest_drop import planning_mde
 from schemas.config.project import Thresholds
 from tests.support.interpreter import run_without
 
@@ -147,7 +147,7 @@ def test_impossible_assumptions_are_errors(wrong):
 
 
 def test_the_collector_can_plan_with_it_without_loading_an_engine():
-    code = "import analyze.stats.planning, analyze.report.power_text"
+    code = "import analyze.stats.power.planning, analyze.power.render"
     run_without(code, "numpy", "duckdb", "pyarrow", "polars")
 
 

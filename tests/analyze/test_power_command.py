@@ -7,9 +7,9 @@ import statistics
 
 import pytest
 
-from analyze.report.plain import cells
-from analyze.stats.assumptions import CaseSeen, RunSeen, assumptions_of
-from analyze.stats.planning import Planner
+from analyze.render.text import cells
+from analyze.stats.power.assumptions import CaseSeen, RunSeen, assumptions_of
+from analyze.stats.power.planning import Planner
 from schemas.config.project import Thresholds
 from tests.analyze_cli import call, forked
 

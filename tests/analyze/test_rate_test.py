@@ -17,9 +17,9 @@ from scipy.stats import norm, ttest_1samp
 
 from analyze.stats import within_case
 from analyze.stats.best_of import RankedModel, is_ranked, may_be_best
-from analyze.stats.rate_difference import p_excluding_zero, rate_difference
+from analyze.stats.exact_tests import sign_flip
+from analyze.stats.paired_rates import p_excluding_zero, rate_difference
 from analyze.stats.rate_test import over_cases_p, rate_test
-from analyze.stats.sign_flip import sign_flip
 from analyze.stats.within_case import within_case_p
 from benchmarks.rate_tests import left_out, wrong_at_unequal
 

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from analyze.session import open_session
-from analyze.shifts.alerts import find_regressions
-from analyze.shifts.points import read_points
+from analyze.query.session import open_session
+from analyze.regressions.alerts import find_regressions
+from analyze.regressions.points import read_points
 from analyze.shifts.since import runs_since_shift
 from schemas.config.known_issues import Acknowledged, KnownFile
 from schemas.config.project import Thresholds
@@ -380,7 +380,7 @@ def test_a_long_history_is_read_in_stretches_and_comes_to_the_same(nights, monke
     nights.add(8, rates={"m": 0.95}, cost_usd=0.001)
     nights.add(8, rates={"m": 0.5}, cost_usd=0.001)
     whole = found_in(nights)
-    monkeypatch.setattr("analyze.shifts.cell_rows.STRETCH", 70)
+    monkeypatch.setattr("analyze.regressions.cell_table.STRETCH", 70)
     assert found_in(nights) == whole
 
 

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from analyze.gate.known_files import read_known
+from analyze.gate.known_issues import read_known
 from schemas.output.regressions import Regressions
 from tests.analyze_cli import call, forked
 from tests.nights import Nights

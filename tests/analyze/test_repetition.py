@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from analyze.stats.identical import repetitions_identical
-from analyze.stats.repetition import (
+from analyze.stats.rates import (
     pass_at_k,
     pass_curve,
     pass_hat_k,

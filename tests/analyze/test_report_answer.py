@@ -6,16 +6,16 @@ import shutil
 
 import pytest
 
-from analyze.parts.answer import answers_of
-from analyze.parts.build import build_report
-from analyze.parts.glossary import terms_for
-from analyze.parts.glossary_terms import ENTRIES, SECTIONS
-from analyze.parts.provenance import provenance_of
 from analyze.parts.reported_run import reported_run
+from analyze.query.run_list import read_run
+from analyze.query.session import open_session
+from analyze.report.build import build_report
+from analyze.report.glossary import terms_for
+from analyze.report.glossary_terms import ENTRIES, SECTIONS
 from analyze.report.html import sections
-from analyze.report.html.cells import Table
-from analyze.run_rows import read_run
-from analyze.session import open_session
+from analyze.report.html.table import Table
+from analyze.report.sections.answer import answers_of
+from analyze.report.sections.provenance import provenance_of
 from schemas.base import Record
 from schemas.run.config import EffectiveSetting
 from tests.analyze.conftest import STARTED_AT_MS

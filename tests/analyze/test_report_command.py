@@ -14,10 +14,10 @@ import pytest
 
 from analyze.api import open_history
 from analyze.commands.report import KB
-from analyze.parts.build import TRANSCRIPT_BYTES
-from analyze.report.html.render import render_html
-from analyze.report.page_file import MARKER, MARKER_WITHIN
-from analyze.report.report_markdown import MOST_BYTES, report_markdown
+from analyze.report.build import TRANSCRIPT_BYTES
+from analyze.report.file import MARKER, MARKER_WITHIN
+from analyze.report.html.page import render_html
+from analyze.report.markdown import MOST_BYTES, report_markdown
 from schemas.output.report import Flip, RunReport
 from tests.analyze_cli import call, process
 from tests.histories import HOSTILE, imported, lake_only

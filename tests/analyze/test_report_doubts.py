@@ -7,11 +7,11 @@ import shutil
 
 import pytest
 
-from analyze.compare.comparison import compare
 from analyze.compare.sides import resolve_sides
-from analyze.parts.doubt_words import query_of
-from analyze.parts.doubts import CODES, doubts_of
-from analyze.session import open_session
+from analyze.comparison.compare import compare
+from analyze.query.session import open_session
+from analyze.report.caveats.registry import CODES, doubts_of
+from analyze.report.caveats.words import query_of
 from collect.providers.ignored_settings import OTHER_MODEL
 from collect.run_folder.log import resume_command
 from schemas.run.result import Event

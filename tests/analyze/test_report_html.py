@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 from analyze.report.html.anchors import anchors_of, trial_anchor
 from analyze.report.html.assets import SCRIPTS, STYLE, read_asset
-from analyze.report.html.bundle import embeddable, fetched_bundle
-from analyze.report.html.cells import sorts_as
+from analyze.report.html.chart_bundle import embeddable, fetched_bundle
 from analyze.report.html.clean import visible, visible_in
 from analyze.report.html.first_screen import standings
-from analyze.report.html.render import _since as since
-from analyze.report.html.render import render_html
+from analyze.report.html.page import _since as since
+from analyze.report.html.page import render_html
+from analyze.report.html.table import sorts_as
 from analyze.report.html.tables_comparison import _number_in as number_in
 from analyze.report.html.tables_comparison import changed_cases
 from analyze.report.html.tables_models import leaderboard
@@ -365,14 +365,14 @@ def test_the_library_of_the_charts_can_stand_in_a_page():
 
 
 def test_a_library_that_cannot_be_had_is_told(monkeypatch):
-    monkeypatch.setattr("analyze.report.html.bundle.FETCH", "import no_such_module_here")
+    monkeypatch.setattr("analyze.report.html.chart_bundle.FETCH", "import no_such_module_here")
     with pytest.raises(AnalyzeError, match="No module named 'no_such_module_here'"):
         fetched_bundle()
 
 
 def test_a_library_that_never_comes_is_given_up(monkeypatch):
-    monkeypatch.setattr("analyze.report.html.bundle.FETCH", "import time; time.sleep(600)")
-    monkeypatch.setattr("analyze.report.html.bundle.FETCH_S", 0.1)
+    monkeypatch.setattr("analyze.report.html.chart_bundle.FETCH", "import time; time.sleep(600)")
+    monkeypatch.setattr("analyze.report.html.chart_bundle.FETCH_S", 0.1)
     with pytest.raises(AnalyzeError, match="did not come within"):
         fetched_bundle()
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.report.record_json import record_json
-from analyze.route.judge import route
-from analyze.route.text import route_lines, route_result
-from analyze.route.values import Needs, Option
+from analyze.render.json import record_json
 from analyze.routing.paired import Draws, paired_quality
+from analyze.routing.render import route_lines, route_result
+from analyze.routing.route import route
 from analyze.routing.scope import NO_SCOPE_RATE, scope_rate
+from analyze.routing.values import Needs, Option
 from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
 from analyze.stats.tiers import tier_confident, tier_of

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from analyze.evaluation import generate_markdown_summary, make_run_report
-from analyze.exports.folded import fold
-from analyze.exports.predictions import predictions_of_folded
-from analyze.exports.report_v2 import reports_of_run
-from analyze.exports.swebench import of_folded, swebench_report
-from analyze.imports.sf_bench import import_sf_bench
-from analyze.session import open_session
+from analyze.exporters.majority import fold
+from analyze.exporters.make_report import generate_markdown_summary, make_run_report
+from analyze.exporters.predictions import predictions_of_folded
+from analyze.exporters.report_v2 import reports_of_run
+from analyze.exporters.swebench import of_folded, swebench_report
+from analyze.importers.sf_bench import import_sf_bench
+from analyze.query.session import open_session
 from schemas.errors import AnalyzeError, RunNotFound, SchemaError
 from schemas.formats.report_v2 import EvaluationReport, report_json
 from schemas.formats.report_v2_problems import schema_problems

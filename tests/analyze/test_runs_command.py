@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analyze.report.plain import cells
+from analyze.render.text import cells
 from tests import histories
 from tests.analyze_cli import call, process
 

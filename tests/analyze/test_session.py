@@ -2,8 +2,8 @@
 
 import pytest
 
-from analyze.rows import ModelSummaryRow
-from analyze.session import Session, open_session
+from analyze.contracts import ModelSummaryRow
+from analyze.query.session import Session, open_session
 from schemas.errors import AnalyzeError, ViewError
 from schemas.lake.layout import live_files
 from schemas.lake.writer import mirror_run
@@ -52,9 +52,9 @@ def test_a_file_that_was_moved_is_found_again(lake, monkeypatch):
 
 
 def test_files_that_never_stay_are_an_error_in_the_end(lake, monkeypatch):
-    monkeypatch.setattr("analyze.moved_files.PAUSE_S", 0)
+    monkeypatch.setattr("analyze.lake.moved_files.PAUSE_S", 0)
     gone = lake.lake / "results" / "month=2025-11" / "gone.parquet"
-    monkeypatch.setattr("analyze.raw_tables.live_files", lambda *_: [gone])
+    monkeypatch.setattr("analyze.lake.raw_tables.live_files", lambda *_: [gone])
 
     with Session(lake.runs_dir) as session, pytest.raises(AnalyzeError, match="over and over"):
         session.rows("select count(*) from raw_results")
@@ -114,7 +114,7 @@ def test_what_does_not_fit_into_memory_goes_to_disk_and_is_gone_at_the_end(
     run.write()
     (place := tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(place))
-    monkeypatch.setattr("analyze.session.MEMORY_MB", 60)
+    monkeypatch.setattr("analyze.query.session.MEMORY_MB", 60)
     with open_session(run.runs_dir) as session:
         rows = session.rows(
             "select i from (select range as i, md5(cast(range as varchar)) as text "

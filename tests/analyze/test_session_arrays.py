@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analyze.session import open_session
+from analyze.query.session import open_session
 from schemas.errors import ViewError
 from tests.nights import Nights
 

@@ -8,7 +8,7 @@ import sys
 from tests.support.paths import ROOT
 
 WORK = """
-import analyze.shifts.progress as progress
+import analyze.render.progress as progress
 progress.PATIENCE_S = 0.0
 with progress.Progress() as tell:
     tell("runs read", 1500, 3000)

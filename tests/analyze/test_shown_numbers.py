@@ -11,15 +11,15 @@ from analyze.charts.frontier import frontier
 from analyze.charts.history import history
 from analyze.charts.latency import latency, timeouts_of
 from analyze.charts.leaderboard import leaderboard
-from analyze.charts.specs import specs_of
-from analyze.report.comparison_words import ratio_word
+from analyze.charts.registry import specs_of
+from analyze.comparison.document import ratio_word
+from analyze.render.numbers import in_cases, percent
 from analyze.report.html.sections import sections_of
 from analyze.report.html.tables_comparison import compared_models
 from analyze.report.html.tables_models import frontier as frontier_table
 from analyze.report.html.tables_models import leaderboard as leaderboard_table
 from analyze.report.html.tables_run import history as history_table
-from analyze.report.numbers import in_cases, percent
-from analyze.report.report_markdown import report_markdown
+from analyze.report.markdown import report_markdown
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from tests.analyze_cli import call

@@ -3,9 +3,9 @@
 import pytest
 
 from analyze.compare.sides import Chosen, resolve_sides
-from analyze.compare.texts import SIDE_WORDS
-from analyze.session import Session
-from analyze.sync import sync
+from analyze.comparison.evidence.run_sets import SIDE_WORDS
+from analyze.lake.sync import sync
+from analyze.query.session import Session
 from schemas.errors import EXIT_CANNOT_JUDGE, EXIT_USAGE, ConfigError, RunNotFound
 from tests import histories
 from tests.sided_runs import Runs

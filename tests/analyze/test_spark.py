@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.catalog import VIEWS, create_views, name_of
 from analyze.lake.aliases import Join, join
-from analyze.raw_tables import RAW_TABLES, connect, fill
-from analyze.sync import sync
+from analyze.lake.raw_tables import RAW_TABLES, connect, fill
+from analyze.lake.sync import sync
+from analyze.query.catalog import VIEWS, create_views, name_of
 from schemas.lake.layout import live_files
 from schemas.lake.tables import TABLES
 from tests.made_history import MadeHistory

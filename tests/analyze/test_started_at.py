@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from analyze.rows import CONTRACTS
-from analyze.session import Session
-from analyze.sync import sync
+from analyze.contracts import CONTRACTS
+from analyze.lake.sync import sync
+from analyze.query.session import Session
 from tests.analyze_cli import call
 
 START_MS = 1_763_762_400_123

@@ -7,15 +7,14 @@ import pytest
 
 from analyze.stats import (
     intervals,
-    level_shift,
     mean_interval,
     night_noise,
-    rate_difference,
+    paired_rates,
     rate_test,
-    recovery,
-    value_shift,
     within_case,
 )
+from analyze.stats.changepoints import rates as level_shift
+from analyze.stats.changepoints import recovery, values
 from tests import plain_statistics as plain
 
 KINDS = ("one", "equal", "unequal", "many")
@@ -105,7 +104,7 @@ def test_a_difference():
     rng = np.random.default_rng(20270402)
     for _ in range(200):
         counts = some_pair(rng, int(rng.choice([*SIZES, 100])))
-        found = rate_difference.rate_difference(*counts)
+        found = paired_rates.rate_difference(*counts)
         if found is None:
             assert len(counts[0]) < 2
             continue
@@ -115,7 +114,7 @@ def test_a_difference():
         assert same(known, (*wide, *narrow[1:])), counts
     for base_rate in np.linspace(0, 1, 101):
         for margin in (0.005, 0.02, MARGIN, 0.1):
-            found = rate_difference.margin_at(base_rate, margin)
+            found = paired_rates.margin_at(base_rate, margin)
             assert found == pytest.approx(plain.effective_margin(base_rate, margin))
 
 
@@ -196,7 +195,7 @@ def test_nights_of_rates():
         ), (past, sides)
         n_base, n_candidate = int(rng.integers(1, 8)), int(rng.integers(1, 3))
         known = night_noise.rate_between_nights(
-            rate_difference.rate_difference(*counts), found, n_base, n_candidate
+            paired_rates.rate_difference(*counts), found, n_base, n_candidate
         )
         limits = known.low, known.high, known.low90, known.high90
         *expected, df = plain.rates_between_nights(
@@ -295,7 +294,7 @@ def test_level_shifts_of_a_time():
             counts[:, 1:] *= rng.random((n_runs, n - 1)) > 0.08
         logs[counts == 0] = np.nan
         coverage = rng.choice([1, 0.9, 0.89], n_runs, p=[0.9, 0.05, 0.05])
-        found = value_shift.scan_values(
+        found = values.scan_values(
             np.zeros((n_runs, n), int), logs, counts, coverage, ratio_margin=RATIO_MARGIN
         ).shifts
         points = np.flatnonzero(coverage >= 0.9)

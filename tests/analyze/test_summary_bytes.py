@@ -7,8 +7,8 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.session import Session
-from analyze.summarize import summarize_run, summary_json, summary_of, write_files
+from analyze.query.session import Session
+from analyze.summary.summarize import summarize_run, summary_json, summary_of, write_files
 from schemas.lake.compact import compact
 from schemas.lake.layout import Coverage, live_files, month_of
 from schemas.lake.tables import files_of, table_of

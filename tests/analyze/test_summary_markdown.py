@@ -2,9 +2,9 @@
 
 import pytest
 
-from analyze.report.numbers import millis, pair, percent
-from analyze.report.summary_table import COLUMNS, as_text, summary_markdown
-from analyze.summarize import read_inventory
+from analyze.render.numbers import millis, pair, percent
+from analyze.summary.summarize import read_inventory
+from analyze.summary.summary_table import COLUMNS, as_text, summary_markdown
 from schemas.run.inventory import OllamaModel
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.exports.swebench import (
+from analyze.exporters.swebench import (
     HarnessInstance,
     of_folded,
     of_report,

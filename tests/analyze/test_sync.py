@@ -20,11 +20,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from analyze import sync as sync_module
-from analyze.sync import bring_group as bring_module
-from analyze.sync import has_news, problems_of, prune, sync
-from analyze.sync.set_labels import label
-from analyze.sync.told import bring_news
+from analyze.lake import load_group as bring_module
+from analyze.lake import sync as sync_module
+from analyze.lake.labels import label
+from analyze.lake.sync import has_news, problems_of, prune, sync
+from analyze.query.ensure_synced import bring_news
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
 from schemas.lake.bulk_load import drop_cut_off
 from schemas.lake.layout import lake_of, live_files
@@ -396,9 +396,9 @@ COMMAND = [sys.executable, "-P", "-c"]
 BRING = """
 import sys
 from pathlib import Path
-import analyze.sync.bring as bring
+import analyze.lake.load_runs as bring
 bring.GROUP_RUNS, bring.MUCH_BYTES = {group}, {much}
-from analyze.sync import sync
+from analyze.lake.sync import sync
 sync(Path(sys.argv[1]))
 """
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from analyze.report.plain import cells
-from analyze.session import Session
+from analyze.query.session import Session
+from analyze.render.text import cells
 from tests import histories
 from tests.analyze_cli import call, forked
 

@@ -13,14 +13,14 @@ from scipy.stats import norm, pearsonr, permutation_test
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from analyze.stats.intervals import wilson_shrunk
-from analyze.stats.rate_difference import rate_difference
-from analyze.stats.sign_flip import (
+from analyze.stats.exact_tests import (
     MOST_LCM,
     MOST_NONZERO,
     SMALLEST_P,
     sign_flip,
 )
+from analyze.stats.intervals import wilson_shrunk
+from analyze.stats.paired_rates import rate_difference
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 

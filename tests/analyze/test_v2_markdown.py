@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from analyze.evaluation import generate_markdown_summary
-from analyze.report.numbers import percent_range
+from analyze.exporters.make_report import generate_markdown_summary
+from analyze.render.numbers import percent_range
 from analyze.stats.intervals import wilson_shrunk
 from schemas.errors import SchemaError
 from schemas.formats.report_v2 import EvaluationReport, ValidationBreakdown

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analyze.validate import file_lines, one_file, tally
+from analyze.validate import file_lines, one_file
+from analyze.validate import lines as tally
 from analyze.validate.kinds import kind_of
 from analyze.validate.one_file import validated
 from tests.support.paths import SAMPLES

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from scipy import stats
 
-from analyze.stats.value_shift import scan_values
+from analyze.stats.changepoints.values import scan_values
 from tests.told_nightly import RATIO_MARGIN, histories, naive_values, times
 
 SMALL = settings(max_examples=60, deadline=None)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from analyze.catalog import VIEWS, name_of, sql_of
+from analyze.query.catalog import VIEWS, name_of, sql_of
 
 CASES = [
     (path.stem, case)

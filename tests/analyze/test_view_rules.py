@@ -8,9 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from analyze.catalog import VIEWS, create_views, grain_of, name_of, sql_of
-from analyze.meanings import meanings_of
-from analyze.rows import CONTRACTS
+from analyze.contracts import CONTRACTS
+from analyze.contracts.meanings import meanings_of
+from analyze.query.catalog import VIEWS, create_views, grain_of, name_of, sql_of
 from schemas.errors import ViewError
 from schemas.io.arrow import arrow_schema
 

@@ -6,10 +6,10 @@ import os
 import duckdb
 import pytest
 
-from analyze import dictionary
-from analyze.catalog import EVERYTHING, NAMES, create_views, named_in
-from analyze.raw_tables import connect, declare
-from analyze.view_pages import all_pages, page_of
+from analyze.lake.raw_tables import connect, declare
+from analyze.query import dictionary
+from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_in
+from analyze.query.view_pages import all_pages, page_of
 from schemas.errors import ViewNotFound
 from schemas.lake.tables_document import lake_document
 from schemas.lake.writer import mirror_run

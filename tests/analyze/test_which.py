@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from analyze.session import Session
-from analyze.which import resolve_run, runs_dir_of
+from analyze.query.run_ref import resolve_run, runs_dir_of
+from analyze.query.session import Session
 from schemas.errors import EXIT_USAGE, ConfigError, RunNotFound
 from schemas.lake.writer import mirror_run
 from tests.histories import DAY_MS
@@ -86,7 +86,7 @@ def test_without_runs_the_way_to_the_first_one_is_named(tmp_path, text):
 
 
 def test_a_label_means_the_newest_run_with_it(new_run):
-    from analyze.sync.set_labels import label
+    from analyze.lake.labels import label
 
     runs = [new_run(name, START + n * DAY_MS) for n, name in enumerate(("one", "two", "three"))]
     for run in runs:

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from analyze.charts.specs import config_of_report, specs_of
+from analyze.charts.registry import config_of_report, specs_of
 from analyze.report.html.clean import visible
-from analyze.report.html.render import render_html
+from analyze.report.html.page import render_html
 from schemas.output.report import RunReport
 from tests.hostile_strings import MEGABYTE, STRINGS
 from tests.made_records import Maker

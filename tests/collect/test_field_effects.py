@@ -6,8 +6,8 @@ from datetime import date
 import pytest
 from pydantic import TypeAdapter
 
-from analyze.compare.verdict import effective_margin
-from analyze.stats.planning import Planner
+from analyze.comparison.verdict import effective_margin
+from analyze.stats.power.planning import Planner
 from analyze.stats.tiers import tier_of
 from collect.checks import judge
 from collect.checks.declarative import Trial, run_check

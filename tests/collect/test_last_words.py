@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from analyze import mirror
+from analyze.query.session import open_session
 from analyze.regressions import after_run
-from analyze.session import open_session
 from collect.console import run_summary
 from collect.console.progress import RunReport
 from collect.execute.mirror_process import MirrorChild

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from analyze.summarize import write_files
+from analyze.summary.summarize import write_files
 from collect.commands.plan import plan_json, plan_text, preview
 from collect.console import run_summary
 from collect.console.progress import RunReport

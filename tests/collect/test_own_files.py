@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from analyze.sync import sync
+from analyze.lake.sync import sync
 from collect.run_folder.log import RunLog
 from collect.run_folder.reuse import newest_first
 from schemas.errors import ConfigError, NotOwnFile
@@ -177,8 +177,8 @@ def test_such_a_name_is_refused_before_anything_is_asked_or_made(project, endpoi
 
 
 def test_an_older_run_by_such_a_name_is_reached_by_its_path(new_named):
-    from analyze.session import Session
-    from analyze.which import resolve_run
+    from analyze.query.run_ref import resolve_run
+    from analyze.query.session import Session
 
     with Session(new_named.runs_dir) as session:
         assert resolve_run(session, "latest") == "newer"

@@ -7,10 +7,10 @@ import numpy as np
 import orjson
 import pytest
 
-from analyze.power_plan import PowerQuestion, plan_power
-from analyze.report.power_text import power_facts
-from analyze.session import open_session
-from analyze.stats.rate_difference import rate_difference
+from analyze.power.plan import PowerQuestion, plan_power
+from analyze.power.render import power_facts
+from analyze.query.session import open_session
+from analyze.stats.paired_rates import rate_difference
 from collect.plan.previous_runs import outcomes_seen
 from schemas.config.project import Thresholds
 from tests import kept, run_rows

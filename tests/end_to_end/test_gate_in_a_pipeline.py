@@ -12,7 +12,7 @@ from junitparser import JUnitXml
 
 import analyze.cli
 import collect.cli
-from analyze.gate.known_files import read_known
+from analyze.gate.known_issues import read_known
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.docs

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from analyze.api import open_history
-from analyze.imports.sf_bench import import_sf_bench
+from analyze.importers.sf_bench import import_sf_bench
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.docs

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from analyze.exports.predictions import predictions_of_report
-from analyze.exports.swebench import (
+from analyze.exporters.predictions import predictions_of_report
+from analyze.exporters.swebench import (
     HarnessInstance,
     of_report,
     swebench_file_name,

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from analyze.catalog import VIEWS
+from analyze.query.catalog import VIEWS
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.peers

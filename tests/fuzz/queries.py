@@ -7,9 +7,9 @@ from pathlib import Path
 
 import duckdb
 
-from analyze.raw_tables import connect
+from analyze.lake.raw_tables import connect
+from analyze.sql.ask import ask
 from analyze.sql.guard import check_query
-from analyze.sql.query import ask
 from schemas.errors import AnalyzeError
 from schemas.lake.writer import mirror_run
 from tests.analyze.test_guard import HOSTILE

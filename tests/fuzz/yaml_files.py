@@ -6,7 +6,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from analyze.gate.known_files import read_known
+from analyze.gate.known_issues import read_known
 from collect.config.validate import CHECKS, Findings
 from schemas.errors import ConfigError
 

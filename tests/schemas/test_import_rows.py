@@ -6,11 +6,11 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.imports.blank_result import result_of
-from analyze.imports.originals import digest_of, hashes_of
-from analyze.imports.run_folder import write_run
-from analyze.sync import has_news, problems_of, prune, sync
-from analyze.sync.set_labels import label
+from analyze.importers.base import write_run
+from analyze.importers.defaults import result_of
+from analyze.importers.originals import digest_of, hashes_of
+from analyze.lake.labels import label
+from analyze.lake.sync import has_news, problems_of, prune, sync
 from schemas.errors import ConfigError, SchemaError, UnknownVersion
 from schemas.lake.bulk_load import is_imported, read_whole
 from schemas.lake.compact import compact

@@ -7,8 +7,8 @@ import typing
 import pytest
 from pydantic import BaseModel
 
-from analyze.power_plan import PowerAnswer
-from analyze.run_rows import Listed
+from analyze.power.plan import PowerAnswer
+from analyze.query.run_list import Listed
 from analyze.show.run_page import RunPage
 from schemas.output.comparison import Comparison
 from schemas.output.gate import GateResult

@@ -7,7 +7,7 @@ escape that Python writes for it, such as `\u202e`, as on a terminal.
 
 from __future__ import annotations
 
-from analyze.report.plain import safe
+from analyze.render.text import safe
 
 LINE_ENDS = "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from analyze.report.comparison_words import (
+from analyze.comparison.document import (
     axis_lines,
     by_need,
     excluded_lines,
@@ -13,9 +13,18 @@ from analyze.report.comparison_words import (
     limits_line,
     notes_of,
 )
+from analyze.regressions.document import (
+    details,
+    entry_line,
+    everything,
+    mark,
+    skipped_lines,
+)
+from analyze.regressions.document import headline as shift_headline
+from analyze.render.numbers import whole
 from analyze.report.html.anchors import Place, anchors_of, place_of
-from analyze.report.html.cells import Table, explained
 from analyze.report.html.first_screen import doubts, open_shifts, run_facts, standings
+from analyze.report.html.table import Table, explained
 from analyze.report.html.tables_comparison import (
     changed_cases,
     compared_models,
@@ -40,15 +49,6 @@ from analyze.report.html.tables_run import (
     matrix,
 )
 from analyze.report.html.trial_words import shown_trials
-from analyze.report.numbers import whole
-from analyze.report.regressions_words import (
-    details,
-    entry_line,
-    everything,
-    mark,
-    skipped_lines,
-)
-from analyze.report.regressions_words import headline as shift_headline
 from schemas.output.report import RunReport
 
 MOST_SHIFTS = 20

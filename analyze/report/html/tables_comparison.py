@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analyze.comparison.document import WORDS, by_need, change_cells
 from analyze.report.comparison_cells import (
     MODEL_TITLES,
     RATIO_TITLES,
@@ -14,8 +15,7 @@ from analyze.report.comparison_cells import (
     score_rows,
     tag_cells,
 )
-from analyze.report.comparison_words import WORDS, by_need, change_cells
-from analyze.report.html.cells import Cell, Column, Table, number
+from analyze.report.html.table import Cell, Column, Table, number
 from schemas.errors import counted
 from schemas.output.comparison import CaseChange, Comparison
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import get_args
 
-from analyze.report.html.cells import Cell, Column, Table, number, sorts_as
-from analyze.report.numbers import (
+from analyze.render.numbers import (
     BEYOND_LIMIT,
     limits_of,
     millis,
@@ -14,6 +13,7 @@ from analyze.report.numbers import (
     usd,
     whole,
 )
+from analyze.report.html.table import Cell, Column, Table, number, sorts_as
 from schemas.config.project import Thresholds
 from schemas.output.report import FrontierPoint, ModelAnswer, ModelProvenance
 from schemas.output.summary import GroupSummary, PercentileName, Percentiles, RunSummary

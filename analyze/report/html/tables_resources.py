@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from analyze.report.html.cells import Cell, Column, Table, number
+from analyze.render.numbers import duration, pair, usd, whole
+from analyze.report.html.table import Cell, Column, Table, number
 from analyze.report.html.tables_models import MODEL, asked_as, model_cell
 from analyze.report.limits_source import HASH_SHOWN
-from analyze.report.numbers import duration, pair, usd, whole
 from schemas.errors import counted
 from schemas.output.report import ModelProvenance
 from schemas.output.summary import GroupSummary, RunSummary

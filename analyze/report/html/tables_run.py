@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import groupby
 
+from analyze.render.numbers import limits_of, moment, percent, whole
 from analyze.report.html.anchors import Place
-from analyze.report.html.cells import Cell, Column, Mark, Table, number
+from analyze.report.html.table import Cell, Column, Mark, Table, number
 from analyze.report.limits_source import HASH_SHOWN
-from analyze.report.numbers import limits_of, moment, percent, whole
 from schemas.errors import counted
 from schemas.output.report import (
     FailureCount,

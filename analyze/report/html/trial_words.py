@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from analyze.report.numbers import whole
+from analyze.render.numbers import whole
 from schemas.output.report import Transcript
 
 WHY = {

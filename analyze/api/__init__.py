@@ -1,0 +1,180 @@
+"""History as a value for notebooks and scripts: queries, frames, summaries and transcripts.
+
+Every time is in ms (whole, Int64), every point in time in ms since 1970-01-01 UTC, every cost in
+USD, every rate between 0 and 1. Verdicts are typed records, and `frame` makes frames of them.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analyze.api.pages import Pages
+from analyze.api.verdicts import Verdicts
+from analyze.query.catalog import NAMES, grain_of, name_of, sql_of
+from analyze.query.frames import frame, frame_of_table
+from analyze.query.session import Session, open_session
+from analyze.view_order import VIEWS
+from schemas.errors import ConfigError, Problem, ViewNotFound, counted, nearest
+from schemas.run.layout import MARKS
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["MARTS", "TIMEOUT_S", "History", "frame", "open_history"]
+
+MARTS = tuple(name_of(view) for view in VIEWS if view.startswith("marts/"))
+"""Views that are made to be read."""
+
+TIMEOUT_S = 300.0
+
+
+def open_history(path: str | Path = ".", *, sync: bool = True) -> History:
+    """Open every run ever made in a project.
+
+    Args:
+        path: the folder of the runs, or a project that holds it as `runs/`.
+        sync: bring in what runs have written since the last time.
+
+    Raises:
+        ConfigError: there are no runs.
+        AnalyzeError: the lake cannot be read.
+
+    Example:
+        >>> with open_history() as history:  # doctest: +SKIP
+        ...     history.model_summary.filter(pl.col("passed_rate") > 0.8).collect()
+    """
+    return History(open_session(_runs_dir(Path(path)), sync=sync))
+
+
+class History(Verdicts, Pages):
+    """The lake of one folder of runs; a context manager.
+
+    Every view is an attribute: `history.model_summary` is its lazy frame.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the lake; nothing can be asked any more."""
+        self._session.close()
+
+    @property
+    def path(self) -> Path:
+        """The folder of the runs."""
+        return self._session.runs_dir
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of all views, in the order in which they build on each other."""
+        return tuple(NAMES)
+
+    @property
+    def runs(self) -> pl.LazyFrame:
+        """Every run: when it started (ms since 1970), what was asked, its labels."""
+        return self.view("runs")
+
+    def sql(
+        self, query: str, parameters: Sequence[object] = (), *, timeout_s: float = TIMEOUT_S
+    ) -> pl.DataFrame:
+        """Return the rows of a query over the views and the raw tables; whole numbers as Int64.
+
+        Args:
+            query: one statement that reads, such as `select`; nothing else is let through.
+            parameters: a value for each `?`.
+            timeout_s: seconds that the query may take.
+
+        Raises:
+            QueryRefused: it would do more than read the lake.
+            QueryFailed: it has a mistake in it.
+            QueryTooLong: it was stopped.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - costs more than opening
+
+        from analyze.sql.ask import Answer, ask  # noqa: PLC0415
+        from analyze.sql.bound import bind  # noqa: PLC0415
+
+        def table_of(answer: Answer) -> pa.Table:
+            schema, batches = answer.batches()
+            return pa.Table.from_batches(batches, schema)
+
+        return frame_of_table(
+            ask(
+                self.path,
+                bind(query, parameters),
+                table_of,
+                timeout_s=timeout_s,
+                repairs=self._session.repairs,
+            )
+        )
+
+    def view(self, name: str) -> pl.LazyFrame:
+        """Return a view as a lazy frame; it is read when this is called.
+
+        Args:
+            name: of a view; `views` has them all.
+
+        Raises:
+            ViewNotFound: there is no such view; names the nearest.
+        """
+        if name not in NAMES:
+            raise ViewNotFound(name, NAMES)
+        return frame_of_table(self._session.arrow(f"select * from {name}")).lazy()  # noqa: S608
+
+    def __getattr__(self, name: str) -> pl.LazyFrame:
+        if name.startswith("_") or name not in NAMES:
+            near = nearest(name, (*NAMES, *dir(type(self))))
+            hint = f"; did you mean `{near}`?" if near else ""
+            message = f"no view or method `{name}`{hint}"
+            raise AttributeError(message)
+        return self.view(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *NAMES})
+
+    def __repr__(self) -> str:
+        ((n_runs, first, last),) = self._session.rows(
+            "select count(*), min(started_at_ms), max(started_at_ms) from stg_runs"
+        )
+        from analyze.render.numbers import moment  # noqa: PLC0415
+
+        span = f", {moment(first)} to {moment(last)} UTC" if first is not None else ""
+        return (
+            f"History of {counted(n_runs, 'run')} in {self.path}{span}; marts: {', '.join(MARTS)}"
+        )
+
+    def _repr_html_(self) -> str:
+        head = html.escape(repr(self).partition("; marts")[0])
+        rows = "".join(
+            f"<tr><td><code>{html.escape(name)}</code></td>"
+            f"<td style='text-align:left'>{html.escape(grain_of(sql_of(NAMES[name])))}</td></tr>"
+            for name in MARTS
+        )
+        return f"<p>{head}</p><table>{rows}</table>"
+
+
+def _runs_dir(path: Path) -> Path:
+    """Return the folder of the runs: `path` itself, or `runs` inside it."""
+    inside = path / "runs"
+    if _holds_runs(inside) or (inside.is_dir() and not _holds_runs(path)):
+        return inside
+    if _holds_runs(path):
+        return path
+    what = f"{path} holds no runs, and no `runs` that does"
+    raise ConfigError([Problem(None, what, advice="make one with `collect demo`")])
+
+
+def _holds_runs(path: Path) -> bool:
+    return (path / "lake").is_dir() or any(
+        next(path.glob(f"*/{mark}"), None) is not None for mark in MARKS
+    )

@@ -1,0 +1,188 @@
+"""Where two sides differ in what can change an answer or its verdict, beside what is compared.
+
+Two rows are the same on an axis, or differ, or one of them does not say. What is not said keeps
+nothing out, but for the case: an unknown content is equal to none (D-A2).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple, get_args
+
+from analyze.comparison.evidence.outcomes import CaseOutcome, Parts
+from schemas.output.comparison import Axis, AxisReport
+
+AXES: tuple[Axis, ...] = get_args(Axis)
+
+OF_A_MODEL: frozenset[Axis] = frozenset({"endpoint", "model_build", "served_model", "routing"})
+"""Axes that two models differ in because they are two models."""
+
+State = Literal["same", "differs", "unknown"]
+
+SHOWN_DIGITS = 16
+"""Of a hash: as many as a plan keeps of each part."""
+
+
+class Setting(NamedTuple):
+    """What holds for one case in one run, apart from the case itself."""
+
+    parts: Parts | None
+    first_repetition: int
+    judge_hash: str | None
+    served_models: tuple[str, ...]
+    routing: tuple[str, ...]
+
+
+class Standing(NamedTuple):
+    """One case in one run, on every axis."""
+
+    case_hash: str | None
+    setting: Setting
+
+
+def standings(rows: Sequence[CaseOutcome]) -> list[Standing]:
+    """Return where each row of one case stands on every axis.
+
+    The settings of a plan are those of its first repetition. Shards part the repetitions of a case
+    among them, so every shard takes the settings of the one that has the first.
+    """
+    first: dict[str, CaseOutcome] = {}
+    for row in rows:
+        plan = _plan_of(row)
+        if plan not in first or row.first_repetition < first[plan].first_repetition:
+            first[plan] = row
+    return [_standing(row, first[_plan_of(row)]) for row in rows]
+
+
+def _plan_of(row: CaseOutcome) -> str:
+    group = row.facts.run_group
+    return f"run {row.run_id}" if group is None else f"group {group}"
+
+
+def _standing(row: CaseOutcome, first: CaseOutcome) -> Standing:
+    parts, facts = row.parts, row.facts
+    if parts is not None and first.parts is not None:
+        parts = parts._replace(settings=first.parts.settings)
+    return Standing(
+        row.case_hash,
+        Setting(
+            parts, first.first_repetition, facts.judge_hash, facts.served_models, facts.routing
+        ),
+    )
+
+
+def states(one: Standing, other: Standing) -> tuple[State, ...]:
+    """Return how two rows stand to each other, by the order of AXES."""
+    return (_known_alike(one.case_hash, other.case_hash), *_states(one.setting, other.setting))
+
+
+@lru_cache(maxsize=4096)
+def _states(one: Setting, other: Setting) -> tuple[State, ...]:
+    return (
+        *_parts_alike(one, other),
+        _alike(one.judge_hash, other.judge_hash),
+        _known_alike(one.served_models, other.served_models),
+        _known_alike(one.routing, other.routing),
+    )
+
+
+def _parts_alike(one: Setting, other: Setting) -> Iterable[State]:
+    for axis in AXES[1:8]:
+        is_other = axis == "settings" and one.first_repetition != other.first_repetition
+        if one.parts is None or other.parts is None or is_other:
+            yield "unknown"
+        else:
+            yield _alike(getattr(one.parts, axis), getattr(other.parts, axis))
+
+
+def _alike(one: str | None, other: str | None) -> State:
+    return "same" if one == other else "differs"
+
+
+def _known_alike(one: str | tuple[str, ...] | None, other: str | tuple[str, ...] | None) -> State:
+    if not one or not other:
+        return "unknown"
+    return "same" if one == other else "differs"
+
+
+def blocking(found: Sequence[State], allowed: Collection[Axis]) -> tuple[Axis, ...]:
+    """Return the axes that keep two rows apart."""
+    return tuple(
+        axis
+        for axis, state in zip(AXES, found, strict=True)
+        if axis not in allowed and (state == "differs" or (axis == "case" and state == "unknown"))
+    )
+
+
+class Tally:
+    """How pairs of model and case stand on one axis."""
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis: Axis = axis
+        self._counts: Counter[State] = Counter()
+        self._values: tuple[set[str], set[str]] = set(), set()
+        self._models: set[str] = set()
+
+    def add(
+        self,
+        model_id: str,
+        reference: Standing,
+        base: Sequence[tuple[Standing, State]],
+        others: Sequence[tuple[Standing, State]],
+    ) -> None:
+        """Count one case of a model.
+
+        Args:
+            model_id: of the candidate.
+            reference: the candidate's newest run.
+            base: the base's runs, and how they stand to the reference.
+            others: the candidate's other runs, and how they stand to it.
+        """
+        found = {state for _, state in (*base, *others)}
+        state: State = (
+            "differs" if "differs" in found else "unknown" if "unknown" in found else "same"
+        )
+        self._counts[state] += 1
+        if state != "differs":
+            return
+        self._models.add(model_id)
+        before, after = self._values
+        for standing, stands in base:
+            if stands == "differs":
+                before |= self._said(standing)
+        after |= self._said(reference)
+        for standing, stands in others:
+            if stands == "differs":
+                after |= self._said(standing)
+
+    def _said(self, standing: Standing) -> set[str]:
+        setting = standing.setting
+        if self._axis == "case":
+            return {_short(standing.case_hash)}
+        if self._axis == "judge":
+            return {_short(setting.judge_hash)}
+        if self._axis == "served_model":
+            return set(setting.served_models)
+        if self._axis == "routing":
+            return set(setting.routing)
+        return {_short(getattr(setting.parts, self._axis, None))}
+
+    def report(self, *, is_allowed: bool) -> AxisReport:
+        """Return what was counted."""
+        before, after = self._values
+        return AxisReport(
+            axis=self._axis,
+            is_allowed=is_allowed,
+            n_differ=self._counts["differs"],
+            n_same=self._counts["same"],
+            n_unknown=self._counts["unknown"],
+            base=tuple(sorted(before)),
+            candidate=tuple(sorted(after)),
+            model_ids=tuple(sorted(self._models)),
+        )
+
+
+def _short(digest: str | None) -> str:
+    return "none" if digest is None else digest[:SHOWN_DIGITS]

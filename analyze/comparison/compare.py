@@ -1,0 +1,276 @@
+"""Two sides of runs compared: what differs, then for each model what follows.
+
+Reads the runs of both sides, and of the nights before them how much nights vary. One family of
+tests a call, whatever is shown of it (S10).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from analyze.aliases.renames import renames_among
+from analyze.compare.changes import changes_of
+from analyze.compare.seen_runs import model_runs
+from analyze.compare.sides import Chosen
+from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
+from analyze.comparison.evidence.read import Evidence, read_evidence
+from analyze.comparison.model_result import (
+    common_cases,
+    figures_of,
+    judged,
+    mean_rate,
+    paired_counts,
+)
+from analyze.comparison.nights import asked_by, nights_of
+from analyze.comparison.pairing import PairedCase, PairedGroup, pair
+from analyze.comparison.ratios import ratios_of
+from analyze.lake.content_ids import AskedId
+from analyze.stats.families import benjamini_hochberg
+from analyze.stats.paired_rates import rate_difference
+from analyze.stats.power.assumptions import LOOK_BACK
+from analyze.stats.units import Clusters, n_clusters, unit_sums
+from schemas.errors import runs_flag
+from schemas.output.comparison import (
+    Axis,
+    Comparison,
+    ExcludedCase,
+    PlainDifference,
+    Side,
+    ThresholdsUsed,
+)
+from schemas.run.alias import Rename
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from analyze.query.session import Session
+    from schemas.config.known_issues import Quarantined
+
+By = Literal["model", "cell", "tag"]
+"""What is shown beside the models: nothing, every case that changed, or every tag."""
+
+
+def compare(
+    session: Session,
+    base: Chosen,
+    candidate: Chosen,
+    *,
+    limits: ThresholdsUsed,
+    allow: Collection[Axis] = (),
+    by: By = "model",
+    min_coverage: float | None = None,
+    without: Collection[Quarantined] = (),
+    before: Sequence[str] = (),
+) -> Comparison:
+    """Return what a candidate is beside a base.
+
+    Args:
+        session: the open lake.
+        base: runs and models of the one side.
+        candidate: of the other.
+        limits: thresholds in force, and where they are from.
+        allow: axes on which a difference keeps no case out.
+        by: `tag` adds the differences of every tag; never changes a test.
+        min_coverage: in place of that of the thresholds.
+        without: cases that are not tested; each is listed as excluded.
+        before: what nights vary by is told by those before these runs; by default before the
+            candidate's.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    return compare_evidence(
+        read_evidence(session, base, candidate, before=before),
+        limits=limits,
+        allow=allow,
+        by=by,
+        min_coverage=min_coverage,
+        without=without,
+    )
+
+
+def compare_evidence(
+    evidence: Evidence,
+    *,
+    limits: ThresholdsUsed,
+    allow: Collection[Axis] = (),
+    by: By = "model",
+    min_coverage: float | None = None,
+    without: Collection[Quarantined] = (),
+) -> Comparison:
+    """Return what a candidate is beside a base, of which all is read: as `compare` does."""
+    base, candidate, rows, causes, runs_dir, past, cuts, last_runs, cells = evidence
+    first, second = set(base.run_ids), set(candidate.run_ids)
+    pairing = pair(
+        [row for row in rows if row.run_id in first],
+        [row for row in rows if row.run_id in second],
+        base,
+        candidate,
+        allow=allow,
+    )
+    groups, quarantined = _without(pairing.groups, without)
+    history = model_runs(cells, last_runs[:LOOK_BACK])
+    least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
+    differing = _differing(pairing.excluded)
+    before = [
+        figures_of(
+            group,
+            causes,
+            cuts,
+            min_coverage=least,
+            differing=differing[group.candidate_key.model_id],
+            nights=nights_of(
+                group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
+            ),
+            history=[run[asked_by(group)] for run in history if asked_by(group) in run],
+        )
+        for group in groups
+    ]
+    qs = benjamini_hochberg([one.p for one in before])
+    ratios = ratios_of([one.measures for one in before], limits.thresholds)
+    comparable = [one.group for one in before if not one.obstacles]
+    return Comparison(
+        base=_side(base),
+        candidate=_side(candidate),
+        allowed=pairing.allowed,
+        limits=limits,
+        axes=pairing.axes,
+        excluded=(*pairing.excluded, *quarantined),
+        unmatched=pairing.unmatched,
+        next_command=None if groups else _of_two_models(rows, base, candidate, runs_dir),
+        renames=_renames(rows, runs_dir, first, second),
+        groups=tuple(
+            judged(one, q, its, limits.thresholds)
+            for one, q, its in zip(before, qs, ratios, strict=True)
+        ),
+        overall=_overall(comparable),
+        tags=tuple(_by_tag(comparable)) if by == "tag" else (),
+        cases=changes_of(groups, runs_dir),
+    )
+
+
+def _of_two_models(
+    rows: Iterable[CaseOutcome], base: Chosen, candidate: Chosen, runs_dir: Path
+) -> str | None:
+    """Return the command that compares the first model of each side; None: one side has none."""
+    words = ["analyze", "compare"]
+    models = []
+    for side in (base, candidate):
+        words.append(",".join(side.run_ids))
+        asked = (row.key.model_id for row in rows if row.run_id in side.run_ids)
+        models.append(min(asked, default=None))
+    if None in models:
+        return None
+    words += ["--model", str(models[0]), "--against", str(models[1])]
+    return shlex.join([*words, *runs_flag(runs_dir)])
+
+
+def _renames(
+    rows: Iterable[CaseOutcome], runs_dir: Path, *sides: AbstractSet[str]
+) -> tuple[Rename, ...]:
+    """Return the cases of the candidate that have the content of one that only the base has."""
+    asked: defaultdict[tuple[str, str, str], set[int]] = defaultdict(set)
+    for row in rows:
+        if row.case_hash is not None:
+            key = row.case.suite_id, row.case_hash, row.case.case_id
+            asked[key].update(n for n, run_ids in enumerate(sides) if row.run_id in run_ids)
+    return renames_among(
+        (AskedId(*key, frozenset(places)) for key, places in asked.items()), runs_dir
+    )
+
+
+def _side(chosen: Chosen) -> Side:
+    return Side(asked=chosen.asked, run_ids=chosen.run_ids, model=chosen.model)
+
+
+def _differing(excluded: Iterable[ExcludedCase]) -> defaultdict[str, set[Axis]]:
+    """Return the axes that keep cases out, by model."""
+    axes: defaultdict[str, set[Axis]] = defaultdict(set)
+    for case in excluded:
+        axes[case.model_id].update(case.axes)
+    return axes
+
+
+def _without(
+    groups: Sequence[PairedGroup], without: Collection[Quarantined]
+) -> tuple[list[PairedGroup], list[ExcludedCase]]:
+    """Return the models without the cases that are not to be tested, and those cases."""
+    keys = {(entry.suite_id, entry.case_id, entry.model_id) for entry in without}
+    kept, out = [], []
+    for group in groups:
+        models = (None, group.base_key.model_id, group.candidate_key.model_id)
+        held = {
+            case.case
+            for case in group.cases
+            if any((*case.case, model_id) in keys for model_id in models)
+        }
+        kept.append(replace(group, cases=tuple(c for c in group.cases if c.case not in held)))
+        out += [
+            ExcludedCase(
+                model_id=group.candidate_key.model_id,
+                suite_id=key.suite_id,
+                case_id=key.case_id,
+                reason="quarantined",
+            )
+            for key in sorted(held)
+        ]
+    return kept, out
+
+
+def _overall(groups: Sequence[PairedGroup]) -> PlainDifference | None:
+    """Return all models together: the case stays what is drawn, models are repetitions of it."""
+    if len(groups) < 2:
+        return None
+    together: defaultdict[CaseKey, list[PairedCase]] = defaultdict(list)
+    for group in groups:
+        for case in group.cases:
+            if case.base.own.n_scored and case.candidate.own.n_scored:
+                together[case.case].append(case)
+    sums = [
+        [sum(column) for column in zip(*_columns(cases), strict=True)]
+        for cases in together.values()
+    ]
+    clusters = [cases[0].cluster for cases in together.values()]
+    columns = [list(column) for column in zip(*sums, strict=True)]
+    return _plain("overall", None, clusters, unit_sums(clusters, *columns))
+
+
+def _columns(cases: Iterable[PairedCase]) -> list[tuple[int, ...]]:
+    return list(zip(*paired_counts(list(cases)), strict=True))
+
+
+def _by_tag(groups: Sequence[PairedGroup]) -> list[PlainDifference]:
+    """Return every tag with each model; a tag of a single case has no interval and is left out."""
+    found = []
+    for group in groups:
+        tags = sorted({tag for case in group.cases for tag in case.tags})
+        for tag in tags:
+            cases = [case for case in group.cases if tag in case.tags]
+            clusters = [case.cluster for case in common_cases(cases)]
+            plain = _plain(tag, group.candidate_key.model_id, clusters, paired_counts(cases))
+            found += [plain] if plain else []
+    return sorted(found, key=lambda plain: (plain.name, plain.model_id or ""))
+
+
+def _plain(
+    name: str, model_id: str | None, clusters: Clusters, counts: Sequence[Sequence[int]]
+) -> PlainDifference | None:
+    if not counts or (found := rate_difference(*counts)) is None:
+        return None
+    k_a, m_a, k_b, m_b = counts
+    return PlainDifference(
+        name=name,
+        model_id=model_id,
+        n_cases=len(clusters),
+        n_clusters=n_clusters(clusters),
+        base_rate=mean_rate(k_a, m_a),
+        candidate_rate=mean_rate(k_b, m_b),
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+    )

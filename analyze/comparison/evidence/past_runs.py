@@ -1,0 +1,218 @@
+"""What past runs came to, case by case: the one read behind past nights and planned sizes.
+
+It counts what int_case_outcomes counts, in a third of its columns: the other ones would cost a
+comparison more than its own two runs do. Needs no records, so that the engine works while these
+load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyze.compare.run_facts import among
+from analyze.comparison.evidence.outcomes import LN_SCALE, METRICS
+
+if TYPE_CHECKING:
+    from analyze.query.session import Session
+
+CELLS = """
+with
+
+planned as (
+    select
+        run_id,
+        model_id,
+        suite_id,
+        case_id,
+        min(case_hash) as case_hash,
+        min(cluster) as cluster,
+        count(case when is_scorable then 1 end) as n_scorable
+    from stg_plans
+    where {runs} and {models}
+    group by all
+),
+
+came as (
+    select
+        run_id,
+        model_id,
+        suite_id,
+        case_id,
+        passed,
+        case when is_measured then passed end as own_passed,
+        case when is_measured and is_success then output_hash end as answer_hash,
+        case when is_measured and not is_success and passed is not null then 1 end as failed_answer,
+        {logs}
+    from trials
+    where {runs} and {models}
+),
+
+counted as (
+    select
+        run_id,
+        model_id,
+        suite_id,
+        case_id,
+        count(passed) as n_scored,
+        count(case when own_passed then 1 end) as k,
+        count(own_passed) as m,
+        count(answer_hash) as n_answers,
+        count(failed_answer) as n_failed_answers,
+        min(answer_hash) as first_hash,
+        max(answer_hash) as last_hash,
+        n_answers > 1 and n_failed_answers = 0
+        and first_hash = last_hash and k in (0, m) as is_same,
+        {means},
+        case when ? then [{sums}] end as sums
+    from came
+    group by all
+)
+
+select
+    planned.run_id,
+    planned.model_id,
+    planned.suite_id,
+    planned.case_id,
+    planned.case_hash,
+    planned.cluster,
+    planned.n_scorable,
+    coalesce(counted.n_scored, 0),
+    coalesce(case when counted.is_same then least(counted.k, 1) else counted.k end, 0),
+    coalesce(case when counted.is_same then least(counted.m, 1) else counted.m end, 0),
+    coalesce(counted.k, 0),
+    coalesce(counted.m, 0),
+    coalesce(counted.n_answers, 0),
+    coalesce(counted.n_failed_answers, 0),
+    counted.first_hash,
+    counted.last_hash,
+    {names},
+    counted.sums
+from planned
+left join counted
+    on planned.run_id = counted.run_id
+    and planned.model_id = counted.model_id
+    and planned.suite_id = counted.suite_id
+    and planned.case_id = counted.case_id
+order by planned.run_id, planned.model_id, planned.case_id
+"""
+"""A test holds it equal to int_case_outcomes."""
+
+AT_ONCE = "is_success and attempt_count = 1 and"
+LOGS = {
+    "e2e_ms": (AT_ONCE, "e2e_ms"),
+    "ttft_ms": (AT_ONCE, "ttft_ms"),
+    "input_tokens": ("", "input_tokens"),
+    "output_tokens": ("", "output_tokens"),
+    "cost_usd": ("", "cost_nano_usd"),
+}
+"""Of each metric which trials are in it, and its column."""
+
+
+class PastCell(NamedTuple):
+    """One case with one model in one run; trials that were taken over count as `n_scored` alone."""
+
+    run_id: str
+    model_id: str
+    suite_id: str
+    case_id: str
+    case_hash: str | None
+    cluster: str | None
+    n_scorable: int
+    n_scored: int
+    """Trials with a verdict, reused ones included."""
+    passed: int
+    scored: int
+    """Independent trials with a verdict; identical repetitions are one."""
+    n_independent_passed: int
+    n_independent: int
+    """The same, identical repetitions each for itself."""
+    n_answers: int
+    n_failed_answers: int
+    first_hash: str | None
+    last_hash: str | None
+    """Of its answers, by the alphabet."""
+    e2e_ms: float | None
+    """Mean logarithm; the same for every metric, by the order of METRICS."""
+    ttft_ms: float | None
+    input_tokens: float | None
+    output_tokens: float | None
+    cost_usd: float | None
+    """Of USD / 10^9."""
+    sums: Sequence[int | None] | None
+    """Of each metric its trials and the sum of their logarithms, in 1 / LN_SCALE; read only where a
+    plan has shards."""
+
+
+FIRST_LOG = PastCell._fields.index("e2e_ms")
+"""Place of the first mean logarithm of a cell."""
+
+
+def read_cells(
+    session: Session, plans: Sequence[Sequence[str]], model_ids: Collection[str] = ()
+) -> list[PastCell]:
+    """Return every case that runs planned, ordered by run, model and case.
+
+    Args:
+        session: the open lake.
+        plans: the run ids of each plan, of its shards where it has any.
+        model_ids: only these, by model_id or model string; every one unless given.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    run_ids = list(chain.from_iterable(plans))
+    if not run_ids:
+        return []
+    models = sorted(model_ids)
+    marks = ", ".join("?" * len(models))
+    sql = CELLS.format(
+        logs=", ".join(
+            f"case when is_measured and {condition} {column} > 0 "
+            f"then cast(round(ln({column}) * {LN_SCALE!r}) as bigint) end as {name}"
+            for name, (condition, column) in LOGS.items()
+        ),
+        means=", ".join(
+            f"cast(sum({name}) as bigint) / count({name}) / {LN_SCALE!r} as ln_{name}"
+            for name in METRICS
+        ),
+        sums=", ".join(f"count({name}), cast(sum({name}) as bigint)" for name in METRICS),
+        names=", ".join(f"counted.ln_{name}" for name in METRICS),
+        runs=among(run_ids),
+        models=f"(model_id in ({marks}) or model in ({marks}))" if models else "true",
+    )
+    asked = [*run_ids, *models, *models]
+    rows = session.rows(sql, [*asked, *asked, len(run_ids) > len(plans)])
+    return [PastCell._make(row) for row in rows]
+
+
+def together(one: PastCell, other: PastCell) -> PastCell:
+    """Return a case whose repetitions two shards share."""
+    none: Sequence[int | None] = [0] * 2 * len(METRICS)  # of a shard that has no result of the case
+    both = zip(one.sums or none, other.sums or none, strict=True)
+    sums = [(a or 0) + (b or 0) for a, b in both]
+    e2e_ms, ttft_ms, input_tokens, output_tokens, cost_usd = (
+        total / n / LN_SCALE if n else None for n, total in zip(sums[::2], sums[1::2], strict=True)
+    )
+    hashes = (one.first_hash, one.last_hash, other.first_hash, other.last_hash)
+    known = [hash_ for hash_ in hashes if hash_ is not None]
+    return one._replace(
+        case_hash=one.case_hash if one.case_hash == other.case_hash else None,
+        n_scorable=one.n_scorable + other.n_scorable,
+        n_scored=one.n_scored + other.n_scored,
+        passed=one.passed + other.passed,
+        scored=one.scored + other.scored,
+        n_independent_passed=one.n_independent_passed + other.n_independent_passed,
+        n_independent=one.n_independent + other.n_independent,
+        n_answers=one.n_answers + other.n_answers,
+        n_failed_answers=one.n_failed_answers + other.n_failed_answers,
+        first_hash=min(known, default=None),
+        last_hash=max(known, default=None),
+        e2e_ms=e2e_ms,
+        ttft_ms=ttft_ms,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cost_usd=cost_usd,
+        sums=sums,
+    )

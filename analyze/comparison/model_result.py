@@ -1,0 +1,307 @@
+"""One model on both sides: facts of each side, the paired difference, and at last the verdict.
+
+In two steps, since a q needs the p of every model of the call: `figures_of` is what comes before
+it, `judged` what follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from analyze.compare.paired import OwnTrials
+from analyze.compare.seen_runs import ModelRun
+from analyze.compare.side_facts import side_facts
+from analyze.comparison.evidence.outcomes import Causes, Cuts
+from analyze.comparison.nights import Nights, told
+from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled
+from analyze.comparison.planned import planned_answers
+from analyze.comparison.ratios import Measure, measures_of
+from analyze.comparison.verdict import (
+    effective_margin,
+    limits_of,
+    obstacles_between,
+    reused_in_words,
+    verdict_of,
+    warnings_of,
+)
+from analyze.stats.night_noise import NightDifference, rate_between_nights
+from analyze.stats.paired_rates import RateInterval, rate_difference
+from analyze.stats.rate_test import RateTest, rate_test
+from analyze.stats.units import n_clusters, unit_sums
+from schemas.config.project import Thresholds
+from schemas.output.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One model before all p of the call are known."""
+
+    group: PairedGroup
+    base: SideFacts
+    candidate: SideFacts
+    interval: RateInterval | None
+    test: RateTest | None
+    measures: tuple[Measure, ...]
+    obstacles: tuple[str, ...]
+    """Why the sides cannot be compared."""
+    nights: Nights | None = None
+    """How the model varies between nights; None where both sides are the same ones."""
+    history: tuple[ModelRun, ...] = ()
+    """Of the candidate's model, the newest first; none where both sides are the same runs."""
+
+    @property
+    def p(self) -> float | None:
+        """What the model adds to the family; None when it is not compared."""
+        return None if self.obstacles or self.interval is None or self.test is None else self.test.p
+
+
+def figures_of(
+    group: PairedGroup,
+    causes: Causes,
+    cuts: Cuts,
+    *,
+    min_coverage: float,
+    differing: Collection[Axis] = (),
+    nights: Nights | None = None,
+    history: Sequence[ModelRun] = (),
+) -> Figures:
+    """Return the figures of one model that do not depend on other models.
+
+    Args:
+        group: its cases on both sides.
+        causes: why trials have no verdict, of every run.
+        cuts: where answers were cut off, of every run that has such.
+        min_coverage: share of trials with a verdict that each side must have.
+        differing: axes that keep cases of it out.
+        nights: how it varies between nights; None where both sides are the same ones.
+        history: runs of the candidate's model, the newest first, which is the candidate.
+    """
+    base = side_facts(
+        group.base_key.model_id,
+        group.base_runs,
+        group.base_served,
+        [case.base for case in group.cases],
+        causes=_causes(group, causes, is_base=True),
+        cut_after=_cut_after(group.base_key.model_id, group.base_runs, cuts),
+    )
+    candidate = side_facts(
+        group.candidate_key.model_id,
+        group.candidate_runs,
+        group.candidate_served,
+        [case.candidate for case in group.cases],
+        causes=_causes(group, causes, is_base=False),
+        cut_after=_cut_after(group.candidate_key.model_id, group.candidate_runs, cuts),
+    )
+    counts = paired_counts(group.cases)
+    n_common = sum(
+        bool(case.base.counts.n_scored and case.candidate.counts.n_scored) for case in group.cases
+    )
+    obstacles = tuple(obstacles_between(base, candidate, n_common, min_coverage, differing))
+    # a suite without checks has no verdicts, and its times and costs can be compared all the same
+    barred = "; ".join(obstacles) if base.n_scorable or candidate.n_scorable else ""
+    return Figures(
+        group=group,
+        base=base,
+        candidate=candidate,
+        interval=rate_difference(*counts),
+        test=rate_test(*counts) if counts[0] else None,
+        measures=tuple(
+            replace(one, barred=barred or None) for one in measures_of(group.cases, nights)
+        ),
+        obstacles=obstacles,
+        nights=nights,
+        history=tuple(history),
+    )
+
+
+def common_cases(cases: Sequence[PairedCase]) -> list[PairedCase]:
+    """Return the cases with own trials on both sides."""
+    return [case for case in cases if case.base.own.n_scored and case.candidate.own.n_scored]
+
+
+def paired_counts(cases: Sequence[PairedCase]) -> tuple[list[int], ...]:
+    """Return passes and trials of the base, then of the candidate, by unit with own of both.
+
+    A unit is a cluster of cases, or a case without one.
+    """
+    return _columns([(case.cluster, case.base.own, case.candidate.own) for case in cases])
+
+
+def missing_p(cases: Sequence[PairedCase]) -> float | None:
+    """Return the p when every missing verdict counts as failed on both sides.
+
+    Returns:
+        None where none is missing; 1 where the difference then has no sign, or the other one.
+    """
+    sides = [(case.base, case.candidate) for case in cases]
+    if not any(_n_missing(side) for both in sides for side in both):
+        return None
+    seen = paired_counts(cases)
+    counts = _columns(
+        [(case.cluster, _with_missing(case.base), _with_missing(case.candidate)) for case in cases]
+    )
+    before, after = (
+        mean_rate(k_b, m_b) - mean_rate(k_a, m_a) for k_a, m_a, k_b, m_b in (seen, counts)
+    )
+    return rate_test(*counts).p if before * after > 0 else 1.0
+
+
+def _columns(
+    cases: Sequence[tuple[str | None, OwnTrials, OwnTrials]],
+) -> tuple[list[int], ...]:
+    common = [case for case in cases if case[1].n_scored and case[2].n_scored]
+    return unit_sums(
+        [cluster for cluster, _, _ in common],
+        [base.n_passed for _, base, _ in common],
+        [base.n_scored for _, base, _ in common],
+        [candidate.n_passed for *_, candidate in common],
+        [candidate.n_scored for *_, candidate in common],
+    )
+
+
+def _n_missing(side: Pooled) -> int:
+    return max(side.counts.n_scorable - side.counts.n_scored, 0)
+
+
+def _with_missing(side: Pooled) -> OwnTrials:
+    return OwnTrials(side.own.n_scored + _n_missing(side), side.own.n_passed)
+
+
+def mean_rate(k: Sequence[int], m: Sequence[int]) -> float:
+    """Return the mean over cases of the share that passed; there is a case."""
+    return min(math.fsum(c / n for c, n in zip(k, m, strict=True)) / len(k), 1.0)
+
+
+def judged(
+    figures: Figures, q: float | None, ratios: tuple[Ratio, ...], thresholds: Thresholds
+) -> GroupComparison:
+    """Return one model with its verdict.
+
+    Args:
+        figures: of the model.
+        q: of its p, over the models of the call.
+        ratios: its times, tokens and costs.
+        thresholds: the margin and the chance of a false alarm.
+    """
+    difference = _difference(figures, q, thresholds)
+    verdict = verdict_of(difference, figures.obstacles, thresholds)
+    untested = tuple(_untested(figures))
+    common = common_cases(figures.group.cases)
+    rests_on = len(common), n_clusters([case.cluster for case in common])
+    is_untested = difference is None and verdict != "not_comparable"
+    base, candidate = figures.group.base_key, figures.group.candidate_key
+    return GroupComparison(
+        provider=base.provider,
+        model=base.model,
+        thinking_level=base.thinking_level,
+        model_id=base.model_id,
+        candidate_provider=candidate.provider,
+        candidate_model=candidate.model,
+        candidate_thinking_level=candidate.thinking_level,
+        candidate_model_id=candidate.model_id,
+        verdict=verdict,
+        reasons=(
+            *figures.obstacles,
+            *(untested if is_untested else ()),
+            *(limits_of(difference, verdict, thresholds, rests_on) if figures.test else ()),
+        ),
+        warnings=(
+            *warnings_of(figures.base, figures.candidate, thresholds),
+            *(() if is_untested else untested),
+        ),
+        base=figures.base,
+        candidate=figures.candidate,
+        difference=difference,
+        n_cases=rests_on[0],
+        n_clusters=rests_on[1],
+        ratios=ratios,
+    )
+
+
+def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> RateDifference | None:
+    found, test = figures.interval, figures.test
+    if found is None or test is None:
+        return None
+    k_a, m_a, k_b, m_b = paired_counts(figures.group.cases)
+    clusters = [case.cluster for case in common_cases(figures.group.cases)]
+    is_sure = q is not None and q <= thresholds.alpha
+    base_rate = mean_rate(k_a, m_a)
+    apart = _apart(found, figures.nights)
+    shown, plan, repetitions = planned_answers(
+        figures.group.cases, figures.history, figures.nights, thresholds
+    )
+    is_apart = apart is not None
+    smallest = shown.smallest if is_apart else shown.smallest_same_night
+    needed = plan.cases_unchanged if is_apart else plan.cases_unchanged_same_night
+    n_planned = shown.n_cases or 0
+    return RateDifference(
+        test=test.test,
+        n_cases=len(clusters),
+        n_clusters=n_clusters(clusters),
+        n_nonzero=test.n_nonzero,
+        base_rate=base_rate,
+        candidate_rate=mean_rate(k_b, m_b),
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        low90=found.low90,
+        high90=found.high90,
+        p=test.p,
+        q=q,
+        detectable=1.0 if smallest is None or base_rate == 0 else smallest,
+        is_borderline=q is not None and is_sure != (found.low > 0 or found.high < 0),
+        cases_needed=None if needed is None or needed <= n_planned else needed,
+        cases_needed_same_night=plan.cases_unchanged_same_night,
+        is_beyond_reach=needed is None,
+        n_planned_units=n_planned,
+        repetitions=plan.repetitions,
+        planned_repetitions=repetitions,
+        margin=effective_margin(base_rate, thresholds),
+        missing_p=missing_p(figures.group.cases),
+        night_p=None if apart is None else apart.p,
+        night=None
+        if apart is None or figures.nights is None
+        else told(
+            figures.nights,
+            figures.nights.rate,
+            (apart.low, apart.high, apart.low90, apart.high90),
+        ),
+    )
+
+
+def _apart(found: RateInterval, nights: Nights | None) -> NightDifference | None:
+    """Return the difference with the noise of nights in it; None on the same nights."""
+    if nights is None:
+        return None
+    return rate_between_nights(found, nights.rate, nights.n_base, nights.n_candidate)
+
+
+def _untested(figures: Figures) -> Iterator[str]:
+    """Yield which cases have a verdict on both sides and are in no test, since one was reused."""
+    cases = figures.group.cases
+    common = [c for c in cases if c.base.counts.n_scored and c.candidate.counts.n_scored]
+    for name, facts, sides in (
+        ("base", figures.base, [case.base for case in common]),
+        ("candidate", figures.candidate, [case.candidate for case in common]),
+    ):
+        n_reused = sum(not side.own.n_scored for side in sides)
+        yield from reused_in_words(name, facts, n_reused, len(sides))
+
+
+def _cut_after(model_id: str, run_ids: Sequence[str], cuts: Cuts) -> tuple[int, int] | None:
+    """Return the fewest and the most tokens of a cut answer of one side; None where unknown."""
+    found = [cuts[run_id, model_id] for run_id in run_ids if (run_id, model_id) in cuts]
+    return (min(one[0] for one in found), max(one[1] for one in found)) if found else None
+
+
+def _causes(group: PairedGroup, causes: Causes, *, is_base: bool) -> Counter[str]:
+    """Return why trials of one side have no verdict, over the cases of a model."""
+    model_id = (group.base_key if is_base else group.candidate_key).model_id
+    found: Counter[str] = Counter()
+    for case in group.cases:
+        for run_id in (case.base if is_base else case.candidate).run_ids:
+            found.update(causes.get((run_id, model_id, case.case), {}))
+    return found

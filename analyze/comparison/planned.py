@@ -1,0 +1,122 @@
+"""What two sides could show, and how many cases a margin takes: the answers of `analyze power`.
+
+Asked of the same history, with the candidate as its newest run, so that a comparison, a plan and
+the last words of a run say one number for one question. Only how far the two sides are alike is
+taken from these very sides, whatever their runs are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from analyze.compare.seen_runs import ModelRun
+from analyze.comparison.nights import Nights
+from analyze.comparison.pairing import PairedCase, Pooled
+from analyze.stats.power.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of, two_runs
+from analyze.stats.power.planning import TWO_NIGHTS, SizeAnswer, size_answer
+from analyze.stats.power.smallest_drop import SAME_HARD_CASES
+from schemas.config.project import Thresholds
+
+
+class PlannedAnswers(NamedTuple):
+    """What both sides show, and what a plan like the candidate needs."""
+
+    shown: SizeAnswer
+    needed: SizeAnswer
+    """Of the candidate's repetitions, where each side is one night or both are the same."""
+    repetitions: tuple[int, int]
+    """Trials of a case that were planned on either side."""
+
+
+def planned_answers(
+    cases: Sequence[PairedCase],
+    history: Sequence[ModelRun],
+    nights: Nights | None,
+    limits: Thresholds,
+) -> PlannedAnswers:
+    """Return what a plan of the size of both sides shows, and what the margin needs.
+
+    Args:
+        cases: of one model on both sides.
+        history: runs of the candidate's model, the newest first, which is the candidate; where
+            none was read the candidate's side alone.
+        nights: how many each side is the mean of; None where both are the same ones.
+        limits: alpha, power, and the margin.
+    """
+    runs = history or [_candidate_alone(cases)]
+    given = assumptions_of(
+        (run.seen for run in runs), runs[0].clusters, margin=limits.pass_rate_margin
+    )
+    asked = [case for case in cases if _draws(case.base) and _draws(case.candidate)]
+    before, after = (
+        max(map(_draws, sides), default=1)
+        for sides in ([case.base for case in asked], [case.candidate for case in asked])
+    )
+    answer = partial(
+        size_answer,
+        _of_these(cases, given),
+        limits,
+        n_cases=len(asked),
+        nights=TWO_NIGHTS if nights is None else 1 / nights.n_base + 1 / nights.n_candidate,
+    )
+    shown = answer(repetitions=after if before == after else 2 / (1 / before + 1 / after))
+    is_pair = nights is None or nights.n_base == nights.n_candidate == 1
+    needed = answer(repetitions=after) if is_pair and before != after else shown
+    return PlannedAnswers(shown, needed, (before, after))
+
+
+def _draws(side: Pooled) -> int:
+    """Return the trials of a case that were planned to be made: not those that were taken over."""
+    return max(side.counts.n_scorable - side.counts.n_reused, 0)
+
+
+def _of_these(cases: Sequence[PairedCase], given: Assumptions) -> Assumptions:
+    """Return what is known, with how the two sides stand beside each other."""
+    common = [case for case in cases if case.base.own.n_scored and case.candidate.own.n_scored]
+    sides = [[case.base for case in common], [case.candidate for case in common]]
+    kappa, pair = two_runs(
+        [case.cluster for case in common],
+        [
+            column
+            for side in sides
+            for column in (
+                [one.counts.n_independent_passed for one in side],
+                [one.counts.n_independent for one in side],
+            )
+        ],
+        [
+            column
+            for side in sides
+            for column in ([one.own.n_passed for one in side], [one.own.n_scored for one in side])
+        ],
+    )
+    if pair is None:
+        return given
+    given = replace(given, pair=pair, kappa=SAME_HARD_CASES if kappa is None else kappa)
+    if given.none_passed and pair.base_rate > 0:  # what the base had can be lost
+        return replace(given, pass_rate=pair.base_rate, pass_rate_seen=pair.base_rate)
+    return given
+
+
+def _candidate_alone(cases: Sequence[PairedCase]) -> ModelRun:
+    """Return the candidate's side as a run."""
+    asked = {f"{case.case.suite_id}/{case.case.case_id}": case for case in cases}
+    seen = {
+        name: CaseSeen(
+            None,
+            case.candidate.counts.n_independent,
+            case.candidate.counts.n_independent_passed,
+            case.candidate.answers.is_repeated,
+            case.candidate.answers.is_identical,
+        )
+        for name, case in asked.items()
+    }
+    return ModelRun(
+        n_cases=len(cases),
+        repetitions=max((_draws(case.candidate) for case in cases), default=1),
+        seen=RunSeen(("candidate",), seen),
+        clusters={name: case.cluster for name, case in asked.items()},
+    )

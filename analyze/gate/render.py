@@ -1,0 +1,83 @@
+"""A gate for the terminal: the verdict, what decides it, what it could not see, where to look."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from analyze.comparison.document import CHANGE_TITLES, change_cells
+from analyze.comparison.render import NAMES
+from analyze.gate.document import (
+    MOST_CASES,
+    OUTCOMES,
+    asked,
+    by_need,
+    headline,
+    held_against,
+    line_title,
+    next_steps,
+    not_tested,
+    notes,
+    worse_cases,
+)
+from analyze.render.text import UNLIMITED, Column, facts, line_of, table
+from analyze.report.open_shift_words import INDENT, open_lines, wrapped
+from schemas.errors import counted
+from schemas.output.gate import GateResult
+
+CASE_COLUMNS = tuple(
+    Column(title, "left" if least else "right", least, title in NAMES)
+    for title, least in zip(CHANGE_TITLES, (6, 8, 6, None, None), strict=True)
+)
+
+
+def gate_lines(
+    result: GateResult, width: int = UNLIMITED, runs_dir: Path | None = None
+) -> Iterator[str]:
+    """Yield a gate as lines.
+
+    Args:
+        result: what the gate says.
+        width: columns of the terminal; sentences are wrapped, and commands never cut.
+        runs_dir: where the runs are, for the commands that go on from here.
+    """
+    yield headline(result)
+    yield ""
+    yield from facts((name, line_of(value)) for name, value in asked(result))
+    for line in by_need(result.lines):
+        yield ""
+        yield line_of(f"{OUTCOMES[line.outcome]}: {line_title(line)}")
+        yield from wrapped(line.why, width)
+        if runs := held_against(result, line):
+            yield from wrapped(f"held against {runs}", width)
+    yield from open_lines(result.open_shifts, width)
+    yield from _listed("not in the test", not_tested(result), width)
+    yield from _listed("to know", notes(result), width)
+    yield from _worse(result, width)
+    yield from _listed("next", next_steps(result, runs_dir), width)
+
+
+def _listed(title: str, sentences: Iterator[str], width: int) -> Iterator[str]:
+    lines = [line for sentence in sentences for line in wrapped(sentence, width)]
+    if lines:
+        yield ""
+        yield f"{title}:"
+        yield from lines
+
+
+def _worse(result: GateResult, width: int) -> Iterator[str]:
+    cases = worse_cases(result)
+    if not cases:
+        return
+    listed = cases[:MOST_CASES]
+    more = "" if len(cases) == len(listed) else f", the worst {MOST_CASES} of them"
+    yield ""
+    title = f"{counted(len(cases), 'case')} passed less often{more}; one alone proves nothing:"
+    yield from textwrap.wrap(title, width)
+    rows = [[line_of(cell) for cell in change_cells(change)] for change in listed]
+    yield from table(CASE_COLUMNS, rows, width)
+    yield ""
+    yield "their answers, the worst first:"
+    for change in listed:
+        yield INDENT + line_of(change.commands[-1])

@@ -1,0 +1,187 @@
+"""A run folder made of another tool's files: built out of sight, and given its name when whole.
+
+A folder that begins with a dot is no run, so a killed import leaves nothing that anybody reads; the
+next one clears it away.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from analyze.importers.originals import copy_originals, digest_of, hashes_of
+from analyze.imports.in_the_way import refuse_lost_rows, refuse_other
+from analyze.imports.trace_files import TraceFiles
+from schemas.base import Finding, slugify
+from schemas.errors import ConfigError, Problem
+from schemas.io.files import sync_path
+from schemas.run.import_record import SOURCE_FOLDER, ImportRecord
+from schemas.run.layout import IMPORT_FILE, LOG, refuse_name
+from schemas.run.result import Result
+from schemas.run.trace import Artifact
+
+STAGING = ".importing-"
+"""Begins the name of a folder that is being made."""
+
+
+class Traced(NamedTuple):
+    """A result with its whole trace, from which its `artifact_path` follows."""
+
+    result: Result
+    artifact: Artifact
+
+
+@dataclass(frozen=True)
+class Written:
+    """A run folder that an import made, or found made already."""
+
+    run_dir: Path
+    n_trials: int
+    """Trials with a result."""
+    n_unfinished: int = 0
+    """Trials that the source knows of, without a result."""
+    is_new: bool = True
+    """Written now; else the same import was there already, or nothing was added to it."""
+    findings: tuple[Finding, ...] = ()
+    """What the source holds that was not understood, or contradicts itself."""
+
+
+def run_id_of(text: str) -> str:
+    """Return a text as a run id: what a folder cannot be called becomes `_`."""
+    name = re.sub(r"[^A-Za-z0-9._()-]+", "_", text)[:128].lstrip("._()-")
+    return name if name and name != "lake" else f"run_{slugify(text)}"[:128]
+
+
+def new_record(*, sources: Mapping[str, Path], **fields: Any) -> ImportRecord:
+    """Return the record of an import, with the hashes of its originals.
+
+    Args:
+        sources: the originals by their path below `source/`.
+        fields: all others of `ImportRecord` that have no default.
+
+    Raises:
+        OSError: an original cannot be read.
+    """
+    hashes = hashes_of(sources)
+    return ImportRecord(
+        source_sha256=digest_of(hashes),
+        files=hashes,
+        benchlake_version=version("benchlake"),
+        **fields,
+    )
+
+
+def write_run(
+    runs_dir: Path,
+    record: ImportRecord,
+    results: Iterable[Result | Traced],
+    sources: Mapping[str, Path],
+    findings: tuple[Finding, ...] = (),
+) -> Written:
+    """Make one run folder; nothing of it is seen before it is whole.
+
+    Args:
+        runs_dir: where runs are kept; made when it is missing.
+        record: of the import, with the hashes of its sources.
+        results: in the order of the log; asked for only when there is something to write.
+        sources: the originals by their path below `source/`.
+        findings: are handed through, for who shows what was written.
+
+    Raises:
+        ConfigError: the name is no run id, another run has it, or there is no trial to write.
+        SourceChanged: an original was written to meanwhile.
+        OSError: the folder cannot be written; nothing of it stays.
+    """
+    run_id = record.run_id
+    refuse_name(run_id)
+    with one_import(runs_dir) as staging:
+        target = runs_dir / run_id
+        if os.path.lexists(target):
+            refuse_other(target, record)
+            n_trials = n_lines(target / LOG)
+            return Written(target, n_trials, len(record.unfinished), False, findings)
+        n_trials = _fill(staging, record, results, sources)
+        if not n_trials and not record.unfinished:
+            what = f"`{record.source_name}` has neither a result nor a planned trial"
+            raise ConfigError([Problem(None, f"{what}, so there is nothing to import")])
+        refuse_lost_rows(runs_dir, run_id, staging / LOG)
+        staging.rename(target)
+        sync_path(runs_dir)
+    return Written(target, n_trials, len(record.unfinished), True, findings)
+
+
+def _fill(
+    staging: Path,
+    record: ImportRecord,
+    results: Iterable[Result | Traced],
+    sources: Mapping[str, Path],
+) -> int:
+    """Write all files of a run and return how many results it has."""
+    source = staging / SOURCE_FOLDER
+    source.mkdir()
+    copy_originals(sources, record.files, source)
+    traces, n_trials = TraceFiles(staging), 0
+    with (staging / LOG).open("wb") as log:
+        for one in results:
+            if isinstance(one, Traced):
+                place = traces.add(one.artifact)
+                line = one.result.model_copy(update={"artifact_path": place})
+            else:
+                line = one
+            log.write(line.model_dump_json().encode() + b"\n")
+            n_trials += 1
+        log.flush()
+        os.fsync(log.fileno())
+    traces.close()
+    path = staging / IMPORT_FILE
+    path.write_bytes(record.model_dump_json(indent=2).encode() + b"\n")
+    sync_path(path)
+    sync_path(staging)
+    return n_trials
+
+
+@contextmanager
+def one_import(runs_dir: Path) -> Iterator[Path]:
+    """Yield a new folder to build in, as the only import there at the moment.
+
+    What an earlier one left is no other's, since it would hold the lock, and is removed. The folder
+    of runs is made when it is missing, and goes again when nothing was put into it.
+    """
+    is_first = not runs_dir.exists()
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    handle = os.open(runs_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for left in runs_dir.glob(f"{STAGING}*"):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
+        staging = runs_dir / f"{STAGING}{uuid.uuid4().hex[:12]}"
+        staging.mkdir()
+        try:
+            yield staging
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+            if is_first and not any(runs_dir.iterdir()):
+                runs_dir.rmdir()
+    finally:
+        os.close(handle)
+
+
+def n_lines(path: Path) -> int:
+    """Return how many whole lines a file has; 0 where it is missing."""
+    try:
+        with path.open("rb") as file:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,229 @@
+"""SF-Bench's evaluation reports: each instance is a trial, and each component one of its checks.
+
+Its duration is that of the evaluation, so no latency follows from it. The verdict stays the
+report's own, also where its points say something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from analyze.exporters.run_trials import SKIPPED
+from analyze.importers.base import Traced, Written, new_record, run_id_of, write_run
+from analyze.importers.defaults import result_of
+from analyze.imports.long_text import with_whole_text
+from analyze.imports.moments import moment_of
+from analyze.imports.names import slug_of, slugs_of
+from analyze.imports.sf_report import ReadReport, read_report
+from schemas.base import Finding, pointer, warning
+from schemas.errors import ConfigError, Problem, counted
+from schemas.failures import classify
+from schemas.formats.report_v2 import ID_FIELDS, EvaluationReport
+from schemas.formats.report_v2_instance import (
+    COMPONENTS,
+    InstanceResult,
+    ValidationBreakdown,
+    status_of,
+)
+from schemas.redact import redact_json
+from schemas.run.import_record import UnfinishedTrial
+from schemas.run.result import CheckOutcome, CheckResult, Result
+
+PROVIDER = "sf-bench"
+
+UNLISTED = "not_in_the_report"
+"""Begins the name of an instance that the report counts and neither holds nor names."""
+
+MOST_UNLISTED = 100_000
+"""Instances that a report may count beyond those it holds: no data set of it has as many."""
+
+OF_SKIPPED = {"validation", "error_type", "error_message"}
+
+OUTCOMES: dict[str, CheckOutcome] = {"pass": "passed", "fail": "failed", "error": "error"}
+"""Status of a component to the outcome of its check; one that was skipped is none."""
+
+
+def import_sf_bench(
+    path: Path, runs_dir: Path, *, run_id: str | None = None, suite_id: str | None = None
+) -> Written:
+    """Make a run folder of a report.
+
+    Args:
+        path: a report of schema v2 or older, or a folder that the older tool filled.
+        runs_dir: where runs are kept.
+        run_id: of the new run; by default the report's own.
+        suite_id: by default it follows from the data set.
+
+    Raises:
+        ConfigError: there is no such file, it cannot be read, or another run has the name.
+        NotImportable: it is no report, or one whose instances cannot be trusted.
+        OSError: the run cannot be written.
+    """
+    read = read_report(path)
+    source = _Source(read, run_id, suite_id)
+    record = new_record(
+        sources=read.files,
+        run_id=source.run_id,
+        source_format="sf-bench",
+        source_name=read.name,
+        suite_id=source.suite_id,
+        suite_title=read.report.dataset or source.suite_id,
+        started_at_ms=moment_of(read.report.start_time),
+        unfinished=tuple(source.unfinished()),
+        leftover=source.leftover(),
+    )
+    findings = (*read.findings, *source.findings())
+    return write_run(runs_dir, record, source.results(), read.files, findings)
+
+
+class _Source:
+    """A report as trials."""
+
+    def __init__(self, read: ReadReport, run_id: str | None, suite_id: str | None) -> None:
+        self._report = report = read.report
+        self._written_ms = read.written_ms
+        self._start_ms = moment_of(report.start_time)
+        self._end_ms = moment_of(report.end_time)
+        self._absent = _absent_of(report, read.n_counted)
+        here = (one.instance_id for one in report.instances)
+        self._case_ids = slugs_of((*here, *self._absent))
+        self._model_id = slug_of(report.model_name)
+        self.run_id = run_id or run_id_of(report.run_id)
+        self.suite_id = suite_id or slug_of(f"sf_bench_{report.dataset}")
+
+    def _names(self, instance_id: str) -> dict[str, Any]:
+        return {
+            "model_id": self._model_id,
+            "case_id": self._case_ids[instance_id],
+            "repetition": 1,
+            "provider": PROVIDER,
+            "model": self._report.model_name,
+            "prompt_id": instance_id,
+        }
+
+    def unfinished(self) -> Iterator[UnfinishedTrial]:
+        """Yield what was planned and has no result: skipped, or counted and not there."""
+        for instance in self._report.instances:
+            if instance.status == "skipped":
+                yield UnfinishedTrial(**self._names(instance.instance_id))
+        for instance_id in self._absent:
+            yield UnfinishedTrial(**self._names(instance_id))
+
+    def leftover(self) -> dict[str, JsonValue]:
+        """Return what is said of skipped instances, which are no results, for an export."""
+        every: dict[str, JsonValue] = {}
+        for one in self._report.instances:
+            if one.status == "skipped":
+                said = one.model_dump(include=OF_SKIPPED, exclude_defaults=True)
+                every |= {one.instance_id: redact_json(said)} if said else {}
+        return {SKIPPED: every} if every else {}
+
+    def results(self) -> Iterator[Result | Traced]:
+        for instance in self._report.instances:
+            if instance.status != "skipped":
+                yield self._result(instance)
+
+    def _result(self, instance: InstanceResult) -> Result | Traced:
+        began, ended = self._times(instance)
+        failure = _failure(instance) if instance.status == "error" else None
+        verdict = None if failure else instance.resolved
+        against = failure is not None and classify(failure).counts_against_model
+        result = result_of(
+            run_id=self.run_id,
+            suite_id=self.suite_id,
+            **self._names(instance.instance_id),
+            started_at_ms=began,
+            ended_at_ms=ended,
+            failure_type=failure,
+            objective_pass=verdict,
+            passed=False if against else verdict,
+            violation=instance.error_message if verdict is False else None,
+            error_code=instance.error_type,
+            error_message=instance.error_message,
+            raw_output=instance.solution_patch or "",
+            parsed_output={"validation": instance.validation.model_dump()},
+            checks=checks_of(instance.validation),
+        )
+        return with_whole_text(result, instance.solution_patch or "")
+
+    def _times(self, instance: InstanceResult) -> tuple[int, int]:
+        """Return when an instance was evaluated, in ms since 1970.
+
+        Its own times, else the report's, else the file's.
+        """
+        own, end = moment_of(instance.start_time), moment_of(instance.end_time)
+        began = next(
+            (one for one in (own, self._start_ms, self._end_ms) if one is not None),
+            self._written_ms,
+        )
+        if instance.duration_seconds:
+            return began, began + round(instance.duration_seconds * 1000)
+        return began, began if end is None else max(began, end)
+
+    def findings(self) -> Iterator[Finding]:
+        report = self._report
+        if self._start_ms is None:
+            message = "no time that can be read; that of the end or of the file stands for it"
+            yield warning("no_time", pointer("start_time"), message)
+        if n_absent := len(self._absent):
+            here, total = len(report.instances), len(report.instances) + n_absent
+            message = (
+                f"the report holds {here:,} of the {total:,} instances that it counts; what it "
+                f"does not hold ({n_absent:,}) counts as planned and missing"
+            )
+            yield warning("instances_missing", pointer("instances"), message)
+        others = {one.model_name for one in report.instances} - {None, report.model_name}
+        if others:
+            named = counted(len(others), "other model is", "other models are")
+            message = f"{named} named here; all count as the report's"
+            yield warning("model_differs", pointer("instances"), message)
+
+
+def _absent_of(report: EvaluationReport, n_counted: int) -> list[str]:
+    """Return the instances that a report counts and does not hold: by its lists, else by a number.
+
+    Args:
+        report: what it holds.
+        n_counted: instances that it says there are.
+
+    Raises:
+        ConfigError: it counts more than any data set has.
+    """
+    here = {one.instance_id for one in report.instances}
+    n_absent = n_counted - len(here)
+    if n_absent <= 0:
+        return []
+    if n_absent > MOST_UNLISTED:
+        what = f"counts {n_absent:,} instances more than it holds"
+        key, allowed = "summary.total_instances", f"at most {MOST_UNLISTED:,} more"
+        raise ConfigError([Problem(None, what, key, allowed=allowed)])
+    listed = {one for name in ID_FIELDS for one in getattr(report, name)} - here
+    named = sorted(listed)[:n_absent]
+    digits = len(str(n_absent))
+    numbers = (f"{UNLISTED}_{number:0{digits}}" for number in range(1, 2 * n_absent + 2))
+    taken = here | listed
+    free = [name for name in numbers if name not in taken]
+    return [*named, *free[: n_absent - len(named)]]
+
+
+def _failure(instance: InstanceResult) -> str:
+    """Return the failure of an instance in error; a time-out counts against the model."""
+    return "timeout" if "timeout" in (instance.error_type or "").lower() else "exception"
+
+
+def checks_of(validation: ValidationBreakdown) -> tuple[CheckResult, ...]:
+    """Return the components that were validated as checks."""
+    return tuple(
+        CheckResult(
+            check_id=component,
+            kind=PROVIDER,
+            outcome=OUTCOMES[status],
+            message=getattr(validation, f"{component}_message") or None,
+        )
+        for component in COMPONENTS
+        if (status := status_of(validation, component)) in OUTCOMES
+    )

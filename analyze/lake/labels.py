@@ -1,0 +1,54 @@
+"""Labels of a run: names that people give it, in its config and in the lake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from analyze.lake.run_rows import latest_row, seal_row
+from schemas.errors import ConfigError, Problem, RunNotFound
+from schemas.io.files import write_whole
+from schemas.lake.bulk_load import is_imported
+from schemas.lake.layout import (
+    lake_of,
+)
+
+
+def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
+    """Set the labels of a run: in its config.json, if it is one of ours, and in the lake.
+
+    Raises:
+        ConfigError: a label is empty or has control characters.
+        RunNotFound: neither a folder nor the lake has the run.
+        OSError: config.json or the lake cannot be written.
+    """
+    from analyze.lake.moved_files import until_settled  # noqa: PLC0415 - the engine
+    from analyze.lake.repair import settle  # noqa: PLC0415
+
+    lake = lake_of(runs_dir)
+    until_settled(
+        lake,
+        lambda: set_labels(runs_dir, run_id, tuple(labels)),
+        lambda: settle(lake, writes=True),
+    )
+
+
+def set_labels(runs_dir: Path, run_id: str, labels: tuple[str, ...]) -> None:
+    """Set the labels of a run; see `analyze.lake.labels.label`."""
+    wrong = [name for name in labels if not name.strip() or not name.isprintable()]
+    if wrong:
+        what = "a label has at least one character, and none that a terminal obeys"
+        raise ConfigError([Problem(None, what, found=repr(name)) for name in wrong])
+    lake = lake_of(runs_dir)
+    row = latest_row(lake, run_id)
+    path = runs_dir / run_id / "config.json"
+    is_ours = path.is_file() and not is_imported(path.parent)
+    if row is None and not is_ours:
+        raise RunNotFound(run_id, runs_dir, [folder.name for folder in runs_dir.iterdir()])
+    if is_ours:
+        config = json.loads(path.read_bytes())
+        config["labels"] = list(labels)
+        write_whole(path, json.dumps(config, indent=2, ensure_ascii=False).encode() + b"\n")
+    if row is not None:
+        seal_row(lake, row.model_copy(update={"labels": labels}))

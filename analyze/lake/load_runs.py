@@ -1,0 +1,233 @@
+"""Brings runs into the lake, in groups: whole ones together, those that grew one by one."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from analyze.lake.aliases import sync_aliases
+from analyze.lake.load_group import Brought, bring_group
+from analyze.lake.quarantine import SetAside, sentences, set_aside
+from analyze.sync.helpers import in_processes
+from analyze.sync.news import Progress, Synced, changed, with_known_problems
+from schemas.errors import AnalyzeError, DamagedFile
+from schemas.lake.bulk_load import drop_cut_off, is_imported
+from schemas.lake.compact import compact
+from schemas.lake.layout import lake_of
+from schemas.lake.manifest import Manifest, RunSeen
+from schemas.lake.recover import prune
+from schemas.lake.transaction import LakeBusy, lock_run
+from schemas.run.layout import IMPORT_FILE, LogSeen, run_folders
+
+GROUP_RUNS = 400
+"""Runs that are locked and read together; each lock is an open file."""
+
+GROUP_BYTES = 64 * 2**20
+"""Bytes of logs in a group: what is held in memory at one moment."""
+
+MUCH_BYTES = 48 * 2**20
+"""Bytes of logs from which on a second process pays for its start."""
+
+
+def bring_in(
+    runs_dir: Path,
+    manifest: Manifest,
+    folders: Mapping[str, LogSeen],
+    only: Sequence[Path] | None,
+    progress: Progress | None,
+    *,
+    damaged: Sequence[DamagedFile] = (),
+) -> Synced:
+    """Bring in what is new and compact the lake; the caller holds the lock of those who sync.
+
+    Files that turn out to be damaged are set aside, and the runs whose rows they held are brought
+    in again, as often as another one turns up.
+    """
+    lake = manifest.lake
+    aside: list[SetAside] = []
+    expected: dict[tuple[str, str], int] = {}
+    total = Synced()
+    names = None if only is None else {path.name for path in only}
+    while True:
+        refreshed = manifest.refresh()
+        if bad := [*damaged, *refreshed.damaged]:
+            moved = set_aside(lake, manifest, bad)
+            aside += moved
+            _expect(manifest, moved, expected)
+            manifest.save()
+        done, found = _bring_once(runs_dir, manifest, folders, names, progress)
+        compacted = compact(lake, manifest)
+        manifest.save()
+        total = Synced(
+            total.n_runs + done.n_runs,
+            total.n_rows + done.n_rows,
+            (*total.problems, *refreshed.problems, *done.problems, *compacted.problems),
+            n_compacted=total.n_compacted + compacted.n_files,
+        )
+        damaged = [*found, *compacted.damaged]
+        if not damaged or (bad and not moved):
+            break
+        names = set()
+    lost = _lost(manifest, expected)
+    return replace(
+        with_known_problems(total, manifest),
+        problems=tuple(dict.fromkeys(total.problems)),
+        set_aside=tuple(sentences(lake, aside, folders, lost)),
+        n_lost_rows=sum(n for (_, run_id), n in lost.items() if run_id not in folders),
+    )
+
+
+def _bring_once(
+    runs_dir: Path,
+    manifest: Manifest,
+    folders: Mapping[str, LogSeen],
+    only: Collection[str] | None,
+    progress: Progress | None,
+) -> tuple[Synced, list[DamagedFile]]:
+    """Bring in what is new; return what was done, and files that could not be read meanwhile."""
+    drop_cut_off(manifest.lake, manifest)
+    sizes = {name: log.size for name, log in folders.items()}
+    names = changed(folders.items(), manifest)
+    names = [name for name in names if not _stays_out(manifest, name, folders[name])]
+    if only is not None:
+        robbed = {name for name in names if name in manifest.runs}
+        robbed = {name for name in robbed if not manifest.runs[name].is_complete}
+        names = sorted({*only, *robbed} & sizes.keys())
+    for name in manifest.runs.keys() - sizes.keys():
+        del manifest.runs[name]
+    n_runs = n_rows = n_done = 0
+    seen: list[str] = []
+    damaged: list[DamagedFile] = []
+    told = [_nameless(runs_dir, name) for name in names if _is_bytes(name)]
+    names = [name for name in names if not _is_bytes(name)]
+    total = sum(sizes[name] for name in names)
+    for group, brought in _brought(manifest, runs_dir, list(_groups(names, sizes)), total):
+        manifest.add(brought.files)
+        manifest.refresh()  # what was read anew has left files, and is not robbed
+        manifest.runs.update(brought.seen)
+        seen += brought.seen
+        n_runs, n_rows = n_runs + brought.n_runs, n_rows + brought.n_rows
+        told += brought.problems
+        damaged += brought.damaged
+        n_done += sum(sizes[name] for name in group)
+        if progress is not None:
+            progress(n_done, total)
+        manifest.save()
+    try:
+        told += [*sync_aliases(manifest.lake), *_joined(runs_dir, seen)]
+    except LakeBusy as exc:
+        told.append(f"{exc}; renamed cases are joined by the next sync")
+    except DamagedFile as exc:
+        damaged.append(exc)
+    return Synced(n_runs, n_rows, tuple(told)), damaged
+
+
+def _expect(
+    manifest: Manifest, aside: Iterable[SetAside], expected: dict[tuple[str, str], int]
+) -> None:
+    """Note how many rows of each table and run there were with those of damaged files."""
+    for one in aside:
+        for run_id, n_rows in (one.rows or {}).items():
+            before = expected.get((one.table, run_id), _n_held(manifest, one.table, run_id))
+            expected[one.table, run_id] = before + n_rows
+
+
+def _lost(
+    manifest: Manifest, expected: Mapping[tuple[str, str], int]
+) -> dict[tuple[str, str], int]:
+    """Return how many rows of damaged files no file holds again, by table and run."""
+    lost = {}
+    for (table, run_id), n_rows in expected.items():
+        n_held = _n_held(manifest, table, run_id)
+        is_enough = table == "runs" or n_held >= n_rows  # of a run's rows there one counts
+        if not n_held or not is_enough:
+            lost[table, run_id] = max(n_rows - n_held, 0)
+    return lost
+
+
+def _n_held(manifest: Manifest, table: str, run_id: str) -> int:
+    return sum(part.n_rows for _, part in manifest.parts_of(table, run_id))
+
+
+def _joined(runs_dir: Path, run_ids: Sequence[str]) -> list[str]:
+    """Join what prompt lists were called before; return what was wrong with that."""
+    from analyze.lake.prompt_list_ids import join_prefixed  # noqa: PLC0415 - loads the engine
+
+    try:
+        join_prefixed(runs_dir, run_ids)
+    except (AnalyzeError, LakeBusy) as exc:
+        return [f"{exc}; ids of prompt lists that lost a prefix are joined by the next run's sync"]
+    return []
+
+
+def _stays_out(manifest: Manifest, name: str, log: LogSeen) -> bool:
+    """Return whether a run was pruned, and nobody has resumed it since, or imported it anew."""
+    seen = manifest.runs.get(name)
+    if seen is None or not seen.is_pruned or manifest.parts_of("plans", name):
+        return False
+    if seen[1:3] != log and (manifest.lake.parent / name / IMPORT_FILE).exists():
+        return False  # what was imported never changes, so this is another folder
+    manifest.runs[name] = seen._replace(size=log.size, mtime_ns=log.mtime_ns)
+    return True
+
+
+def _is_bytes(name: str) -> bool:
+    """Return whether the name of a folder is no text."""
+    return any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def _nameless(runs_dir: Path, name: str) -> str:
+    shown = os.fsencode(name).decode(errors="backslashreplace")
+    return f"{runs_dir}/{shown}: its name is not UTF-8, so no run can be called that"
+
+
+def _groups(names: Sequence[str], sizes: dict[str, int]) -> Iterator[list[str]]:
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_most = GROUP_RUNS if most == resource.RLIM_INFINITY else max(1, min(GROUP_RUNS, most // 2))
+    group: list[str] = []
+    n_bytes = 0
+    for name in names:
+        if group and (len(group) >= n_most or n_bytes + sizes[name] > GROUP_BYTES):
+            yield group
+            group, n_bytes = [], 0
+        group.append(name)
+        n_bytes += sizes[name]
+    if group:
+        yield group
+
+
+def _brought(
+    manifest: Manifest, runs_dir: Path, groups: list[list[str]], total: int
+) -> Iterator[tuple[list[str], Brought]]:
+    """Yield each group with what was brought in of it; two processes when there is much to do."""
+    if total < MUCH_BYTES or len(groups) < 2 or (os.cpu_count() or 1) < 2:
+        for group in groups:
+            yield group, bring_group(runs_dir, group, manifest)
+    else:
+        yield from in_processes(runs_dir, groups)
+
+
+def take_out(runs_dir: Path, run_ids: Sequence[str]) -> int:
+    """Remove the rows of runs and note that they stay out; see `analyze.lake.sync.prune`."""
+    lake = lake_of(runs_dir)
+    there = dict(run_folders(runs_dir))
+    handles: list[int] = []
+    try:
+        for run_id in there.keys() & set(run_ids):
+            folder = runs_dir / run_id
+            handles.append(lock_run(folder, lake, outside=is_imported(folder)))
+        n_rows = prune(lake, run_ids)
+        manifest = Manifest.load(lake)
+        for run_id in run_ids:
+            if run_id in there:
+                log = there[run_id]
+                manifest.runs[run_id] = RunSeen(run_id, *log, is_pruned=True)
+        manifest.refresh()
+        manifest.save()
+    finally:
+        for handle in handles:
+            os.close(handle)
+    return n_rows

@@ -1,0 +1,84 @@
+"""Joins what prompt lists were called before: `<list>--<id>` in every suite with several lists.
+
+Such a prefix is put before an id now only where two lists have the same one. The history of a case
+that lost its prefix goes on without anybody's doing: what the old id asked is known by case_hash.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
+
+import orjson
+
+from analyze.lake.aliases import Join, join
+from analyze.lake.content_ids import ASKED, AskedId, alike, asked_ids
+from schemas.base import slugify
+from schemas.lake.layout import lake_of
+
+LIST_SUFFIXES = (".json", ".jsonl")
+
+SEPARATOR = "--"
+
+ANY_PREFIX = "select 1 from raw_plans where suite_id = ? and ({}) limit 1"
+
+
+def join_prefixed(runs_dir: Path, run_ids: Iterable[str]) -> int:
+    """Join the ids that lost a prefix in the suites of some runs; return how many there were.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        run_ids: runs that came into the lake just now.
+
+    Raises:
+        ViewError: the lake cannot be read.
+        LakeBusy: another process rewrites it.
+        OSError: it cannot be written.
+    """
+    stems: defaultdict[str, set[str]] = defaultdict(set)
+    for run_id in run_ids:
+        for suite_id, stem in _lists_of(runs_dir / run_id / "config.json"):
+            stems[suite_id].add(stem)
+    if not stems:
+        return 0
+    from analyze.lake.raw_tables import connect, fill  # noqa: PLC0415 - few suites have prompt lists
+
+    lake, n_joined = lake_of(runs_dir), 0
+    with connect() as connection:
+        fill(connection, lake, ["plans", "runs"])
+        for suite_id, of_suite in sorted(stems.items()):
+            prefixes = [stem + SEPARATOR for stem in sorted(of_suite)]
+            any_prefix = ANY_PREFIX.format(" or ".join(["starts_with(case_id, ?)"] * len(prefixes)))
+            if not connection.execute(any_prefix, [suite_id, *prefixes]).fetchall():
+                continue  # as in almost every suite, and told in a twentieth of the time
+            rows = connection.execute(ASKED, {"suite": suite_id}).fetchall()
+            if joins := list(_prefixed(asked_ids(rows), prefixes)):
+                n_joined += join(lake, suite_id, joins, "prompt_list")
+    return n_joined
+
+
+def _lists_of(config: Path) -> Iterator[tuple[str, str]]:
+    """Yield the suite of a run with the prefix of each prompt list that it read."""
+    try:
+        if not config.is_file():  # a pipe would be waited for
+            return
+        said = orjson.loads(config.read_bytes())
+        suite_id, files = str(said["suite_id"]), list(said["config_files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # of another tool, or broken: the sync says so
+    for name in files:
+        path = PurePath(str(name))
+        if path.suffix in LIST_SUFFIXES:
+            yield suite_id, slugify(path.stem)
+
+
+def _prefixed(asked: Iterable[AskedId], prefixes: Sequence[str]) -> Iterator[Join]:
+    """Yield each id with a prefix and the same id without it, where that was asked later."""
+    for ids in alike(asked):
+        place = {one.case_id: number for number, one in enumerate(ids)}
+        for one in ids:
+            for prefix in prefixes:
+                new = one.case_id.removeprefix(prefix)
+                if new != one.case_id and place.get(new, -1) > place[one.case_id]:
+                    yield Join(one.case_id, new)

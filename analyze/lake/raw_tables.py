@@ -1,0 +1,271 @@
+"""The lake's tables on a connection: `raw_results` and so on, over files that are live now.
+
+Needs the engine and lists of names only: neither pyarrow nor the models, whose imports cost more
+than most queries do. Columns that no file has yet are nulls of the declared type.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from analyze.lake.case_names import NAMED_TABLES, make_case_names, with_newest_ids
+from analyze.lake.left_out import without_left_out
+from schemas.errors import DamagedFile, UnknownVersion, ViewError
+from schemas.failures import FAILURES, classify
+from schemas.lake.columns import LakeColumn, lake_columns
+from schemas.lake.layout import ALIASES, TABLE_NAMES, live_files, may_hold
+
+SCHEMA_VERSION = 1
+"""Version of files up to which this program reads; a test holds it equal to `schemas.base`."""
+
+LAYOUT = 2
+"""Files of an older layout do not say which record a record supersedes."""
+
+SUPERSEDES = "supersedes"
+
+BEFORE_IT = (
+    "lag(record_no) over (partition by run_id, model_id, case_id, repetition order by record_no)"
+)
+"""The record that a record supersedes, from the records themselves."""
+
+RAW_TABLES = (*TABLE_NAMES, ALIASES, "thresholds", "failure_types")
+"""Every table that views can read, each as `raw_<table>`; the last two have no files."""
+
+LINE, CELL = ";", ","
+"""Between the failures, and between what is known of each: in no name of any."""
+
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,
+}
+"""Of every connection: what is not in the lake plays no part."""
+
+
+def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
+    """Return an in-memory connection that fetches nothing and reads no variable of Python.
+
+    Args:
+        threads: of the engine; by default one a core.
+    """
+    connection = duckdb.connect(":memory:", config=SETTINGS)
+    connection.execute("set parquet_metadata_cache = true").fetchall()
+    if threads is not None:
+        connection.execute(f"set threads = {threads:d}").fetchall()
+    return connection
+
+
+def declare(connection: duckdb.DuckDBPyConnection, tables: Iterable[str] = RAW_TABLES) -> None:
+    """Create raw tables without rows, in the declared types.
+
+    Views are created over these in a tenth of the time that they take over a hundred files, all
+    of which are opened whenever a view is bound.
+    """
+    for table in tables:
+        _view(connection, table, f"select {_nulls(lake_columns()[table])} where false")
+
+
+def fill(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Path,
+    tables: Iterable[str] = RAW_TABLES,
+    *,
+    run_id: str | None = None,
+    months: Collection[str] | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    as_written: bool = False,
+) -> list[Path]:
+    """Let raw tables read the files that are live now, and return those files.
+
+    A case that was joined to a newer id is there under that, unless one run alone is read.
+
+    Args:
+        connection: where the tables are, or are to be.
+        lake: the lake's folder; it need not exist.
+        tables: names without `raw_`.
+        run_id: only the rows of this run; files and row groups without any are not read.
+        months: only the files of these, such as `2026-02`; by default of all.
+        thresholds: of the project; by default the packaged ones.
+        as_written: each case has the id that its run wrote, whatever was joined since.
+
+    Raises:
+        UnknownVersion: a newer benchlake wrote one of the files.
+        DamagedFile: one of the files is not ours.
+        ViewError: one of the files cannot be read.
+    """
+    listed: list[Path] = []
+    is_renamed = False
+    if run_id is None and not as_written and not NAMED_TABLES.isdisjoint(tables):
+        is_renamed = _read_names(connection, lake, months, listed)
+    for table in tables:
+        columns = lake_columns()[table]
+        if table == "thresholds":
+            _view(connection, table, _thresholds(columns, thresholds or {}))
+        elif table == "failure_types":
+            _view(connection, table, _failure_types())
+        else:
+            some = None if table == ALIASES else months  # by when they were made, not by run
+            files = [
+                path
+                for path in without_left_out(live_files(lake, table, some))
+                if table == ALIASES or run_id is None or may_hold(path, run_id)
+            ]
+            listed += files
+            with engine_errors(f"raw_{table}"):
+                sql = _select(connection, table, columns, files)
+            if is_renamed and table in NAMED_TABLES:
+                sql = with_newest_ids(sql)
+            if run_id is not None and table != ALIASES:
+                sql = f"select * from ({sql}) where run_id = {literal(run_id)}"  # noqa: S608
+            _view(connection, table, sql)
+    return listed
+
+
+def _read_names(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Path,
+    months: Collection[str] | None,
+    listed: list[Path],
+) -> bool:
+    """Note which cases have a newer id than their run wrote; return whether any has."""
+    aliases = without_left_out(live_files(lake, ALIASES))
+    plans = without_left_out(live_files(lake, "plans", months)) if aliases else []
+    listed += [*aliases, *plans]
+    if not plans:
+        return False
+    with engine_errors(f"raw_{ALIASES}"):
+        sources = [
+            _select(connection, table, lake_columns()[table], files)
+            for table, files in ((ALIASES, aliases), ("plans", plans))
+        ]
+        return make_case_names(connection, *sources)
+
+
+def _select(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Sequence[LakeColumn],
+    files: Sequence[Path],
+) -> str:
+    """Return the select of a table over its files: declared columns, in the declared order."""
+    layouts = _layouts(connection, files)
+    current = [path for path in files if layouts[path] >= LAYOUT]
+    older = [path for path in files if layouts[path] < LAYOUT]
+    if table != "results":
+        current, older = list(files), []
+    parts = []
+    for paths, computed in ((current, {}), (older, {SUPERSEDES: BEFORE_IT})):
+        if paths:
+            names = ", ".join(literal(no_pattern(path)) for path in paths)
+            source = f"read_parquet([{names}], hive_partitioning = false, union_by_name = true)"
+            parts.append(_columns(connection, source, columns, computed))
+    return " union all ".join(parts) or f"select {_nulls(columns)} where false"
+
+
+def _columns(
+    connection: duckdb.DuckDBPyConnection,
+    source: str,
+    columns: Sequence[LakeColumn],
+    computed: Mapping[str, str],
+) -> str:
+    """Return a select of the declared columns from files; what they lack is null."""
+    there = {
+        name: kind for name, kind, *_ in connection.execute(f"describe from {source}").fetchall()
+    }
+    terms = []
+    for column in columns:
+        term = computed.get(column.name) or (f'"{column.name}"' if column.name in there else "null")
+        if there.get(column.name) != column.type:
+            term = f"cast({term} as {column.type})"
+        terms.append(f'{term} as "{column.name}"')
+    return f"select {', '.join(terms)} from {source}"  # noqa: S608 - names are declared ones
+
+
+def _layouts(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> dict[Path, int]:
+    """Return the layout of each file; refuses files of a newer version and of other programs."""
+    if not files:
+        return {}
+    names = ", ".join(literal(no_pattern(path)) for path in files)
+    rows = connection.execute(
+        "select file_name, decode(key), decode(value) "  # noqa: S608
+        f"from parquet_kv_metadata([{names}]) "
+        "where key in ('benchlake.schema_version'::blob, 'benchlake.layout'::blob)"
+    ).fetchall()
+    facts = {(name, key.rpartition(".")[2]): int(value) for name, key, value in rows}
+    layouts = {}
+    for path in files:
+        version = facts.get((str(path), "schema_version"))
+        if version is None:
+            raise DamagedFile(path, "was not written by benchlake")
+        layouts[path] = facts.get((str(path), "layout"), 1)
+        for fact, number, known in (
+            ("schema_version", version, SCHEMA_VERSION),
+            ("layout", layouts[path], LAYOUT),
+        ):
+            if number > known:
+                message = f"{path}: {fact} {number}, this benchlake reads up to {known}"
+                raise UnknownVersion(message)
+    return layouts
+
+
+def _thresholds(columns: Sequence[LakeColumn], given: Mapping[str, float]) -> str:
+    values = {column.name: given.get(column.name, column.default) for column in columns}
+    return "select " + ", ".join(
+        f'cast({value!r} as double) as "{name}"' for name, value in values.items()
+    )
+
+
+@functools.cache
+def _failure_types() -> str:
+    """Return the table of failures as a select of one text, cut into lines and cells.
+
+    As five hundred rows of values it would be bound anew by every query that asks for a cause,
+    which takes the engine longer than the rest of most queries.
+    """
+    names = [*FAILURES, *(f"http_{code}" for code in range(100, 600))]
+    lines = []
+    for name in names:
+        kind = classify(name)
+        facts = (kind.retryable, kind.counts_against_model)
+        cells = (name, kind.availability_status, kind.status, kind.cause, *map(str, facts))
+        lines.append(CELL.join(cells))
+    columns = ", ".join(
+        f"cast(split_part(line, {literal(CELL)}, {place}) as {column.type}) as {column.name}"
+        for place, column in enumerate(lake_columns()["failure_types"], start=1)
+    )
+    text = literal(LINE.join(lines))
+    return f"select {columns} from (select unnest(string_split({text}, {literal(LINE)})) as line)"  # noqa: S608
+
+
+def _nulls(columns: Sequence[LakeColumn]) -> str:
+    return ", ".join(f'cast(null as {column.type}) as "{column.name}"' for column in columns)
+
+
+def _view(connection: duckdb.DuckDBPyConnection, table: str, sql: str) -> None:
+    with engine_errors(f"raw_{table}"):
+        connection.execute(f"create or replace view raw_{table} as {sql}").fetchall()
+
+
+def literal(text: str | Path) -> str:
+    """Return a text as SQL writes it; a view takes no parameters."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def no_pattern(path: Path) -> str:
+    """Return a path that the engine takes as it stands: its wildcards match themselves."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in str(path))
+
+
+@contextmanager
+def engine_errors(view: str) -> Iterator[None]:
+    """Turn an error of the engine into a ViewError."""
+    try:
+        yield
+    except duckdb.Error as exc:
+        raise ViewError(view, str(exc)) from exc

@@ -1,0 +1,93 @@
+"""What a reader does about a damaged file of the lake: sets it aside, else goes on without it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.errors import DamagedFile, counted, printable, runs_flag, shown
+from schemas.io.files import READ_ONLY
+
+if TYPE_CHECKING:
+    from analyze.sync.news import Synced
+    from schemas.lake.manifest import Manifest
+
+Tell = Callable[[str], None]
+"""Takes a line for the user."""
+
+
+MOST_TOLD = 5
+"""Damaged files that are told of one by one; each has a note beside it in the quarantine."""
+
+
+def on_stderr(line: str) -> None:
+    """Write a line for the user to standard error."""
+    sys.stderr.write(f"{line}\n")
+
+
+def settle(lake: Path, *, writes: bool, tell: Tell | None = None) -> bool:
+    """Put damaged files out of the way of readers; return whether there were any new ones.
+
+    Reads the whole lake: for after an error of a reader, never before one. What another process
+    sets aside at the moment is waited for.
+
+    Args:
+        lake: the lake.
+        writes: set them aside and make their rows again; else they are left out and named.
+        tell: by default it goes to standard error.
+
+    Raises:
+        BenchError: another process is at the lake.
+        OSError: the lake cannot be written, for another reason than that it must not be.
+    """
+    from analyze.lake.left_out import is_left_out  # noqa: PLC0415 - only after an error
+    from analyze.lake.quarantine import find_damaged  # noqa: PLC0415 - loads pyarrow
+    from schemas.lake.manifest import Manifest  # noqa: PLC0415
+
+    manifest = Manifest.load(lake)
+    found = find_damaged(lake, manifest)
+    found = [one for one in found if one.path.is_file() and not is_left_out(one.path)]
+    say = tell or on_stderr
+    is_done = writes and _set_aside(lake, found, say)
+    return bool(found) and (is_done or _left_out(manifest, found, say))
+
+
+def tell_set_aside(synced: Synced, tell: Callable[[str], None]) -> None:
+    """Say which files of the lake were damaged, and what became of their rows."""
+    for one in synced.set_aside[:MOST_TOLD]:
+        tell(f"warning: {printable(one)}")
+    if more := len(synced.set_aside[MOST_TOLD:]):
+        tell(f"warning: {counted(more, 'more damaged file was', 'more damaged files were')} found")
+
+
+def _set_aside(lake: Path, found: Sequence[DamagedFile], tell: Tell) -> bool:
+    from analyze.lake.sync import sync  # noqa: PLC0415 - loads pyarrow
+
+    try:
+        synced = sync(lake.parent, damaged=found)
+    except OSError as exc:
+        if exc.errno in READ_ONLY:
+            return False
+        raise
+    tell_set_aside(synced, tell)
+    return not synced.read_only
+
+
+def _left_out(manifest: Manifest, found: Sequence[DamagedFile], tell: Tell) -> bool:
+    from analyze.lake.left_out import leave_out  # noqa: PLC0415
+
+    new = frozenset(leave_out(one.path for one in found))
+    again = shlex.join(["analyze", "sync", *runs_flag(manifest.lake.parent)])
+    for one in found:
+        if one.path in new:
+            file = manifest.file(one.path.relative_to(manifest.lake).as_posix())
+            n_rows = file.n_rows if file is not None else 0
+            what = f" ({counted(n_rows, 'row')} of {one.path.parent.parent.name})" * bool(n_rows)
+            tell(
+                f"warning: {printable(f'{shown(one.path)}: {one.found}')}; it is left out{what}, "
+                f"so what is shown is not all; `{again}` sets it aside and makes its rows again"
+            )
+    return bool(new)

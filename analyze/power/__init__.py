@@ -1,0 +1,1 @@
+"""How many cases and repetitions a drop needs to be seen."""

@@ -1,0 +1,177 @@
+"""The views in reading order: creates them on a connection and reads them as declared rows.
+
+Each view is one select in one file below `views/`. What a column means is said there or in
+`rows`, never here. Every error of the engine becomes a ViewError.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Collection, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import duckdb
+
+from analyze.lake.raw_tables import RAW_TABLES, declare, engine_errors, fill, literal
+from analyze.view_order import VIEWS
+
+if TYPE_CHECKING:
+    from analyze.contracts import ViewRow
+
+Row = TypeVar("Row", bound="ViewRow")
+
+WORD = re.compile(r"\w+")
+COMMENT = re.compile(r"--[^\n]*")
+
+LOOKING_AROUND = re.compile(
+    r"\b(show|information_schema|duckdb_\w+|pragma_\w+|pg_\w+|sqlite_\w+)\b", re.IGNORECASE
+)
+"""What a text says that asks which views there are."""
+
+
+def name_of(view: str) -> str:
+    """Return the name of a view: the last part of its path."""
+    return view.rpartition("/")[2]
+
+
+NAMES = {name_of(view): view for view in VIEWS}
+"""Every view by its name, in reading order."""
+
+EVERYTHING = frozenset(NAMES) | {f"raw_{table}" for table in RAW_TABLES}
+"""Every view and raw table."""
+
+
+@functools.cache
+def sql_of(view: str) -> str:
+    """Return the select of a view."""
+    return (files("analyze") / "views" / f"{view}.sql").read_text(encoding="utf-8")
+
+
+def select_of(name: str) -> str:
+    """Return the select of a view without its comments, for the one question that needs it."""
+    return COMMENT.sub("", sql_of(NAMES[name]))
+
+
+def grain_of(sql: str) -> str:
+    """Return the first comment line of a view: what one row of it is."""
+    return sql.partition("\n")[0].removeprefix("--").strip()
+
+
+def named_in(text: str) -> frozenset[str]:
+    """Return every view and raw table that a text of SQL names, with all that stands behind.
+
+    Goes by the words, so a column that is called as a view brings the view along: no harm.
+    """
+    words = {word.lower() for word in WORD.findall(text)}
+    named = words & NAMES.keys()
+    return (EVERYTHING & words).union(*(sources_of(name) for name in named))
+
+
+@functools.cache
+def sources_of(name: str) -> frozenset[str]:
+    """Return the views and raw tables that a view reads, those behind them included."""
+    words = {word.lower() for word in WORD.findall(COMMENT.sub("", sql_of(NAMES[name])))}
+    earlier = dict.fromkeys(itertools.takewhile(lambda other: other != name, NAMES))
+    found = words & {f"raw_{table}" for table in RAW_TABLES}
+    for other in words & earlier.keys():
+        found |= {other} | sources_of(other)
+    return frozenset(found)
+
+
+def named_by(text: str) -> frozenset[str]:
+    """Return every view and raw table that a query may read: all where it asks which there are."""
+    return EVERYTHING if LOOKING_AROUND.search(text) else named_in(text)
+
+
+def create_views(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    described: bool = True,
+    only: Collection[str] | None = None,
+) -> None:
+    """Create every view, with its grain and its columns' meaning as comments.
+
+    Args:
+        connection: where the raw tables are.
+        described: write the comments, for people who look around; a summary needs none.
+        only: the names of views to create; those behind them are to be among them.
+
+    Raises:
+        ViewError: one cannot be created; names it and gives the engine's words.
+    """
+    for name, view in NAMES.items():
+        if only is None or name in only:
+            sql = sql_of(view)
+            with engine_errors(name):
+                connection.execute(f"create or replace view {name} as\n{sql}").fetchall()
+                if described:
+                    _describe(connection, name, grain_of(sql))
+
+
+def prepare(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Path,
+    needed: Collection[str],
+    *,
+    run_id: str | None = None,
+    described: bool = False,
+) -> list[Path]:
+    """Create views and the raw tables behind them, and return the files that these read.
+
+    Args:
+        connection: where to.
+        lake: the lake's folder; it need not exist.
+        needed: names of views and raw tables, with all that stand behind them.
+        run_id: only the rows of this run.
+        described: write the comments as well.
+
+    Raises:
+        SchemaError: a file of the lake is not ours, or of a newer version.
+        ViewError: a view cannot be created, or a file not be read.
+    """
+    tables = [table for table in RAW_TABLES if f"raw_{table}" in needed]
+    declare(connection, tables)
+    create_views(connection, only=needed, described=described)
+    return fill(connection, lake, tables, run_id=run_id)
+
+
+def _describe(connection: duckdb.DuckDBPyConnection, name: str, grain: str) -> None:
+    from analyze.contracts.meanings import meanings_of  # noqa: PLC0415 - contracts cost 0.3 s to import
+
+    connection.execute(f"comment on view {name} is {literal(grain)}").fetchall()
+    for column, meaning in meanings_of(connection, name).items():
+        comment = f'comment on column {name}."{column}" is {literal(meaning)}'
+        connection.execute(comment).fetchall()
+
+
+def read_view(
+    connection: duckdb.DuckDBPyConnection,
+    contract: type[Row],
+    where: str = "",
+    parameters: Sequence[object] = (),
+) -> list[Row]:
+    """Return the rows of a view in the contract's order, which ends in a unique key.
+
+    Args:
+        connection: where the view is.
+        contract: the record of the view.
+        where: a condition in SQL, with `?` for each parameter; by default every row.
+        parameters: values of the condition.
+
+    Raises:
+        ViewError: the view failed while it was read.
+    """
+    columns = list(contract.model_fields)
+    condition = f" where {where}" if where else ""
+    with engine_errors(contract.view):
+        rows = connection.execute(
+            # names and order are declared in `rows`; a parameter cannot stand for a name
+            f"select {', '.join(columns)} from {contract.view}{condition} "  # noqa: S608
+            f"order by {contract.order}",
+            list(parameters),
+        ).fetchall()
+    return [contract(**dict(zip(columns, row, strict=True))) for row in rows]

@@ -1,0 +1,123 @@
+"""A DuckDB file with every view over the lake's files, so that any client can look around."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import duckdb
+
+from analyze.contracts.meanings import meaning_of
+from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
+from analyze.lake.raw_tables import declare, engine_errors, fill, literal
+from analyze.query.catalog import create_views
+from analyze.query.view_pages import RAW_GRAINS
+from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, shown
+from schemas.lake.columns import lake_columns
+from schemas.lake.layout import lake_of
+
+MARK = "benchlake: views over the lake of a folder of runs"
+"""Comment on the view `about` of a file that we wrote."""
+
+STORAGE: dict[str, str | bool | int | float | list[str]] = {
+    "storage_compatibility_version": "v1.0.0"
+}
+"""Of the file: what the package registry has of DuckDB's command line is older than our engine."""
+
+CARDINALITY = "create macro cardinality(list) as len(list)"
+"""The views say `cardinality`, as standard SQL does; engines before 2.0 count only maps so."""
+
+
+def write_database(
+    runs_dir: Path, path: Path, *, force: bool = False, repairs: bool = False
+) -> int:
+    """Write a DuckDB file with the raw tables and views, each described; return the files read.
+
+    Args:
+        runs_dir: the folder that holds the runs; the file names its files absolutely.
+        path: the file; one of ours is replaced.
+        force: replace whatever is there.
+        repairs: a damaged file of the lake is set aside; by default it is left out.
+
+    Raises:
+        NotOurFile: something else is there.
+        ConfigError: what is there is no file.
+        AnalyzeError: the file cannot be written.
+        ViewError: the lake cannot be read.
+    """
+    lake = lake_of(runs_dir.resolve())
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "a device or a pipe"
+        message = f"{shown(path)} is there and is {what}; name a file"
+        raise ConfigError([Problem(None, message)])
+    if path.exists() and not force:
+        _refuse_others(path)
+    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}.duckdb")
+
+    def once() -> int:
+        temporary.unlink(missing_ok=True)
+        files: list[Path] = []
+        try:
+            with duckdb.connect(temporary, config=STORAGE) as connection:
+                connection.execute(CARDINALITY).fetchall()
+                declare(connection)
+                create_views(connection)
+                files += fill(connection, lake)
+                _describe_raw(connection)
+                _sign(connection, lake)
+        except (ViewError, duckdb.IOException) as exc:
+            if have_moved(exc.__cause__, files):
+                raise FilesMoved from exc
+            raise
+        return len(files)
+
+    def settle_damage() -> bool:
+        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
+
+        return settle(lake, writes=repairs)
+
+    try:
+        n_files = until_settled(lake, once, settle_damage)
+        temporary.replace(path)
+    except (OSError, duckdb.IOException) as exc:
+        message = f"{shown(path)}: cannot be written ({exc})"
+        raise AnalyzeError(message) from exc
+    finally:
+        temporary.unlink(missing_ok=True)
+    return n_files
+
+
+def _sign(connection: duckdb.DuckDBPyConnection, lake: Path) -> None:
+    """Say in the file itself what it is, and of which lake."""
+    with engine_errors("about"):
+        connection.execute(
+            f"create view about as select {literal(MARK)} as what, {literal(lake)} as lake"
+        ).fetchall()
+        connection.execute(f"comment on view about is {literal(MARK)}").fetchall()
+
+
+def _describe_raw(connection: duckdb.DuckDBPyConnection) -> None:
+    """Write what the raw tables and their columns mean."""
+    for table, columns in lake_columns().items():
+        grain = literal(RAW_GRAINS[table])
+        connection.execute(f"comment on view raw_{table} is {grain}").fetchall()
+        for column in columns:
+            if meaning := meaning_of(column):
+                connection.execute(
+                    f'comment on column raw_{table}."{column.name}" is {literal(meaning)}'
+                ).fetchall()
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse to replace what is not a file of ours."""
+    try:
+        with duckdb.connect(path, read_only=True) as connection:
+            rows = connection.execute(
+                "select comment from duckdb_views() "
+                "where view_name = 'about' and database_name = current_database()"
+            ).fetchall()
+    except duckdb.Error as exc:
+        raise NotOurFile(path, "no database that can be read") from exc
+    if rows != [(MARK,)]:
+        raise NotOurFile(path, "a database of something else")

@@ -1,0 +1,145 @@
+"""What `analyze sync` and every other command do to the lake, with words for the user about it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.errors import AnalyzeError, ConfigError, Problem, RunNotFound
+from schemas.lake.layout import lake_of
+
+if TYPE_CHECKING:
+    from analyze.lake.sync import Synced
+
+PATIENCE_S = 1.0
+"""Work that takes longer than this is told about."""
+
+
+class Progress:
+    """Says on a terminal how much is done, once the work takes noticeable time."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._is_shown = False
+
+    def __call__(self, n_done: int, n_bytes: int) -> None:
+        """Take note that so many of the new bytes are in the lake."""
+        if n_bytes and sys.stderr.isatty() and time.monotonic() - self._began > PATIENCE_S:
+            self._is_shown = True
+            sys.stderr.write(f"\r\x1b[Kbringing runs into the lake: {n_done / n_bytes:.0%}")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._is_shown:
+            sys.stderr.write("\r\x1b[K")
+
+
+def bring_news(runs_dir: Path, tell: Callable[[str], None]) -> None:
+    """Bring what is new into the lake, where anything is, and say in a line what went wrong."""
+    from analyze.lake.sync import has_news  # noqa: PLC0415 - not needed by `--no-sync`
+
+    with _disk_errors(runs_dir):
+        if not has_news(runs_dir):
+            return
+    from analyze.lake.repair import tell_set_aside  # noqa: PLC0415
+
+    synced = sync_runs(runs_dir, None)
+    if synced.read_only:
+        tell(f"note: {lake_of(runs_dir)} cannot be written; what is in it is read")
+    tell_set_aside(synced, tell)
+    if synced.problems:
+        first, n_more = synced.problems[0], len(synced.problems) - 1
+        more = f" (and {n_more:,} more; `analyze sync` lists them)" if n_more else ""
+        tell(f"warning: {first}{more}")
+
+
+def sync_runs(runs_dir: Path, names: Sequence[str] | None) -> Synced:
+    """Bring runs into the lake.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        names: of their folders; by default every one that was not pruned.
+
+    Raises:
+        RunNotFound: there is no folder by one of the names.
+    """
+    from analyze.lake.sync import sync  # noqa: PLC0415 - loads pyarrow
+
+    _require_folder(runs_dir)
+    only = [_folder(runs_dir, name) for name in names] if names else None
+    progress = Progress()
+    try:
+        with _disk_errors(runs_dir):
+            return sync(runs_dir, only=only, progress=progress)
+    finally:
+        progress.close()
+
+
+def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
+    """Remove the rows of runs from the lake and return how many there were.
+
+    Raises:
+        ConfigError: no run is named.
+        RunNotFound: the lake holds none by one of the ids.
+    """
+    from analyze.history import open_lake  # noqa: PLC0415 - the engine
+    from analyze.lake.moved_files import until_settled  # noqa: PLC0415
+    from analyze.lake.raw_tables import engine_errors  # noqa: PLC0415
+    from analyze.lake.repair import settle  # noqa: PLC0415
+    from analyze.lake.sync import prune  # noqa: PLC0415 - loads pyarrow
+
+    if not run_ids:
+        what = "--prune needs the runs whose rows are to go: `analyze sync --prune RUN...`"
+        raise ConfigError([Problem(None, what)])
+    _require_folder(runs_dir)
+    lake = lake_of(runs_dir)
+
+    def in_lake() -> set[str]:
+        with open_lake(lake) as connection, engine_errors("raw_runs"):
+            rows = connection.execute(
+                "select run_id from raw_runs union select run_id from raw_plans "
+                "union select run_id from raw_results"
+            ).fetchall()
+        return {run_id for (run_id,) in rows}
+
+    def repair() -> bool:
+        return settle(lake, writes=True)
+
+    known = until_settled(lake, in_lake, repair)
+    for run_id in run_ids:
+        if run_id not in known:
+            raise RunNotFound(run_id, lake, known)
+    with _disk_errors(runs_dir):
+        return until_settled(lake, lambda: prune(runs_dir, list(run_ids)), repair)
+
+
+@contextmanager
+def _disk_errors(runs_dir: Path) -> Iterator[None]:
+    """Turn what the disk refuses into an error of ours."""
+    try:
+        yield
+    except OSError as exc:
+        where = exc.filename or lake_of(runs_dir)
+        message = f"{where}: {exc.strerror}; nothing of the runs themselves is lost"
+        raise AnalyzeError(message) from exc
+
+
+def _require_folder(runs_dir: Path) -> None:
+    if not runs_dir.is_dir():
+        raise ConfigError([Problem(runs_dir, "there is no such folder; --runs names another")])
+
+
+def _folder(runs_dir: Path, name: str) -> Path:
+    from schemas.run.layout import is_run_folder  # noqa: PLC0415 - looking for news does without
+
+    folder = runs_dir / Path(name).name
+    if is_run_folder(folder):
+        return folder
+    raise RunNotFound(
+        name, runs_dir, [path.name for path in runs_dir.iterdir() if is_run_folder(path)]
+    )

@@ -1,0 +1,217 @@
+"""Which run is meant: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
+
+Knows nothing of what a run holds; the lake's own list of runs decides what there is, so a run
+that another machine made is found as well.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.errors import ConfigError, Problem, RunNotFound, nearest
+from schemas.run.layout import is_run_folder
+
+if TYPE_CHECKING:
+    from analyze.query.session import Session
+
+LABEL = "label:"
+
+
+MOST_NAMED = 20
+"""Names in a message; the nearest one is named apart."""
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """As much of a run as it takes to choose it."""
+
+    run_id: str
+    suite_id: str
+    started_at_ms: int | None
+    labels: tuple[str, ...]
+
+
+RUN_WORDS = ("latest", "previous", f"{LABEL}NAME")
+"""What a run can be called beside its id and its path."""
+
+
+def resolve_run(session: Session, text: str, words: Sequence[str] = RUN_WORDS) -> str:
+    """Return the run_id that a text means.
+
+    `latest` is the run that started last, `previous` the one before it of the same suite, and
+    `label:NAME` the newest with that label. These words go before a run id, so that an
+    older run by such a name is named by its path, and a run id goes before a path.
+
+    Args:
+        session: the open lake.
+        text: what was said.
+        words: what else the caller takes, for the message.
+
+    Raises:
+        RunNotFound: there is none; the message names what is near.
+        ConfigError: there is no previous one, or the folder is there and not in the lake.
+    """
+    runs = known_runs(session)
+    by_id = {run.run_id: run for run in runs}
+    if text == "latest" and runs:
+        return runs[0].run_id
+    if text == "previous" and runs:
+        return _previous(session, runs)
+    if text in by_id:
+        return text
+    if text.startswith(LABEL):
+        return _labelled(session, runs, text, words)
+    if is_run_folder(folder := Path(text)):
+        run_id = _place(session.runs_dir, folder).name
+        if run_id in by_id:
+            return run_id
+        raise _not_in_lake(folder)
+    if is_run_folder(session.runs_dir / text):
+        raise _not_in_lake(session.runs_dir / text)
+    raise RunNotFound(text, session.runs_dir, by_id, _with_labels(words, runs))
+
+
+def known_runs(session: Session) -> list[KnownRun]:
+    """Return every run of the lake, the newest first; runs without a start come last."""
+    return [
+        KnownRun(run_id, suite_id, started_at_ms, tuple(labels))
+        for run_id, suite_id, started_at_ms, labels in session.rows(
+            "select run_id, suite_id, started_at_ms, labels from stg_runs "
+            "order by started_at_ms desc nulls last, run_id desc"
+        )
+    ]
+
+
+def runs_dir_of(runs_dir: Path, text: str) -> Path:
+    """Return the folder of runs to open: the one around a run's folder that is named by its path.
+
+    Args:
+        runs_dir: what `--runs` says.
+        text: what was said of the run; an id in `runs_dir` goes before a path.
+    """
+    folder = Path(text)
+    if is_run_folder(runs_dir / text) and len(folder.parts) == 1 and text != ".":
+        return runs_dir
+    return _place(runs_dir, folder).parent if is_run_folder(folder) else runs_dir
+
+
+def _place(runs_dir: Path, folder: Path) -> Path:
+    """Return where a run's folder is; a link among the runs to one elsewhere is a run there."""
+    real, named = folder.resolve(), Path(os.path.abspath(folder))  # noqa: PTH100 - keeps the link
+    among = runs_dir.resolve()
+    return named if real.parent != among == named.parent.resolve() else real
+
+
+def run_folder(session: Session, run_id: str) -> Path | None:
+    """Return the folder of a run; None when another machine made it, or it was deleted."""
+    folder = session.runs_dir / run_id
+    return folder if is_run_folder(folder) else None
+
+
+def _previous(session: Session, runs: Sequence[KnownRun]) -> str:
+    latest, *older = runs
+    same = [run for run in older if run.suite_id == latest.suite_id]
+    if not same:
+        what = (
+            f"`{latest.run_id}` is the only run of suite `{latest.suite_id}` in "
+            f"{session.runs_dir}: there is no previous one"
+        )
+        raise ConfigError([Problem(None, what)])
+    return same[0].run_id
+
+
+def _labelled(session: Session, runs: Sequence[KnownRun], text: str, words: Sequence[str]) -> str:
+    name = text.removeprefix(LABEL)
+    found = [run.run_id for run in runs if name in run.labels]
+    if found:
+        return found[0]
+    ids = [run.run_id for run in runs]
+    raise RunNotFound(text, session.runs_dir, ids, _with_labels(words, runs))
+
+
+def _with_labels(words: Sequence[str], runs: Sequence[KnownRun]) -> list[str]:
+    """Return words with the labels that there are in place of `label:NAME`."""
+    labels = sorted({f"{LABEL}{label}" for run in runs for label in run.labels})[:MOST_NAMED]
+    return [
+        name for word in words for name in (labels if labels and word == RUN_WORDS[-1] else [word])
+    ]
+
+
+def _not_in_lake(folder: Path) -> ConfigError:
+    what = f"{folder} is a run, but nothing of it is in the lake; `analyze sync` says why"
+    return ConfigError([Problem(None, what)])
+
+
+def require_suite(session: Session, suite_id: str) -> None:
+    """Check that there is a run of a suite.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    rows = session.rows("select distinct suite_id from int_group_models")
+    _require_known(suite_id, {name for (name,) in rows}, "suite")
+
+
+def require_model(session: Session, model: str) -> None:
+    """Check that a model was asked in some run, by its model_id or its model string.
+
+    Raises:
+        ConfigError: there is none; names the nearest, and each id with its label.
+    """
+    rows = session.rows("select distinct model_id, model from int_group_models")
+    known = {name for row in rows for name in row}
+    if model not in known:
+        from analyze.query.model_names import read_names  # noqa: PLC0415 - for the message alone
+
+        names = read_names(session)
+        listed = {name for model_id, string in rows for name in (names.listed(model_id), string)}
+        raise _unknown(model, "model", listed, known.union(map(names.of, known)))
+
+
+def require_those(session: Session, suite_id: str | None, model: str | None) -> None:
+    """Check that there is a run of a suite, and one of a model, where they are given.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
+    if suite_id is not None:
+        require_suite(session, suite_id)
+    if model is not None:
+        require_model(session, model)
+
+
+def require_label(session: Session, label: str) -> None:
+    """Check that a run has a label.
+
+    Raises:
+        ConfigError: none has; names the nearest.
+    """
+    _require_known(label, {name for run in known_runs(session) for name in run.labels}, "label")
+
+
+def _require_known(wanted: str, there: Iterable[str], what: str) -> None:
+    known = sorted(there)
+    if wanted not in known:
+        raise _unknown(wanted, what, known, known)
+
+
+def _unknown(wanted: str, what: str, listed: Iterable[str], known: Iterable[str]) -> ConfigError:
+    """Return the error of a name that no run has.
+
+    Args:
+        wanted: what was said.
+        what: it is meant to be.
+        listed: what there is, as it is listed.
+        known: what could have been said.
+    """
+    problem = Problem(
+        None,
+        f"no run has {what} `{wanted}`",
+        allowed=", ".join(sorted(listed)[:MOST_NAMED]) or "there is none yet",
+        nearest=nearest(wanted, sorted(known)),
+    )
+    return ConfigError([problem])

@@ -1,0 +1,284 @@
+"""The lake of one folder of runs, open for reading while collectors write and a sync compacts.
+
+Brings in what is new, creates the views that a question needs, and asks again when a file was
+moved away while it was read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+
+from analyze.lake.moved_files import FilesMoved, have_moved, interruptible, until_settled
+from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
+from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
+from schemas.errors import ViewError
+from schemas.lake.layout import ALIASES, lake_of, live_files
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from analyze.contracts import ViewRow
+
+    Column = np.ndarray[Any, np.dtype[Any]]
+
+MEMORY_MB = 600
+"""What the engine holds before it goes to disk: with all around it less than a gigabyte."""
+
+Row = TypeVar("Row", bound="ViewRow")
+Answer = TypeVar("Answer")
+
+
+class Session:
+    """The lake of one folder of runs, open for reading; a context manager.
+
+    Attributes:
+        runs_dir: the folder that holds the runs.
+        lake: where their rows are.
+    """
+
+    def __init__(
+        self,
+        runs_dir: Path,
+        *,
+        threads: int | None = None,
+        as_written: bool = False,
+        repairs: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """Open the lake.
+
+        Args:
+            runs_dir: the folder that holds the runs.
+            threads: of the engine; by default one a core.
+            as_written: each case has the id that its run wrote; by default its newest one.
+            repairs: a file that turns out to be damaged is set aside and its rows are made again;
+                by default it is left out.
+            tell: takes a line for the user about such a file; by default it goes to standard error.
+        """
+        self.runs_dir = runs_dir
+        self.lake = lake_of(runs_dir)
+        self._as_written = as_written
+        self._threads = threads
+        self._repairs = repairs
+        self._tell = tell
+        self._engine = self._opened()
+        self._there: set[str] = set()
+        self._files: dict[str, list[Path]] = {}
+        self._months: Collection[str] | None = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; nothing can be asked any more."""
+        self._engine.close()
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        engine = connect(threads=self._threads)
+        spill = Path(tempfile.gettempdir()) / f"benchlake-{os.getpid()}"  # the engine's to remove
+        engine.execute(f"set temp_directory = {literal(spill)}").fetchall()
+        engine.execute(f"set memory_limit = '{MEMORY_MB}MB'").fetchall()
+        return engine
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The connection, with every view on it; a question asked here is not asked again."""
+        self._need(EVERYTHING)
+        return self._engine
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query.
+
+        Raises:
+            ViewError: it failed; gives the engine's words.
+        """
+        return self._ask(
+            named_by(sql), lambda: self._engine.execute(sql, list(parameters)).fetchall()
+        )
+
+    def read(
+        self, contract: type[Row], where: str = "", parameters: Sequence[object] = ()
+    ) -> list[Row]:
+        """Return the rows of a view as declared records, in the contract's order.
+
+        Args:
+            contract: the record of the view.
+            where: a condition in SQL, with `?` for each parameter; by default every row.
+            parameters: values of the condition.
+
+        Raises:
+            ViewError: the view failed while it was read.
+        """
+        needed = named_by(f"{contract.view} {where}")
+        return self._ask(needed, lambda: read_view(self._engine, contract, where, parameters))
+
+    def arrow(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """Return the rows of a query as an Arrow table.
+
+        Raises:
+            ViewError: it failed; gives the engine's words.
+        """
+        return self._ask(
+            named_by(sql), lambda: self._engine.sql(sql, params=list(parameters)).to_arrow_table()
+        )
+
+    def arrays(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Column]:
+        """Return the columns of a query as arrays by name; one with nulls is a masked array.
+
+        For millions of rows of numbers: as records they would be a hundred times the size.
+
+        Raises:
+            ViewError: it failed; gives the engine's words.
+        """
+        return self._ask(
+            named_by(sql), lambda: self._engine.execute(sql, list(parameters)).fetchnumpy()
+        )
+
+    @property
+    def repairs(self) -> bool:
+        """Whether damaged files are set aside; else they are left out."""
+        return self._repairs
+
+    @property
+    def has_aliases(self) -> bool:
+        """Whether any case ever got another id."""
+        return bool(live_files(self.lake, ALIASES))
+
+    @contextmanager
+    def as_written(self) -> Iterator[Session]:
+        """Open the same lake with the ids that each run wrote: for what is of one run alone."""
+        if self._as_written or not self.has_aliases:
+            yield self
+            return
+        with Session(
+            self.runs_dir, as_written=True, repairs=self._repairs, tell=self._tell
+        ) as written:
+            yield written
+
+    @contextmanager
+    def only_months(self, months: Collection[str] | None) -> Iterator[None]:
+        """Open files of these months alone, for questions about runs that began in them.
+
+        All rows of a run lie in the month of its start. Nothing changes where the results are open
+        already, since to open them is what takes the time.
+
+        Args:
+            months: such as `2026-02`; None: all.
+        """
+        if months is None or "raw_results" in self._there:
+            yield
+            return
+        self._months = months
+        try:
+            yield
+        finally:
+            self._months = None
+            self._forget()
+
+    def _need(self, needed: Collection[str]) -> None:
+        """Create what a question needs and is not there yet."""
+        missing = set(needed) - self._there
+        if missing:
+            tables = [table for table in RAW_TABLES if f"raw_{table}" in missing]
+            declare(self._engine, tables)
+            create_views(self._engine, described=False, only=missing & NAMES.keys())
+            for table in tables:
+                self._files[table] = fill(
+                    self._engine,
+                    self.lake,
+                    [table],
+                    months=self._months,
+                    as_written=self._as_written,
+                )
+            self._there |= missing
+
+    def _ask(self, needed: Collection[str], question: Callable[[], Answer]) -> Answer:
+        """Return the answer to a question, asked again while files are moved under it."""
+
+        def once() -> Answer:
+            try:
+                with interruptible():
+                    self._need(needed)
+                    with engine_errors("query"):
+                        return question()
+            except ViewError as exc:
+                if have_moved(exc.__cause__, chain.from_iterable(self._files.values())):
+                    self._forget()
+                    raise FilesMoved from exc
+                raise
+
+        return until_settled(self.lake, once, self._settle)
+
+    def _settle(self) -> bool:
+        """Put damaged files out of the way; return whether there were any."""
+        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
+
+        is_settled = settle(self.lake, writes=self._repairs, tell=self._tell)
+        self._engine.close()  # it may be unfit after an error of its own
+        self._engine = self._opened()
+        self._there.clear()
+        self._files.clear()
+        return is_settled
+
+    def _forget(self) -> None:
+        """Forget which files were live; the next question lists them again."""
+        self._there -= {f"raw_{table}" for table in RAW_TABLES}
+        self._files.clear()
+
+
+def open_session(
+    runs_dir: Path,
+    *,
+    sync: bool = True,
+    threads: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Session:
+    """Return the lake of a folder of runs, open for reading, with all that is new in it.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        sync: look for news first, and bring them in.
+        threads: of the engine; by default one a core.
+        tell: takes a line for the user; by default it goes to standard error.
+
+    Raises:
+        AnalyzeError: the lake cannot be read.
+    """
+    look_for_news(runs_dir, sync=sync, tell=tell)
+    return Session(runs_dir, threads=threads, repairs=sync, tell=tell)
+
+
+def look_for_news(
+    runs_dir: Path, *, sync: bool = True, tell: Callable[[str], None] | None = None
+) -> None:
+    """Bring what runs have written since into the lake; says in one line what went wrong.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        sync: without it only a folder that is not there is told.
+        tell: takes a line for the user; by default it goes to standard error.
+    """
+    say = tell or _on_stderr
+    if not runs_dir.is_dir():
+        say(f"warning: there is no folder {runs_dir}, so every table is empty; --runs names it")
+    elif sync:
+        from analyze.query.ensure_synced import bring_news  # noqa: PLC0415 - not needed by `--no-sync`
+
+        bring_news(runs_dir, say)
+
+
+def _on_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,255 @@
+"""Alerts: what shifted in a history, each shift once, with what to look at first.
+
+A cell that shifted with its series is named in that one alert. What `--since` leaves out is
+computed like the rest, so that an alert does not depend on what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from analyze.aliases.ids import read_ids
+from analyze.aliases.renames import find_renames
+from analyze.regressions.detect import Found, FoundShift, find_all
+from analyze.regressions.explain import Explainer, warnings_of
+from analyze.shifts.acknowledged import Entries
+from analyze.shifts.break_place import TOO_NEAR, may_lie_at
+from analyze.shifts.window import since_ms
+from schemas.output.regressions import CellShift, Regressions, Series, Shift
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from analyze.query.session import Session
+    from analyze.regressions.cells import FoundCell
+    from analyze.regressions.detect import Tell
+    from analyze.regressions.points import Point
+    from analyze.regressions.series import History
+    from schemas.config.known_issues import KnownFile
+    from schemas.output.comparison import Axis, ThresholdsUsed
+
+    Ints = NDArray[np.int64]
+    Names = dict[tuple[str, str], tuple[str, str, str | None]]
+
+
+def find_regressions(
+    session: Session,
+    *,
+    limits: ThresholdsUsed,
+    since: str | None = None,
+    allow: Collection[Axis] = (),
+    known: KnownFile | None = None,
+    suite: str | None = None,
+    model: str | None = None,
+    tell: Tell | None = None,
+    history: History | None = None,
+) -> Regressions:
+    """Return every shift of a history.
+
+    Args:
+        session: the open lake.
+        limits: margins below which a shift is none.
+        since: only shifts that began at or after this run, day, or so long ago.
+        allow: with `case`, a case is the same whatever its content.
+        known: shifts that need no alert.
+        suite: only this suite.
+        model: only this one, by its model_id or model string.
+        tell: is told what is done, how much of it, and how much there is.
+        history: what all this selects, where it is read already.
+
+    Raises:
+        ConfigError: `since` means nothing.
+    """
+    from_ms = None if since is None else since_ms(session, since)
+    found = find_all(
+        session,
+        limits.thresholds,
+        suite=suite,
+        model=model,
+        allow=allow,
+        tell=tell,
+        history=history,
+    )
+    entries = Entries(read_ids(session).known(known))
+    acks = {id(one): entries.of_shift(one) for one in found.shifts}
+    cell_acks = {id(one): entries.of_cell(one) for one in found.cell_shifts}
+    with_series = {id(one): _series_shift_of(one, found.shifts) for one in found.cell_shifts}
+    explainer, names = Explainer(session), _names(session)
+    shifts = [
+        _alert(one, found, explainer, names).model_copy(
+            update={
+                "acknowledged": acks[id(one)],
+                "cells": tuple(
+                    cell.cell.case_id for cell in found.cell_shifts if with_series[id(cell)] is one
+                ),
+            }
+        )
+        for one in sorted(found.shifts, key=_shift_order)
+        if _is_shown(one.first, from_ms)
+    ]
+    cell_shifts = [
+        _cell_alert(one, explainer).model_copy(update={"acknowledged": cell_acks[id(one)]})
+        for one in sorted(found.cell_shifts, key=_cell_order)
+        if with_series[id(one)] is None and _is_shown(one.cell.points[one.at], from_ms)
+    ]
+    return Regressions(
+        limits=limits,
+        since=since,
+        n_runs=found.n_runs,
+        n_series=found.n_series,
+        n_cells=found.n_cells,
+        shifts=tuple(shifts),
+        cell_shifts=tuple(cell_shifts),
+        skipped=tuple(found.skipped),
+        unused=entries.unused(suite, found.model_ids if model else None),
+        renames=() if "case" in allow else find_renames(session, suite),
+    )
+
+
+def _is_shown(first: Point, from_ms: int | None) -> bool:
+    return (
+        from_ms is None or (-1 if first.started_at_ms is None else first.started_at_ms) >= from_ms
+    )
+
+
+def _shift_order(found: FoundShift) -> tuple[object, ...]:
+    """Order the newest first, and what is worse before what is better."""
+    return (
+        -(found.first.started_at_ms or 0),
+        not _is_worse(found),
+        found.suite_id,
+        found.metric != "passed_rate",
+        found.metric,
+        found.model_id,
+    )
+
+
+def _cell_order(found: FoundCell) -> tuple[object, ...]:
+    first = found.cell.points[found.at]
+    cell = found.cell
+    return (
+        -(first.started_at_ms or 0),
+        found.direction != "down",
+        cell.suite_id,
+        cell.model_id,
+        cell.case_id,
+    )
+
+
+def _is_worse(found: FoundShift) -> bool:
+    return found.shift.direction == ("down" if found.metric == "passed_rate" else "up")
+
+
+def _series_shift_of(cell: FoundCell, shifts: Sequence[FoundShift]) -> FoundShift | None:
+    """Return the shift of its series that a cell is part of; None: it shifted by itself."""
+    of_series = [
+        one
+        for one in shifts
+        if (one.suite_id, one.model_id) == (cell.cell.suite_id, cell.cell.model_id)
+        and one.metric == "passed_rate"
+        and one.shift.direction == cell.direction
+        and may_lie_at(cell, one.shift.at)
+    ]
+    return min(of_series, key=lambda one: abs(one.shift.at - cell.at), default=None)
+
+
+def _alert(found: FoundShift, among: Found, explainer: Explainer, names: Names) -> Shift:
+    shift, first, before = found.shift, found.first, found.last_before
+    near = _around(found.points, found.places, shift.last_before, shift.at)
+    changed = explainer.changed(*near, found.model_id)
+    provider, model, thinking_level = names[found.suite_id, found.model_id]
+    return Shift(
+        series=Series(
+            suite_id=found.suite_id,
+            model_id=found.model_id,
+            metric=found.metric,
+            provider=provider,
+            model=model,
+            thinking_level=thinking_level,
+        ),
+        method="scan" if found.metric == "passed_rate" else "t_scan",
+        direction=shift.direction,
+        is_worse=_is_worse(found),
+        first_run=first.run_id,
+        first_started_at_ms=first.started_at_ms,
+        last_run_before=before.run_id,
+        seen_in=found.points[shift.seen_at].run_id,
+        n_before=shift.n_before,
+        n_after=shift.n_after,
+        n_cases=found.n_cases,
+        n_clusters=found.n_clusters,
+        before=shift.before,
+        after=shift.after,
+        size=shift.size,
+        low=shift.low,
+        high=shift.high,
+        p=shift.p,
+        changed=tuple(change.told for change in changed),
+        together=_together(found, among),
+        cells=(),
+        warnings=warnings_of(found.metric, changed),
+        acknowledged=None,
+    )
+
+
+def _around(
+    points: Sequence[Point], places: Ints, last_before: int, first: int
+) -> tuple[list[Point], list[Point]]:
+    """Return the points next to a break on either side, of those that say something."""
+    before = places[places <= last_before][-TOO_NEAR:]
+    since = places[places >= first][:TOO_NEAR]
+    return [points[place] for place in before], [points[place] for place in since]
+
+
+def _together(found: FoundShift, among: Found) -> tuple[str, ...]:
+    """Return the other models of the suite whose same metric shifted the same way with it."""
+    at = among.place[found.first.run_id]
+    return tuple(
+        sorted(
+            {
+                one.model_id
+                for one in among.shifts
+                if one.model_id != found.model_id
+                and (one.suite_id, one.metric) == (found.suite_id, found.metric)
+                and one.shift.direction == found.shift.direction
+                and abs(among.place[one.first.run_id] - at) < TOO_NEAR
+            }
+        )
+    )
+
+
+def _cell_alert(found: FoundCell, explainer: Explainer) -> CellShift:
+    cell, split = found.cell, found.split
+    first, before = cell.points[found.at], cell.points[found.last_before]
+    near = _around(cell.points, cell.places, found.last_before, found.at)
+    changed = explainer.changed(*near, cell.model_id, cell.case_id)
+    return CellShift(
+        suite_id=cell.suite_id,
+        model_id=cell.model_id,
+        case_id=cell.case_id,
+        direction=found.direction,
+        is_worse=found.direction == "down",
+        first_bad_run=first.run_id,
+        last_run_before=before.run_id,
+        n_runs=found.n_runs,
+        before_passed=split.before_passed,
+        before_scored=split.before_scored,
+        after_passed=split.after_passed,
+        after_scored=split.after_scored,
+        p=split.p,
+        q=found.q,
+        changed=tuple(change.told for change in changed),
+        warnings=warnings_of("passed_rate", changed),
+        acknowledged=None,
+    )
+
+
+def _names(session: Session) -> Names:
+    """Return provider, model and thinking level of each series, as its newest run has them."""
+    rows = session.rows(
+        "select suite_id, model_id, provider, model, thinking_level from int_group_models "
+        "order by run_rank, provider, model, thinking_level nulls first"
+    )
+    return {(suite_id, model_id): tuple(rest) for suite_id, model_id, *rest in rows}

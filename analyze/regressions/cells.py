@@ -1,0 +1,129 @@
+"""Single cells: one case with one model over its runs, under the content that it has now.
+
+Runs that lost too many trials count here as little as in a series, and a case that the newest run
+no longer asks is no cell any more. One family: all cells of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyze.stats.changepoints.cells import CellSplit, cell_splits
+from analyze.stats.families import benjamini_hochberg
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from analyze.regressions.points import Point
+    from analyze.regressions.series import Series
+    from schemas.config.known_issues import Direction
+
+    Ints = NDArray[np.int64]
+
+LEAST_RUNS = 3
+"""Runs on each side of a split."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One case with one model.
+
+    Attributes:
+        points: those of its series.
+        places: of its runs among them.
+        passed: trials that passed in each run.
+        scored: trials with a verdict in each run.
+    """
+
+    suite_id: str
+    model_id: str
+    case_id: str
+    points: tuple[Point, ...]
+    places: Ints
+    passed: Ints
+    scored: Ints
+
+
+@dataclass(frozen=True)
+class FoundCell:
+    """A cell that shifted.
+
+    Attributes:
+        at: place of the first run after the split among the points of its series.
+        last_before: place of the last run before it that has a verdict.
+    """
+
+    cell: Cell
+    split: CellSplit
+    q: float
+    at: int
+    last_before: int
+    n_runs: int
+
+    @property
+    def direction(self) -> Direction:
+        """Of its pass rate."""
+        before = self.split.before_passed * self.split.after_scored
+        return "down" if self.split.after_passed * self.split.before_scored < before else "up"
+
+
+def cells_of(series: Series) -> list[Cell]:
+    """Return the cells that the newest usable run of a series asks."""
+    usable = np.flatnonzero(series.is_usable)
+    if not usable.size:
+        return []
+    newest = series.hashes[usable[-1]]
+    return [
+        _cell(series, column, usable[series.hashes[usable, column] == newest[column]])
+        for column in np.flatnonzero(newest >= 0).tolist()
+    ]
+
+
+def _cell(series: Series, column: int, places: Ints) -> Cell:
+    return Cell(
+        suite_id=series.suite_id,
+        model_id=series.model_id,
+        case_id=series.case_ids[column],
+        points=series.points,
+        places=places,
+        passed=series.passed[places, column],
+        scored=series.scored[places, column],
+    )
+
+
+def shifted_cells(cells: Sequence[Cell], alpha: float) -> list[FoundCell]:
+    """Return the cells that shifted.
+
+    Args:
+        cells: all of the call: they are one family.
+        alpha: share of false ones among those found.
+    """
+    splits = cell_splits([(cell.passed, cell.scored) for cell in cells])
+    qs = benjamini_hochberg([split.p if split else None for split in splits])
+    return [
+        _found(cell, split, q)
+        for cell, split, q in zip(cells, splits, qs, strict=True)
+        if split is not None and q is not None and q <= alpha
+    ]
+
+
+def _found(cell: Cell, split: CellSplit, q: float) -> FoundCell:
+    scored = np.flatnonzero(cell.scored > 0)
+    before = scored[scored < split.at]
+    return FoundCell(
+        cell=cell,
+        split=split,
+        q=q,
+        at=int(cell.places[split.at]),
+        last_before=int(cell.places[before[-1]]),
+        n_runs=len(scored),
+    )
+
+
+def can_shift(cell: Cell) -> bool:
+    """Return whether a cell has runs enough for a split."""
+    return int(np.count_nonzero(cell.scored)) >= 2 * LEAST_RUNS

@@ -1,0 +1,245 @@
+"""Shifts of a history in sentences, the same for a terminal and for Markdown; nothing is escaped.
+
+Only numbers are written here; what the other side wrote (names, runs) is made safe by whoever
+prints it, but for the text to paste, which is safe as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import get_args
+
+from analyze.render.numbers import (
+    chance,
+    in_cases,
+    millis,
+    moment,
+    percent,
+    signed_points,
+    times,
+    usd,
+    whole,
+)
+from schemas.config.known_issues import Acknowledged, ShiftMetric
+from schemas.errors import counted, runs_flag
+from schemas.output.comparison import Axis
+from schemas.output.regressions import CellShift, Regressions, SeriesSkipped, Shift
+from schemas.run.model_names import id_of
+
+WHAT: dict[ShiftMetric, str] = {
+    "passed_rate": "pass rate",
+    "e2e_ms": "time",
+    "cost_usd": "cost",
+}
+
+AXES: tuple[Axis, ...] = get_args(Axis)
+
+SOME_CASES = re.compile(r" \([0-9]+ of [0-9]+ cases\)")
+
+MOST_NAMES = 8
+"""Names in a sentence; JSON has them all."""
+
+
+def everything(found: Regressions) -> list[Shift | CellShift]:
+    """Return the shifts of series, then those of single cells."""
+    return [*found.shifts, *found.cell_shifts]
+
+
+def summary(found: Regressions) -> str:
+    """Return what was found, in one sentence."""
+    if not found.n_runs:
+        return "no runs yet: make one with `collect run`"
+    looked_at = (
+        f"{counted(found.n_runs, 'run')}, {whole(found.n_series)} series and "
+        f"{counted(found.n_cells, 'cell')} with runs enough"
+    )
+    since = f" (--since {found.since})" if found.since else ""
+    alerts = everything(found)
+    if not alerts:
+        return f"nothing shifted{since}: {looked_at}"
+    worse = [one for one in alerts if one.is_worse]
+    known = [one for one in worse if one.acknowledged]
+    n_new, what = len(worse) - len(known), "new shift" if known else "shift"
+    parts = [f"{counted(n_new, what) if n_new else f'no {what}'} for the worse"]
+    if known:
+        parts.append(f"{whole(len(known))} acknowledged")
+    if better := len(alerts) - len(worse):
+        parts.append(f"{whole(better)} for the better")
+    return f"{', '.join(parts)}{since}; {looked_at}"
+
+
+def headline(one: Shift | CellShift) -> str:
+    """Return which level went from where to where, and since which run."""
+    if isinstance(one, CellShift):
+        before = one.before_passed / one.before_scored
+        after = one.after_passed / one.after_scored
+        return (
+            f"{one.suite_id} / {one.model_id} / {one.case_id}: {_moved(one.direction)} from "
+            f"{percent(before)} to {percent(after)} % since {one.first_bad_run}"
+        )
+    metric = one.series.metric
+    return (
+        f"{one.series.suite_id} / {one.series.model_id}: {WHAT[metric]} {_moved(one.direction)} "
+        f"from {_levels(one)} since {one.first_run}"
+    )
+
+
+def _moved(direction: str) -> str:
+    return "fell" if direction == "down" else "rose"
+
+
+def _levels(one: Shift) -> str:
+    """Return both levels, and their difference with its interval."""
+    if one.series.metric == "passed_rate":
+        limits = f"95 % {signed_points(one.low)} to {signed_points(one.high)}"
+        size = f"{signed_points(one.size)} points, {limits}"
+        return f"{percent(one.before)} to {percent(one.after)} % ({size})"
+    size = f"x {times(one.size)}, 95 % {times(one.low)} to {times(one.high)}"
+    if one.series.metric == "e2e_ms":
+        return f"{millis(one.before)} to {millis(one.after)} ms ({size})"
+    return f"{usd(one.before)} to {usd(one.after)} USD a trial ({size})"
+
+
+def details(one: Shift | CellShift) -> Iterator[str]:
+    """Yield what it rests on, then what to look at first."""
+    if isinstance(one, CellShift):
+        yield (
+            f"{whole(one.before_passed)} of {whole(one.before_scored)} passed before, "
+            f"{whole(one.after_passed)} of {whole(one.after_scored)} since; "
+            f"{counted(one.n_runs, 'run')}; q {chance(one.q)}"
+        )
+    else:
+        began = moment(one.first_started_at_ms)
+        cases = in_cases(one.n_cases, one.n_clusters)
+        yield (
+            (f"{began} UTC; " if began else "")
+            + f"{counted(one.n_before, 'run')} before, {whole(one.n_after)} at the new level; "
+            f"first seen in {one.seen_in}; {cases}; p {chance(one.p)}"
+        )
+    for warning in one.warnings:
+        yield f"careful: {warning}"
+    if one.changed:
+        yield f"changed with it: {'; '.join(one.changed)}"
+    else:
+        yield f"nothing else that is known changed with it (last run before: {one.last_run_before})"
+    if isinstance(one, Shift):
+        if one.together:
+            yield f"shifted with it: {names(one.together)}"
+        if one.cells:
+            yield f"cases that shifted with it: {names(one.cells)}"
+    if one.acknowledged:
+        yield f"acknowledged by {one.acknowledged.author}: {one.acknowledged.reason}"
+
+
+def look_options(runs_dir: Path, allow: Sequence[Axis] = ()) -> list[str]:
+    """Return what every command to look needs besides.
+
+    Args:
+        runs_dir: where the runs are; not named where it is the one by default.
+        allow: axes that were allowed.
+    """
+    words = [word for axis in allow for word in ("--allow", axis)]
+    return [*words, *runs_flag(runs_dir)]
+
+
+def command(one: Shift | CellShift, options: Sequence[str]) -> str:
+    """Return the command that shows what is different.
+
+    An axis on which all cases differ is allowed in it, since nothing could be compared otherwise.
+
+    Args:
+        one: the shift.
+        options: of `look_options`.
+    """
+    if isinstance(one, CellShift):
+        first, model_id = one.first_bad_run, one.model_id
+    else:
+        first, model_id = one.first_run, one.series.model_id
+    words = ["analyze", "compare", one.last_run_before, first, "--model", id_of(model_id)]
+    for axis in AXES:
+        if any(_is_whole(axis, change) for change in one.changed) and axis not in options:
+            words += ["--allow", axis]
+    return shlex.join([*words, *options])
+
+
+def _is_whole(axis: Axis, change: str) -> bool:
+    """Return whether a change is of an axis, and of all cases."""
+    is_axis = change == axis or change.startswith(f"{axis}: ")
+    return is_axis and not SOME_CASES.search(change)
+
+
+def to_paste(one: Shift | CellShift) -> list[str]:
+    """Return the entry that silences an alert, as TOML that needs a reason and a name."""
+    if isinstance(one, CellShift):
+        entry = {
+            "suite_id": one.suite_id,
+            "model_id": id_of(one.model_id),
+            "case_id": one.case_id,
+            "metric": "passed_rate",
+            "first_run": one.first_bad_run,
+            "direction": one.direction,
+        }
+    else:
+        entry = {
+            "suite_id": one.series.suite_id,
+            "model_id": id_of(one.series.model_id),
+            "metric": one.series.metric,
+            "first_run": one.first_run,
+            "direction": one.direction,
+        }
+    lines = [f"{key} = {toml_text(value)}" for key, value in entry.items()]
+    return ["[[acknowledged]]", *lines, 'reason = ""  # to fill in', 'author = ""  # to fill in']
+
+
+def toml_text(text: str) -> str:
+    """Return a text as TOML has it; whatever does not print is an escape."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    return char if char.isprintable() else f"\\U{ord(char):08x}"
+
+
+def entry_line(entry: Acknowledged) -> str:
+    """Return an entry of a file of known things in words."""
+    case = f" / {entry.case_id}" if entry.case_id else ""
+    return (
+        f"{entry.suite_id} / {entry.model_id}{case}: {WHAT[entry.metric]} "
+        f"{_moved(entry.direction)} since {entry.first_run} ({entry.author}: {entry.reason})"
+    )
+
+
+def skipped_lines(skipped: Sequence[SeriesSkipped]) -> list[str]:
+    """Return what could not be judged and why; models of which the same is said together."""
+    models: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for one in skipped:
+        what = f"{WHAT[one.metric]}: " if one.metric else ""
+        models[one.suite_id, what, one.why].append(one.model_id)
+    return [
+        f"{suite_id} / {names(tuple(of))}: {what}{why}"
+        for (suite_id, what, why), of in models.items()
+    ]
+
+
+def names(texts: Sequence[str]) -> str:
+    """Return names with commas between; past a number of them, how many more."""
+    more = len(texts) - MOST_NAMES
+    return ", ".join(texts[:MOST_NAMES]) + (f" and {whole(more)} more" if more > 0 else "")
+
+
+def mark(one: Shift | CellShift) -> str:
+    """Return what stands before a shift that is no alert: `(better) `, `(known to Ada) `."""
+    if one.acknowledged is not None:
+        return f"(known to {one.acknowledged.author}) "
+    return "" if one.is_worse else "(better) "
+
+
+def is_alert(one: Shift | CellShift) -> bool:
+    """Return whether it is news for the worse that nobody has acknowledged."""
+    return one.is_worse and one.acknowledged is None

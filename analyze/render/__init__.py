@@ -1,0 +1,1 @@
+"""Text, numbers, JSON and progress, as people read them."""

@@ -1,0 +1,201 @@
+"""Puts the parts of a report together: reads what several of them need once, then asks each room.
+
+The baseline is the run of the suite that started before, unless somebody names another one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyze.comparison.compare import compare
+from analyze.gate.base_runs import resolve_compared
+from analyze.gate.past_runs import BASE_WORDS
+from analyze.parts.latency import latency_of
+from analyze.parts.reported_run import reported_run
+from analyze.query.run_list import ListedRun, read_run, read_runs_by_id
+from analyze.query.run_ref import run_folder
+from analyze.regressions.alerts import find_regressions
+from analyze.regressions.open_shifts import find_open_shifts
+from analyze.regressions.series import Histories
+from analyze.report.caveats.registry import doubts_of
+from analyze.report.context import Asked
+from analyze.report.glossary import terms_for
+from analyze.report.sections.answer import answers_of
+from analyze.report.sections.cost_frontier import frontier_of
+from analyze.report.sections.failures import failures_of
+from analyze.report.sections.flips import flips_of
+from analyze.report.sections.history import history_of
+from analyze.report.sections.matrix import matrix_of
+from analyze.report.sections.provenance import provenance_of
+from analyze.report.sections.transcripts import transcripts_of
+from analyze.shifts.levels import METRICS
+from analyze.summary.summarize import summary_of, thresholds_of
+from schemas.output.comparison import Comparison, ThresholdsUsed
+from schemas.output.regressions import Regressions
+from schemas.output.report import RunReport
+from schemas.run.model_names import NO_NAMES, ModelNames
+
+if TYPE_CHECKING:
+    from analyze.query.session import Session
+    from analyze.regressions.detect import Tell
+    from schemas.config.known_issues import KnownFile
+
+WITHOUT = "none"
+"""Said instead of a baseline: compare with nothing."""
+
+TRANSCRIPT_BYTES = 100 * 1024
+"""Of text of transcripts, unless somebody says otherwise."""
+
+
+class _Before(NamedTuple):
+    """The baseline of a run, and the run beside it."""
+
+    run_ids: tuple[str, ...]
+    comparison: Comparison | None
+
+
+def build_report(
+    session: Session,
+    run_id: str,
+    *,
+    baseline: str | None,
+    limits: ThresholdsUsed,
+    transcript_bytes: int = TRANSCRIPT_BYTES,
+    known: KnownFile | None = None,
+    tell: Tell | None = None,
+    names: ModelNames = NO_NAMES,
+) -> RunReport:
+    """Return a report of one run.
+
+    Args:
+        session: the open lake.
+        run_id: the run; it is known to be there.
+        baseline: what `compare` takes as its base, or `none`; None: the run of the suite before.
+        limits: thresholds in force, and where they are from.
+        transcript_bytes: of text of transcripts, as UTF-8.
+        known: shifts that are acknowledged are not told as news.
+        tell: is told how far the search for level shifts is.
+        names: of models, for sentences; fields hold ids, `with_names` puts names there.
+
+    Raises:
+        RunNotFound: there is no such baseline; names the nearest.
+        ConfigError: the baseline means nothing, or the run itself.
+        ViewError: the lake cannot be read.
+    """
+    asked = replace(_asked(session, run_id, baseline, limits, known), names=names)
+    histories = Histories(session, METRICS, tell=tell)
+    shifts = _shifts(asked, known, tell, histories)
+    opened = find_open_shifts(
+        session, [run_id], limits=limits.thresholds, known=known, histories=histories
+    )
+    flips = flips_of(asked)
+    report = RunReport(
+        generated_at=asked.summary.generated_at,
+        benchlake_version=version("benchlake"),
+        run=reported_run(session, asked.run),
+        baseline=tuple(
+            reported_run(session, one) for one in read_runs_by_id(session, asked.baseline)
+        ),
+        answer=answers_of(asked),
+        doubts=doubts_of(asked, shifts),
+        open_shifts=tuple(one.shift for one in opened.shifts),
+        summary=asked.summary,
+        thresholds=thresholds_of(asked.folder),
+        matrix=matrix_of(asked),
+        comparison=asked.comparison,
+        flips=flips,
+        history=history_of(asked),
+        shifts=shifts,
+        latency=latency_of(asked),
+        frontier=frontier_of(asked),
+        failures=failures_of(asked),
+        transcripts=transcripts_of(asked, flips, transcript_bytes),
+        provenance=provenance_of(asked),
+        glossary=(),
+    )
+    return report.model_copy(update={"glossary": terms_for(_sections(report))})
+
+
+def _sections(report: RunReport) -> tuple[str, ...]:
+    """Return the sections with numbers that a report has anything to show in."""
+    models = report.summary.models
+    shown = {
+        "answer": bool(report.answer),
+        "leaderboard": bool(models),
+        "matrix": bool(report.matrix.cells),
+        "comparison": report.comparison is not None,
+        "history": bool(report.history),
+        "latency": bool(report.latency),
+        "frontier": bool(report.frontier),
+        "tiers": any(model.tool_use.n for model in models),
+        "failures": bool(report.failures),
+        "resources": bool(models),
+    }
+    return tuple(name for name, is_shown in shown.items() if is_shown)
+
+
+def _asked(
+    session: Session,
+    run_id: str,
+    baseline: str | None,
+    limits: ThresholdsUsed,
+    known: KnownFile | None,
+) -> Asked:
+    run, folder = read_run(session, run_id), run_folder(session, run_id)
+    before = _before(session, run, baseline, limits, known)
+    summary = summary_of(session, run_id, folder)
+    return Asked(session, run, folder, summary, before.run_ids, before.comparison, limits)
+
+
+def _before(
+    session: Session,
+    run: ListedRun,
+    baseline: str | None,
+    limits: ThresholdsUsed,
+    known: KnownFile | None,
+) -> _Before:
+    text = _run_before(session, run) if baseline is None else baseline
+    if text is None or baseline == WITHOUT:
+        return _Before((), None)
+    base, candidate = resolve_compared(
+        session,
+        text,
+        run.run_id,
+        limits=limits.thresholds,
+        known=known,
+        words=(*BASE_WORDS, WITHOUT),
+    )
+    return _Before(base.run_ids, compare(session, base, candidate, limits=limits))
+
+
+def _run_before(session: Session, run: ListedRun) -> str | None:
+    """Return the run of the suite that started before; a shard of the same plan is none."""
+    group = run.asked.run_group
+    if group is None:
+        return run.asked.previous_run_id
+    rows = session.rows(
+        "select run_id from runs where suite_id = ? and run_no < ? "
+        "and (run_group is null or run_group <> ?) order by run_no desc limit 1",
+        [run.asked.suite_id, run.asked.run_no, group],
+    )
+    return rows[0][0] if rows else None
+
+
+def _shifts(
+    asked: Asked, known: KnownFile | None, tell: Tell | None, histories: Histories
+) -> Regressions | None:
+    """Return the level shifts of the suite; None while it has one run."""
+    suite_id = asked.run.asked.suite_id
+    query = "select count(*) from stg_runs where suite_id = ?"
+    if asked.session.rows(query, [suite_id])[0][0] < 2:
+        return None
+    return find_regressions(
+        asked.session,
+        limits=asked.limits,
+        suite=suite_id,
+        known=known,
+        tell=tell,
+        history=histories.of(suite_id),
+    )

@@ -1,0 +1,1 @@
+"""What keeps a report's numbers from being taken at face value."""

@@ -1,0 +1,163 @@
+"""Doubts about what stands beside the run: its baseline, and the history of its suite."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from analyze.comparison.document import axis_lines
+from analyze.gate.rules import LEAST_CASES
+from analyze.parts.reported_run import config_of_run
+from analyze.query.run_ref import run_folder
+from analyze.render.numbers import in_cases, pair
+from analyze.report.caveats.words import compare_of, some
+from analyze.report.context import Asked
+from analyze.shifts.levels import FEWEST
+from schemas.output.comparison import AxisReport, Comparison, GroupComparison
+from schemas.output.regressions import Regressions
+from schemas.output.report import Doubt
+from schemas.run.model_names import with_names
+
+UNLIKE_TIMES = "Times of the two are not like for like"
+
+
+def not_comparable(asked: Asked) -> Iterator[Doubt]:
+    """Yield models without a verdict beside the baseline, and why; models that it lacks."""
+    if asked.comparison is None:
+        return
+    by_reason: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for group in asked.comparison.groups:
+        is_judged = bool(group.base.n_scorable or group.candidate.n_scorable)
+        if group.verdict == "not_comparable" and (is_judged or not group.base.n_cases):
+            by_reason[group.reasons].append(group.candidate_model_id)
+    for reasons, model_ids in by_reason.items():
+        yield Doubt(
+            code="not_comparable",
+            is_serious=True,
+            model_ids=tuple(model_ids),
+            sentence=f"{some(asked.called(model_ids))} cannot be compared with the baseline: "
+            f"{'; '.join(reasons)}. Whether anything changed is not known.",
+            command=compare_of(asked),
+        )
+    if asked.comparison.unmatched:
+        yield Doubt(
+            code="not_comparable",
+            is_serious=False,
+            model_ids=(),
+            sentence=f"Not on both sides, so compared with nothing: "
+            f"{some(with_names(asked.comparison, asked.names).unmatched, '; ')}.",
+            command=compare_of(asked),
+        )
+
+
+def changed_with_it(asked: Asked) -> Iterator[Doubt]:
+    """Yield what else changed since the baseline; serious where it can stand behind a verdict."""
+    if asked.comparison is None:
+        return
+    for axis in asked.comparison.axes:
+        yield from _axis(asked, asked.comparison, axis)
+    is_time_judged = any(map(_is_time_judged, asked.comparison.groups))
+    for what in _around(asked):
+        yield Doubt(
+            code="changed_with_it",
+            is_serious=is_time_judged,
+            model_ids=(),
+            sentence=f"Not the same as in the baseline: {what}. {UNLIKE_TIMES}.",
+            command=compare_of(asked),
+        )
+
+
+def _axis(asked: Asked, comparison: Comparison, axis: AxisReport) -> Iterator[Doubt]:
+    """Yield what differs on one axis: allowed, or left out and what is left then."""
+    left = [
+        group
+        for group in comparison.groups
+        if group.verdict != "not_comparable" and group.candidate_model_id in axis.model_ids
+    ]
+    told = some(
+        [
+            f"{in_cases(group.n_cases or 0, group.n_clusters)} of "
+            f"{asked.names.of(group.candidate_model_id)}"
+            for group in left
+        ]
+    )
+    n_fewest = min((group.n_units for group in left), default=LEAST_CASES)
+    n_lost = sum(axis.axis in case.axes for case in comparison.excluded)
+    follows = "No verdict takes these cases in" + (f"; it rests on {told}" if told else "")
+    if n_lost < axis.n_differ:
+        follows = "There only those runs of the baseline count that are the same"
+        follows += f": verdicts rest on {told}" if told else ""
+    if axis.is_allowed:
+        follows = "A change may be its doing and not the model's"
+    for line in axis_lines(comparison.model_copy(update={"axes": (axis,)})):
+        yield Doubt(
+            code="changed_with_it",
+            is_serious=axis.is_allowed or n_fewest < LEAST_CASES,
+            model_ids=axis.model_ids,
+            sentence=f"Changed since the baseline: {line}. {follows}.",
+            command=compare_of(asked, "--allow", axis.axis),
+        )
+
+
+def _is_time_judged(group: GroupComparison) -> bool:
+    return any(
+        ratio.metric.endswith("_ms") and ratio.verdict in {"regressed", "improved"}
+        for ratio in group.ratios
+    )
+
+
+def _around(asked: Asked) -> Iterator[str]:
+    """Yield what changes no answer and can change its time: the machine, how many at once."""
+    among = ", ".join("?" * len(asked.baseline))
+    rows = asked.session.rows(
+        f"select distinct machine from stg_runs where run_id in ({among})",  # noqa: S608
+        asked.baseline,
+    )
+    machines = {machine for (machine,) in rows}
+    now = asked.run.asked.machine
+    if now is not None and None not in machines and machines != {now}:
+        yield f"the machine ({pair(some(sorted(machines)), now)})"
+    before = {_at_once(asked, run_id) for run_id in asked.baseline}
+    at_once = _at_once(asked, asked.run_id)
+    if at_once is not None and None not in before and before != {at_once}:
+        told = some(sorted({str(number) for number in before}))
+        yield f"trials in flight at once ({pair(told, str(at_once))})"
+
+
+def _at_once(asked: Asked, run_id: str) -> int | None:
+    """Return how many trials a run had in flight at most; None when it is not known."""
+    config = config_of_run(run_folder(asked.session, run_id))
+    return None if config is None else config.execution_policy.max_concurrency
+
+
+def skipped_history(asked: Asked, shifts: Regressions | None) -> Iterator[Doubt]:
+    """Yield what keeps the history of a model's passed rate from being judged.
+
+    A suite with fewer runs than it takes is none of its models' doing, and says nothing yet.
+    """
+    if shifts is None or shifts.n_runs < FEWEST:
+        return
+    ours = {one.model_id for one in asked.summary.models if one.passed_rate is not None}
+    models: defaultdict[str, list[str]] = defaultdict(list)
+    for one in shifts.skipped:
+        if one.model_id in ours and one.metric in {None, "passed_rate"}:
+            models[one.why].append(one.model_id)
+    reasons: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for why, names in models.items():
+        reasons[tuple(names)].append(why)
+    if reasons:
+        told = [
+            f"{some(asked.called(names))} ({some(whys, '; ')})" for names, whys in reasons.items()
+        ]
+        yield Doubt(
+            code="skipped_history",
+            is_serious=False,
+            model_ids=_unique(reasons),
+            sentence=f"Not all of the history was judged: {some(told)}. A level that shifted "
+            "there is not found.",
+            command=asked.command("regressions", "--suite", asked.run.asked.suite_id),
+        )
+
+
+def _unique(names: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for some_names in names for name in some_names))

@@ -1,0 +1,172 @@
+"""What doubts are made of: for each model of a run what is missing, failed, late or not its own."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analyze.compare.run_facts import RunFacts, read_facts
+from analyze.parts.doubt_queries import EVENTS, MEASURED, OUTSIDE, REUSED, SCORABLE
+from analyze.parts.reported_run import config_of_run
+from analyze.parts.verdict_counts import Verdicts, verdicts_of
+from analyze.report.context import Asked
+from schemas.output.summary import GroupSummary
+
+if TYPE_CHECKING:
+    from schemas.run.config import RunConfig
+
+MOST_TEXT = 200
+"""Characters of a reason that an event gives."""
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Failures of one kind that are not the model's."""
+
+    failure_type: str
+    cause: str
+    n_trials: int
+    n_scorable: int
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """One model of a run."""
+
+    group: GroupSummary
+    verdicts: Verdicts
+    n_missing_scorable: int
+    """Trials without a result, of those that can get a verdict."""
+    n_timeout: int
+    """Of the trials that can get a verdict."""
+    n_measured: int
+    """Results that were asked for in this run."""
+    n_timed: int
+    n_late: int
+    """Timed ones that our own loop may have made longer by more than the margin of ratios."""
+    worst_late_ms: int
+    """Of the late ones."""
+    outside: tuple[Outside, ...]
+    reused_from: dict[str, int]
+    """Results that were taken from each older run."""
+    who: RunFacts
+    notes: tuple[str, ...]
+    """What the collector noted about its provider."""
+    stopped: str | None
+    name: str
+    """For sentences."""
+
+    @property
+    def model_id(self) -> str:
+        """Its local name."""
+        return self.group.model_id
+
+    @property
+    def n_missing(self) -> int:
+        """Planned trials without a result."""
+        return self.group.n_planned - self.group.n_total
+
+
+@dataclass(frozen=True)
+class RunDoubtFacts:
+    """One run, and its baseline where that can make a difference."""
+
+    asked: Asked
+    config: RunConfig | None
+    models: tuple[ModelFacts, ...]
+    stopped: str | None
+    base_who: dict[str, list[RunFacts]]
+    """Who answered in the runs of the baseline, by model_id."""
+
+
+def doubt_facts(asked: Asked) -> RunDoubtFacts:
+    """Return what the lake and the run's folder know.
+
+    Raises:
+        SchemaError: the run's config is there and cannot be read.
+        ViewError: the lake cannot be read.
+    """
+    session, run_id = asked.session, asked.run_id
+    margin = asked.limits.thresholds.ratio_margin
+    scorable = _scorable(asked)
+    measured = {row[0]: row[1:] for row in session.rows(MEASURED, [margin, margin, run_id])}
+    outside, reused = _by_model(asked, OUTSIDE), _by_model(asked, REUSED)
+    notes: defaultdict[str, list[str]] = defaultdict(list)
+    stopped: dict[str | None, str] = {}
+    for event, model_id, detail in session.rows(EVENTS, [run_id]):
+        if event == "provider_note":
+            notes[model_id].append(_said(detail))
+        else:
+            stopped[model_id] = _said(detail)
+    runs = [run_id, *asked.baseline]
+    ids = [group.model_id for group in asked.summary.models]
+    who = read_facts(session, runs, [(one, model_id) for one in runs for model_id in ids])
+    models = []
+    for group in asked.summary.models:
+        name = group.model_id
+        n_missing_scorable, n_timeout = scorable[name]
+        n_measured, n_timed, n_late, worst = measured.get(name, (0, 0, 0, None))
+        models.append(
+            ModelFacts(
+                group=group,
+                verdicts=verdicts_of(group),
+                n_missing_scorable=n_missing_scorable,
+                n_timeout=n_timeout,
+                n_measured=n_measured,
+                n_timed=n_timed,
+                n_late=n_late,
+                worst_late_ms=worst or 0,
+                outside=tuple(Outside(*rest) for rest in outside[name]),
+                reused_from=dict(reused[name]),
+                who=who[run_id, name],
+                notes=tuple(dict.fromkeys(notes[name])),
+                stopped=stopped.get(name),
+                name=asked.names.of(name),
+            )
+        )
+    return RunDoubtFacts(
+        asked=asked,
+        config=config_of_run(asked.folder),
+        models=tuple(models),
+        stopped=stopped.get(None),
+        base_who={name: [who[one, name] for one in asked.baseline] for name in ids},
+    )
+
+
+def _scorable(asked: Asked) -> dict[str, tuple[int, int]]:
+    """Return what is missing and what timed out, of the trials that can get a verdict, by model.
+
+    Where all trials of a model can get one, or none, its summary has it. Otherwise results are
+    joined to their plan, which takes a second for a million.
+    """
+    found, is_mixed = {}, False
+    for group in asked.summary.models:
+        n_missing = group.n_planned - group.n_total
+        is_whole = group.n_scorable == group.n_planned
+        found[group.model_id] = (n_missing, group.n_timeout) if is_whole else (0, 0)
+        has_any = bool(n_missing or group.n_timeout)
+        is_mixed = is_mixed or (has_any and 0 < group.n_scorable < group.n_planned)
+    if is_mixed:
+        rows = asked.session.rows(SCORABLE, [asked.run_id])
+        found |= {name: (n_missing, n_timeout) for name, n_missing, n_timeout in rows}
+    return found
+
+
+def _by_model(asked: Asked, query: str) -> defaultdict[str, list[Any]]:
+    """Return the rows of each model, without its name."""
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    for model_id, *rest in asked.session.rows(query, [asked.run_id]):
+        found[model_id].append(rest)
+    return found
+
+
+def _said(detail: str | None) -> str:
+    """Return what an event says, on one line; its detail is JSON text, mostly of a sentence."""
+    try:
+        value = json.loads(detail or '""')
+    except ValueError:
+        value = detail
+    text = value if isinstance(value, str) else json.dumps(value)
+    return " ".join(text.split())[:MOST_TEXT]

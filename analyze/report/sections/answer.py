@@ -1,0 +1,121 @@
+"""The answer of a report: how good each model is, how sure that is, and what changed."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping
+
+from analyze.compare.paired import own_trials
+from analyze.comparison.evidence.outcomes import read_outcomes
+from analyze.parts.verdict_counts import verdicts_of
+from analyze.report.context import Asked
+from analyze.stats.best_of import RankedModel, is_ranked, may_be_best
+from schemas.output.comparison import CaseChange, GroupComparison
+from schemas.output.report import ModelAnswer
+from schemas.output.summary import GroupSummary
+
+
+def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
+    """Return each model of a run, the best passed rate first.
+
+    Those that cannot be ranked come after those that can, and those without a rate last.
+
+    Rates that cannot be compared are not put side by side: an outage is no worse model. So the
+    difference is null where the verdict is `not_comparable`.
+    """
+    groups = asked.summary.models
+    comparison = asked.comparison
+    compared = {one.candidate_model_id: one for one in comparison.groups} if comparison else {}
+    flips = _flips(comparison.cases if comparison else ())
+    least = asked.limits.thresholds.min_coverage
+    named = [may_be_named(group, least) for group in groups]
+    leading = _leading(
+        asked, [one for one, is_named in zip(groups, named, strict=True) if is_named]
+    )
+    answers = [
+        _answer(
+            group,
+            compared.get(group.model_id),
+            flips,
+            is_named=is_named,
+            is_leading=is_named and group.model_id in leading,
+        )
+        for group, is_named in zip(groups, named, strict=True)
+    ]
+    return tuple(
+        sorted(answers, key=lambda one: (not one.is_ranked, -_known(one.passed_rate), one.model_id))
+    )
+
+
+def may_be_named(group: GroupSummary, min_coverage: float) -> bool:
+    """Return whether a model may be named best: its cases and its coverage suffice."""
+    return is_ranked(verdicts_of(group).n_units, group.coverage, min_coverage)
+
+
+def _leading(asked: Asked, groups: Collection[GroupSummary]) -> set[str]:
+    """Return the model_ids that may be best of the models that can be ranked."""
+    if len(groups) < 2:
+        return {group.model_id for group in groups}
+    units: defaultdict[str, dict[Hashable, tuple[int, int]]] = defaultdict(dict)
+    for row in read_outcomes(asked.session, [asked.run_id]):
+        own, of_model, unit = own_trials(row), units[row.key.model_id], row.cluster or row.case
+        n_passed, n_scored = of_model.get(unit, (0, 0))
+        of_model[unit] = n_passed + own.n_passed, n_scored + own.n_scored
+    models = [RankedModel(_known(group.passed_rate), units[group.model_id]) for group in groups]
+    alpha = asked.limits.thresholds.alpha
+    return {
+        group.model_id
+        for group, may_be in zip(groups, may_be_best(models, alpha), strict=True)
+        if may_be
+    }
+
+
+def _known(rate: float | None) -> float:
+    return -1.0 if rate is None else rate
+
+
+def _answer(
+    group: GroupSummary,
+    compared: GroupComparison | None,
+    flips: Mapping[tuple[str, str], int],
+    *,
+    is_named: bool,
+    is_leading: bool,
+) -> ModelAnswer:
+    interval, verdicts = group.passed_ci95, verdicts_of(group)
+    is_judged = compared is not None and compared.verdict != "not_comparable"
+    found = compared.difference if compared is not None and is_judged else None
+    return ModelAnswer(
+        provider=group.provider,
+        model=group.model,
+        thinking_level=group.thinking_level,
+        model_id=group.model_id,
+        passed_rate=group.passed_rate,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        estimate=interval.estimate if interval else None,
+        n_cases=verdicts.n_cases,
+        n_clusters=verdicts.n_clusters,
+        n_scored=verdicts.n_trials,
+        score_strict=group.score_strict,
+        coverage=group.coverage,
+        is_ranked=is_named,
+        is_leading=is_leading,
+        change=compared.verdict if compared else None,
+        change_why=_why_untested(compared),
+        difference=found.difference if found else None,
+        difference_low=found.low if found else None,
+        difference_high=found.high if found else None,
+        n_broke=flips.get((group.model_id, "broke"), 0),
+        n_fixed=flips.get((group.model_id, "fixed"), 0),
+    )
+
+
+def _why_untested(compared: GroupComparison | None) -> str | None:
+    if compared is None or compared.difference is not None or compared.verdict == "not_comparable":
+        return None
+    return next(iter(compared.reasons), None)
+
+
+def _flips(cases: Iterable[CaseChange]) -> Counter[tuple[str, str]]:
+    return Counter((case.candidate_model_id, case.flip) for case in cases if case.flip is not None)

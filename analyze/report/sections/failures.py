@@ -1,0 +1,62 @@
+"""How trials of a run ended without a success, and whose fault it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schemas.output.report import FailureCount
+
+if TYPE_CHECKING:
+    from analyze.report.context import Asked
+
+MOST_KINDS = 300
+"""Ways to fail, over all models; more names than this only a made-up log has."""
+
+SQL = """
+with
+
+kinds as (
+    select
+        model_id,
+        failure_type,
+        cause,
+        counts_against_model,
+        count(*) as n_trials
+    from int_failures
+    where run_id = ?
+    group by model_id, failure_type, cause, counts_against_model
+    order by n_trials desc, model_id, failure_type, cause
+    limit ?
+)
+
+select
+    model_id,
+    failure_type,
+    cause,
+    counts_against_model,
+    n_trials
+from kinds
+order by model_id, n_trials desc, failure_type, cause, counts_against_model
+"""
+
+
+def failures_of(asked: Asked) -> tuple[FailureCount, ...]:
+    """Return the trials without a success by model and way to fail, the most frequent first.
+
+    A time-out that the provider answers for is counted apart from one of the model. Of more than
+    `MOST_KINDS` ways the rarest are left out.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    rows = asked.session.rows(SQL, [asked.run_id, MOST_KINDS])
+    return tuple(
+        FailureCount(
+            model_id=model_id,
+            failure_type=failure_type,
+            cause=cause,
+            counts_against_model=counts_against_model,
+            n_trials=n_trials,
+        )
+        for model_id, failure_type, cause, counts_against_model, n_trials in rows
+    )

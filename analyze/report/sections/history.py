@@ -1,0 +1,183 @@
+"""How each model did from run to run of a suite, with the interval that each summary has."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import chain, groupby, repeat
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from analyze.parts.history_shards import merged_shards
+from analyze.stats.case_rate import interval_of_units
+from schemas.output.report import HistoryPoint
+
+if TYPE_CHECKING:
+    from analyze.query.session import Session
+    from analyze.report.context import Asked
+    from schemas.base import Interval
+
+MOST_RUNS = 100
+
+MOST_POINTS = 600
+"""Models of all these runs."""
+
+RUNS = """
+select
+    run_id,
+    started_at_ms,
+    run_group
+from stg_runs
+where run_id = ? or (
+    suite_id = ? and started_at_ms is not null and (not is_narrowed or run_group is not null)
+)
+order by run_id = ? desc, started_at_ms desc, run_id desc
+limit ?
+"""
+"""This run, then the newest ones."""
+
+POINTS = """
+select
+    run_id,
+    model_id,
+    passed_rate,
+    coverage,
+    n_scored,
+    e2e_ms_p50
+from model_summary
+where passed_rate is not null and run_id in ({runs})
+order by model_id
+"""
+
+COUNTS = """
+select
+    run_id,
+    model_id,
+    n_passed,
+    n_scored,
+    sum(n_cases),
+    cluster
+from int_pass_counts
+where n_scored > 0 and run_id in ({runs})
+group by run_id, model_id, n_passed, n_scored, cluster
+order by run_id, model_id, n_passed, n_scored, cluster nulls first
+"""
+
+Row = tuple[Any, ...]
+
+
+class _Point(NamedTuple):
+    """One model in one run, or in all shards of a plan."""
+
+    model_id: str
+    passed_rate: float
+    coverage: float | None
+    n_scored: int
+    e2e_ms_p50: float | None
+    interval: Interval | None
+
+
+def history_of(asked: Asked) -> tuple[HistoryPoint, ...]:
+    """Return a point for each model and run of the suite, oldest run first; empty below two runs.
+
+    The newest runs and the reported one, at most `MOST_RUNS` and as many as `MOST_POINTS` points
+    allow; shards of one plan are one run, which has the name of the first, or of the reported one,
+    and no percentile. A run without a known start or without any verdict has no place, and a part
+    of the suite that somebody tried is left out as in the search for shifts, unless it is the
+    reported run.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    run_id = asked.run_id
+    rows = asked.session.rows(RUNS, [run_id, asked.run.asked.suite_id, run_id, MOST_RUNS])
+    began: dict[str, int] = {}
+    groups: dict[str, str] = {}
+    for name, started_at_ms, group in rows:
+        if started_at_ms is None:
+            continue
+        stands_for = groups.get(group) if group is not None else None
+        if stands_for is not None and stands_for != run_id:
+            del began[stands_for]  # the rows come newest first: this shard began before it
+        elif stands_for is not None:
+            began[run_id] = min(began[run_id], started_at_ms)
+            continue
+        began[name] = started_at_ms
+        if group is not None:
+            groups[group] = name
+    if len(began) < 2:
+        return ()
+    chosen = _as_many_as_fit(_points(asked.session, list(began), groups))
+    if len(chosen) < 2:
+        return ()
+    return tuple(
+        HistoryPoint(
+            run_id=name,
+            started_at_ms=began[name],
+            model_id=point.model_id,
+            passed_rate=point.passed_rate,
+            low=point.interval and point.interval.low,
+            high=point.interval and point.interval.high,
+            estimate=point.interval and point.interval.estimate,
+            coverage=point.coverage,
+            n_scored=point.n_scored,
+            e2e_ms_p50=point.e2e_ms_p50,
+            is_this_run=name == run_id,
+        )
+        for name in sorted(chosen, key=lambda name: (began[name], name))
+        for point in chosen[name]
+    )
+
+
+def _points(
+    session: Session, run_ids: Sequence[str], groups: Mapping[str, str]
+) -> dict[str, list[_Point]]:
+    """Return the points of each run that has some, in the order of the runs."""
+    found: defaultdict[str, list[_Point]] = defaultdict(list)
+    sharded = set(groups.values())
+    alone = [run_id for run_id in run_ids if run_id not in sharded]
+    if alone:
+        intervals = _intervals(session, alone)
+        for run_id, model_id, rate, coverage, n, p50 in session.rows(_among(POINTS, alone), alone):
+            interval = intervals[run_id, model_id]
+            found[run_id].append(_Point(model_id, rate, coverage, n, p50, interval))
+    for run_id, models in merged_shards(session, groups).items():
+        for one in models:
+            found[run_id].append(
+                _Point(
+                    one.model_id, one.passed_rate, one.coverage, one.n_scored, None, one.interval
+                )
+            )
+    return {run_id: found[run_id] for run_id in run_ids if run_id in found}
+
+
+def _as_many_as_fit(points: dict[str, list[_Point]]) -> dict[str, list[_Point]]:
+    """Return the first runs whose points fit, whole runs only."""
+    kept, n_points = {}, 0
+    for run_id, rows in points.items():
+        n_points += len(rows)
+        if n_points > MOST_POINTS:
+            break
+        kept[run_id] = rows
+    return kept
+
+
+def _intervals(session: Session, run_ids: Sequence[str]) -> dict[tuple[str, str], Interval | None]:
+    """Return the 95 % interval of each run and model."""
+    rows = session.rows(_among(COUNTS, run_ids), run_ids)
+    return {
+        group: interval_of_units(*_each(list(counted)))
+        for group, counted in groupby(rows, key=itemgetter(0, 1))
+    }
+
+
+def _each(counted: Sequence[Row]) -> tuple[list[str | None], list[int], list[int]]:
+    """Return cluster, passed and scored trials of every case, from cases counted together."""
+    clusters = chain.from_iterable(repeat(row[5], int(row[4])) for row in counted)
+    passed = chain.from_iterable(repeat(row[2], int(row[4])) for row in counted)
+    scored = chain.from_iterable(repeat(row[3], int(row[4])) for row in counted)
+    return list(clusters), list(passed), list(scored)
+
+
+def _among(sql: str, run_ids: Sequence[str]) -> str:
+    return sql.format(runs=", ".join("?" * len(run_ids)))

@@ -1,0 +1,214 @@
+"""Trials that can be read in the report itself, as many as a budget of text allows.
+
+Traces are read one frame at a time and only as long as there is room for another transcript, so
+that neither a run of a million trials nor a trace of 256 MB costs more than the budget does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pydantic import JsonValue
+
+from analyze.parts.choose_trials import ChosenTrial, choose_trials
+from analyze.query.run_ref import run_folder
+from analyze.query.session import Session
+from analyze.report.context import Asked
+from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
+from analyze.show.stored_case import validators_of
+from analyze.show.trace_file import Beginning, NoTrace, read_beginning
+from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of
+from analyze.show.trial_rows import CutText, ShownTrial, TrialText, read_texts, read_trials
+from schemas.output.report import Flip, Transcript, TranscriptPart, Transcripts
+from schemas.run.trace import Artifact
+
+MOST_SHARE = 0.4
+"""Of the budget, for one transcript."""
+
+TRIAL_BYTES = 2_000
+"""Of the budget, for each trial that is not of a flip: a short one takes its place too."""
+
+MOST_CHOSEN = 200
+"""Trials that are not of a flip, whatever the budget is."""
+
+LEAST_BYTES = 2_000
+"""Less room than this is no room for the turns of a trial that do not fit as a whole."""
+
+SHORTEST_BYTES = 300
+"""Less room than this is no room for any transcript."""
+
+TRACE_BYTES = 1 << 22
+"""Of a trace that is read at least, whatever the budget is."""
+
+FACT_CHARS = 300
+LINE_CHARS = 1_000
+"""Of what was expected and what came, in one line."""
+
+MOST_LINES = 30
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What all shown trials of one run are made of, but for their traces."""
+
+    trials: Mapping[int, ShownTrial]
+    texts: Mapping[int, CutText]
+    validators: Mapping[str, dict[str, JsonValue] | None]
+
+
+def transcripts_of(asked: Asked, flips: Sequence[Flip], budget_bytes: int) -> Transcripts:
+    """Return trials word for word: those that flipped, those that did not pass, and some others.
+
+    The text of all of them together has at most `budget_bytes` bytes as UTF-8, that of one at most
+    two fifths of it. The first trial without room ends the list.
+
+    Args:
+        asked: the run that is reported.
+        flips: cases whose trials are shown first, each beside the baseline's.
+        budget_bytes: of text; 0: none is shown and no trace is read.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    is_room = budget_bytes >= SHORTEST_BYTES
+    most = min(MOST_CHOSEN, 1 + budget_bytes // TRIAL_BYTES) if is_room else 0
+    choice = choose_trials(asked, flips, most)
+    shown = _shown(asked, choice.trials, budget_bytes) if is_room else []
+    n_shown = sum(one.why != "sampled" and not one.is_baseline for one in shown)
+    return Transcripts(
+        shown=tuple(shown),
+        n_not_passed=choice.n_not_passed,
+        n_left_out=choice.n_worth - n_shown,
+        budget_bytes=budget_bytes,
+        command=asked.command("show", asked.run_id),
+    )
+
+
+def _shown(asked: Asked, chosen: Sequence[ChosenTrial], budget_bytes: int) -> list[Transcript]:
+    share = int(budget_bytes * MOST_SHARE)
+    sources = _sources(asked.session, chosen, share)
+    left = budget_bytes
+    shown = []
+    for one in chosen:
+        source = sources[one.key.run_id]
+        room = min(left, share)
+        if room < SHORTEST_BYTES:
+            break
+        transcript = _transcript(asked, one, source, room)
+        if transcript is None:
+            break
+        left -= bytes_of(transcript)
+        shown.append(transcript)
+    return shown
+
+
+def _sources(session: Session, chosen: Iterable[ChosenTrial], share: int) -> dict[str, _Source]:
+    """Return what is read of each run at once: rows, answers and what was expected."""
+    by_run: defaultdict[str, list[int]] = defaultdict(list)
+    for one in chosen:
+        by_run[one.key.run_id].append(one.record_no)
+    with session.as_written() as written:  # what lies in a run's folder has the ids of that run
+        return {run_id: _source(written, run_id, nos, share) for run_id, nos in by_run.items()}
+
+
+def _source(session: Session, run_id: str, record_nos: Sequence[int], share: int) -> _Source:
+    among = ", ".join(str(int(number)) for number in record_nos)
+    trials = read_trials(session, run_id, where=f"trials.record_no in ({among})")
+    return _Source(
+        trials={trial.record_no: trial for trial in trials if trial.record_no is not None},
+        texts=read_texts(session, trials, share // 2 + 1),
+        validators=validators_of(run_folder(session, run_id), {trial.case_id for trial in trials}),
+    )
+
+
+def _transcript(asked: Asked, one: ChosenTrial, source: _Source, room: int) -> Transcript | None:
+    """Return one trial in so many bytes; None when there is no room for it."""
+    trial = source.trials[one.record_no]
+    text = source.texts.get(one.record_no) or CutText(TrialText("", None, None, 0), 0)
+    trace = _trace(asked.session, trial, max(TRACE_BYTES, 2 * room))
+    page = TrialPage(trial, text.text, trace, source.validators.get(trial.case_id))
+    shell = Transcript(
+        **one.key._asdict(),
+        why=one.why,
+        is_baseline=one.is_baseline,
+        verdict=verdict_of(trial),
+        passed=trial.passed,
+        facts=tuple(
+            (name, _cut(value, FACT_CHARS))
+            for name, value in facts_of(page)
+            if value and name != "verdict"
+        ),
+        judged=tuple(_cut(line, LINE_CHARS) for line in islice(judged_lines(page), MOST_LINES)),
+        parts=(),
+        n_parts_left_out=0,
+        missing=_cut(trace.why, FACT_CHARS) if isinstance(trace, NoTrace) else None,
+        command=asked.command(
+            "show", trial.run_id, trial.case_id, trial.model_id, str(trial.repetition)
+        ),
+    )
+    parts, units = _parts(trial, text, trace)
+    room -= bytes_of(shell)
+    found = fitted(parts, room, units)
+    is_whole = found is not None and sum(map(bytes_of, parts)) <= room
+    if found is None or not (is_whole or room >= LEAST_BYTES):
+        return None
+    return shell.model_copy(update={"parts": found.parts, "n_parts_left_out": found.n_left_out})
+
+
+def _trace(session: Session, trial: ShownTrial, most_bytes: int) -> Artifact | NoTrace:
+    """Return the trace of a trial; of a reused one without it that of the trial it is from."""
+    trace = read_beginning(run_folder(session, trial.run_id), trial.artifact_path, most_bytes)
+    if not isinstance(trace, NoTrace) or isinstance(trace, Beginning):
+        return trace
+    if trial.reused_from_run_id is None:
+        return trace
+    return _trace_elsewhere(session, trial, trial.reused_from_run_id, most_bytes) or trace
+
+
+def _trace_elsewhere(
+    session: Session, trial: ShownTrial, run_id: str, most_bytes: int
+) -> Artifact | NoTrace | None:
+    """Return the trace of the same request in the run it was first made in; None without one."""
+    rows = session.rows(
+        """
+        select artifact_path
+        from trials
+        where run_id = ? and run_fingerprint = (
+            select any_value(run_fingerprint) from trials where run_id = ? and record_no = ?
+        ) and artifact_path is not null
+        order by record_no desc
+        limit 1
+        """,
+        [run_id, trial.run_id, trial.record_no],
+    )
+    for (path,) in rows:
+        trace = read_beginning(run_folder(session, run_id), path, most_bytes)
+        if isinstance(trace, Artifact | Beginning):
+            return trace
+    return None
+
+
+def _parts(
+    trial: ShownTrial, text: CutText, trace: Artifact | NoTrace
+) -> tuple[list[TranscriptPart], list[list[int]]]:
+    """Return the turns of a trial, and which belong together.
+
+    Without a whole trace the answer stands at the end.
+    """
+    if isinstance(trace, Artifact):
+        return parts_of(trace.trace), units_of(trace.trace)
+    events = trace.events if isinstance(trace, Beginning) else ()
+    parts, units = parts_of(events), units_of(events)
+    answer = answer_part(
+        text.text.raw_output,
+        is_beginning=bool(trial.raw_output_truncated),
+        n_left_out=text.n_left_out,
+    )
+    return [*parts, answer], [*units, [len(parts)]]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -1,0 +1,219 @@
+"""The answer of a report in sentences, the same for HTML, Markdown and whoever reads one line.
+
+Plain text that holds names from outside as they are: who prints it makes them safe for the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from analyze.comparison.document import ORDER, WORDS, between, ratios_in_short
+from analyze.render.numbers import in_cases, percent, points, signed_points, strict_after, whole
+from schemas.base import is_apart
+from schemas.errors import counted
+from schemas.output.comparison import Verdict
+from schemas.output.report import ModelAnswer, ReportedRun, RunReport
+
+MOST_NAMED = 3
+"""Models in a headline; below it they are all there."""
+
+LACKS = "the baseline lacks it"
+
+
+def headline_of(report: RunReport) -> str:
+    """Return one sentence that answers: which models, how good, what changed, how sure."""
+    parts = [_standing(report.answer)]
+    if report.baseline and report.answer:
+        parts.append(f"against {runs_named(report.baseline)}: {_changes(report.answer)}")
+    if report.open_shifts:
+        parts.append(f"with {counted(len(report.open_shifts), 'open shift')}")
+    if n_serious := sum(doubt.is_serious for doubt in report.doubts):
+        parts.append(f"with {counted(n_serious, 'serious doubt')}")
+    return "; ".join(parts) + "."
+
+
+def answer_sentence(answer: ModelAnswer, baseline: bool) -> str:
+    """Return how good one model is, and what changed.
+
+    Args:
+        answer: the model.
+        baseline: whether the report has one.
+    """
+    told = f"{answer.model_id} {_how_good(answer)}"
+    return f"{told}; {change_sentence(answer)}" if baseline else told
+
+
+def change_sentence(answer: ModelAnswer) -> str:
+    """Return what changed for one model since the baseline: `regressed by 18.0 points (...)`.
+
+    Rates that cannot be compared are not put side by side: an outage is no worse model.
+    """
+    if answer.change is None:
+        return LACKS
+    if answer.change == "not_comparable":
+        return "not comparable with the baseline"
+    if answer.change == "inconclusive" and answer.difference is None:
+        return ": ".join(filter(None, [WORDS[answer.change], answer.change_why]))
+    told = _changed_by(answer.change, answer)
+    if answer.difference_low is not None and answer.difference_high is not None:
+        told += f" (95 % {between(answer.difference_low, answer.difference_high)})"
+    if _is_borderline(answer):
+        told += ", borderline"
+    elif answer.change == "inconclusive" and answer.difference != 0:
+        told += ", which may be chance"
+    flips = [
+        f"{counted(number, 'case')} {what}"
+        for number, what in ((answer.n_broke, "broke"), (answer.n_fixed, "fixed"))
+        if number
+    ]
+    return "; ".join([told, ", ".join(flips)]) if flips else told
+
+
+def changes_beside(report: RunReport) -> dict[str, str]:
+    """Return what else changed for each model, its times and costs; models without are left out."""
+    groups = report.comparison.groups if report.comparison else ()
+    told = {
+        group.candidate_model_id: ratios_in_short(group)
+        for group in groups
+        if group.verdict != "not_comparable"
+    }
+    return {model_id: words for model_id, words in told.items() if words}
+
+
+def runs_named(runs: Sequence[ReportedRun]) -> str:
+    """Return the runs of a baseline in words."""
+    first, *others = runs
+    if not others:
+        return first.run_id
+    return f"{whole(len(runs))} runs, {first.run_id} to {others[-1].run_id}"
+
+
+def _how_good(answer: ModelAnswer) -> str:
+    if answer.passed_rate is None:
+        return "has no trial with a verdict"
+    cases = in_cases(answer.n_cases, answer.n_clusters)
+    trials = f"{counted(answer.n_scored, 'trial')} in {cases}"
+    return f"passed {percent(answer.passed_rate)} % of {trials}{_strict(answer)}{_interval(answer)}"
+
+
+def _strict(answer: ModelAnswer) -> str:
+    """Return the strict rate, where some trials have no verdict."""
+    told = strict_after(answer.score_strict, answer.coverage)
+    return f"{told} %" if told else ""
+
+
+def _interval(answer: ModelAnswer) -> str:
+    if answer.low is None or answer.high is None:
+        return ""
+    is_other = is_apart(answer.passed_rate, answer.estimate)
+    mean = f"case mean {percent(answer.estimate)} %, " if is_other else ""
+    return f" ({mean}95 % interval {percent(answer.low)} to {percent(answer.high)})"
+
+
+def _standing(answers: Sequence[ModelAnswer]) -> str:
+    """Return which model is best, which may be as good, and how many are not ranked."""
+    rated = [answer for answer in answers if answer.passed_rate is not None]
+    if not answers:
+        return "No model was asked anything"
+    if not rated:
+        return f"No trial of {_some([answer.model_id for answer in answers])} has a verdict"
+    ranked = [answer for answer in rated if answer.is_ranked]
+    if len(rated) == 1 or len(ranked) == 1:
+        told = f"{rated[0].model_id} {_how_good(rated[0])}"
+    else:
+        told = _best(ranked) if ranked else _most(rated)
+    n_unranked = len(rated) - len(ranked) if ranked else 0
+    n_silent = len(answers) - len(rated)
+    for number, what in (
+        (n_unranked, "too few cases or verdicts to be ranked"),
+        (n_silent, "no verdict"),
+    ):
+        if number:
+            told += f"; {counted(number, 'other model')} {'has' if number == 1 else 'have'} {what}"
+    return told
+
+
+def _most(rated: Sequence[ModelAnswer]) -> str:
+    """Return which of several models passed most, none of which may be named best."""
+    first = [answer for answer in rated if answer.passed_rate == rated[0].passed_rate]
+    names, rate = _some([answer.model_id for answer in first]), percent(first[0].passed_rate)
+    each = f"{' each' if len(first) > 1 else _strict(first[0])}{_intervals(first)}"
+    which = "" if len(first) == len(rated) else f", the most of {whole(len(rated))} models"
+    return f"{names} passed {rate} %{each}{which}: too few cases or verdicts to name one best"
+
+
+def _best(rated: Sequence[ModelAnswer]) -> str:
+    """Return which of several models is best; models with the very same rate are so together.
+
+    Args:
+        rated: those that can be ranked, best passed rate first.
+    """
+    best = [answer for answer in rated if answer.passed_rate == rated[0].passed_rate]
+    names, rate = _some([answer.model_id for answer in best]), percent(best[0].passed_rate)
+    each = f"{' each' if len(best) > 1 else _strict(best[0])}{_intervals(best)}"
+    if len(best) == len(rated):
+        return f"{names} passed {rate} %{each}"
+    told = f"{names} {'are' if len(best) > 1 else 'is'} best of {whole(len(rated))} models with "
+    told += f"{rate} % passed{each}"
+    rivals = [
+        f"{answer.model_id} ({percent(answer.passed_rate)} %)"
+        for answer in rated[len(best) :]
+        if answer.is_leading
+    ]
+    return f"{told}, and {_some(rivals)} may be as good" if rivals else told
+
+
+def _intervals(best: Sequence[ModelAnswer]) -> str:
+    """Return the interval of models with one rate, or what all of theirs lie within."""
+    lows = [answer.low for answer in best if answer.low is not None]
+    highs = [answer.high for answer in best if answer.high is not None]
+    if len(lows) < len(best) or len(highs) < len(best):
+        return ""
+    if min(lows) == max(lows) and min(highs) == max(highs):
+        return _interval(best[0])
+    return f" (95 % intervals within {percent(min(lows))} to {percent(max(highs))})"
+
+
+def _changes(answers: Sequence[ModelAnswer]) -> str:
+    """Return what changed, what needs a look first."""
+    return ", ".join(_by_verdict(answers))
+
+
+def _by_verdict(answers: Sequence[ModelAnswer]) -> Iterator[str]:
+    for verdict in ORDER:
+        of_it = [answer for answer in answers if answer.change == verdict]
+        if not of_it:
+            continue
+        if verdict in {"regressed", "improved"}:
+            of_it.sort(key=lambda answer: -abs(answer.difference or 0))
+            told = [f"{answer.model_id} {_changed_by(verdict, answer)}" for answer in of_it]
+            yield _some(told)
+        else:
+            yield f"{_some([answer.model_id for answer in of_it])} {WORDS[verdict]}"
+    if absent := [answer.model_id for answer in answers if answer.change is None]:
+        yield f"{_some(absent)} not in it"
+
+
+def _is_borderline(answer: ModelAnswer) -> bool:
+    """Return whether the test, which decides, and the interval disagree about a change."""
+    low, high = answer.difference_low, answer.difference_high
+    if low is None or high is None or answer.change == "unchanged":
+        return False
+    return (answer.change == "inconclusive") == (low > 0 or high < 0)
+
+
+def _changed_by(verdict: Verdict, answer: ModelAnswer) -> str:
+    if answer.difference is None:
+        return WORDS[verdict]
+    if verdict in {"regressed", "improved"}:
+        return f"{WORDS[verdict]} by {points(answer.difference)} points"
+    return f"{WORDS[verdict]}: {signed_points(answer.difference)} points"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence; past a number of them, how many more."""
+    more = len(names) - MOST_NAMED
+    if more > 0:
+        return f"{', '.join(names[:MOST_NAMED])} and {whole(more)} more"
+    *head, last = names
+    return f"{', '.join(head)} and {last}" if head else last

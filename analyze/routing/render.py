@@ -1,0 +1,168 @@
+"""A route as text and as a record: what was asked, which model it is, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any
+
+from analyze.render.numbers import percent, usd, whole
+from analyze.render.text import line_of
+from analyze.routing.scope import ScopeRate
+from analyze.routing.values import PER_TRIALS, Compared, Judged, Needs, Option, Route
+from schemas.output.route import (
+    ComparedQuality,
+    NearestMiss,
+    Need,
+    RoutedModel,
+    RoutedName,
+    RoutedRate,
+    RoutedReason,
+    RouteNeeds,
+    RouteResult,
+    State,
+)
+
+MARKS: MappingProxyType[State, str] = MappingProxyType(
+    {"met": "+", "missed": "-", "unknown": "?", "not_asked": " "}
+)
+
+
+def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
+    """Yield the answer first, then every model with its reasons."""
+    yield f"asked: {_asked(needs)}{'' if suite is None else f', by suite {line_of(suite)}'}"
+    yield ""
+    if not route.judged:
+        yield "no model was asked anything yet: make a run with `collect run`"
+        return
+    if route.chosen is not None:
+        yield f"use: {name_of(route.chosen)}"
+    elif route.apart:
+        yield "no recommendation: these fit, and the first shares no case with the others:"
+        yield from (f"  {name_of(one)}" for one in (route.judged[0].option, *route.apart))
+        yield "ask them the same cases, or name a suite that was put to both with --suite"
+    else:
+        yield "nothing fits; nearest to each need:"
+        for nearest in route.nearest:
+            yield f"  {_title(nearest.aspect)}: {name_of(nearest.option)}: {nearest.reason.text}"
+    for judged in route.judged:
+        yield ""
+        yield f"{_standing(judged)}: {name_of(judged.option)}"
+        for reason in judged.reasons:
+            yield f"  {MARKS[reason.state]} {reason.text}"
+        if judged.compared is not None:
+            yield f"    {judged.compared.text}"
+    yield ""
+    yield "+ for  - against  ? insufficient data  (unmarked: not asked)"
+
+
+def route_result(route: Route, needs: Needs, suite: str | None) -> RouteResult:
+    """Return the route as a record: rates between 0 and 1, costs in USD of 1,000 trials, ms."""
+    return RouteResult(
+        needs=RouteNeeds(
+            tool_use=needs.tool_use,
+            min_quality=needs.min_quality,
+            max_cost_usd_per_1000_trials=needs.max_cost_usd,
+            max_latency_ms=needs.max_latency_ms,
+            suite=suite,
+        ),
+        chosen=None if route.chosen is None else RoutedName(**_key(route.chosen)),
+        not_comparable=tuple(RoutedName(**_key(option)) for option in route.apart),
+        models=tuple(map(_judged, route.judged)),
+        nearest={
+            nearest.aspect: NearestMiss(**_key(nearest.option), why=nearest.reason.text)
+            for nearest in route.nearest
+        },
+    )
+
+
+def name_of(option: Option) -> str:
+    """Return a model as it is asked for."""
+    level = "" if option.thinking_level is None else f", thinking {option.thinking_level}"
+    return line_of(f"{option.model} ({option.provider}{level})")
+
+
+def _standing(judged: Judged) -> str:
+    if judged.fits:
+        return "fits"
+    return "insufficient data" if judged.is_open else "does not fit"
+
+
+def _asked(needs: Needs) -> str:
+    parts = [
+        "tool access" * needs.tool_use,
+        "" if needs.min_quality is None else f"quality at least {percent(needs.min_quality)} %",
+        ""
+        if needs.max_cost_usd is None
+        else f"at most {usd(needs.max_cost_usd)} USD per {whole(PER_TRIALS)} trials",
+        "" if needs.max_latency_ms is None else f"p95 at most {whole(needs.max_latency_ms)} ms",
+    ]
+    return ", ".join(filter(None, parts)) or "nothing; ordered by quality"
+
+
+def _title(aspect: Need) -> str:
+    return {"tool_use": "tool access"}.get(aspect, aspect)
+
+
+def _key(option: Option) -> dict[str, Any]:
+    return {
+        "provider": option.provider,
+        "model": option.model,
+        "thinking_level": option.thinking_level,
+    }
+
+
+def _judged(judged: Judged) -> RoutedModel:
+    option = judged.option
+    cost = option.cost_usd
+    return RoutedModel(
+        **_key(option),
+        fits=judged.fits,
+        tool_use=_rate(option.tool_use),
+        quality=_rate(option.quality),
+        cost_usd_per_1000_trials=None if cost is None else cost * PER_TRIALS,
+        n_cost_known=option.n_cost_known,
+        n_measured=option.n_measured,
+        e2e_p95_ms=option.e2e_p95_ms,
+        is_p95_beyond_limit=option.is_beyond_limit,
+        n_latency=option.n_latency,
+        n_timeouts=option.n_timeouts,
+        compared=None if judged.compared is None else _compared(judged.compared),
+        reasons=tuple(
+            RoutedReason(
+                need=reason.aspect,
+                state=reason.state,
+                why=reason.text,
+                more_cases=reason.more_cases,
+            )
+            for reason in judged.reasons
+        ),
+    )
+
+
+def _compared(compared: Compared) -> ComparedQuality:
+    pair = compared.pair
+    return ComparedQuality(
+        standing=compared.standing,
+        n_shared=pair.n_shared,
+        n_own=pair.n_own,
+        n_first=pair.n_other,
+        rate=pair.own_rate,
+        first_rate=pair.other_rate,
+        p=pair.p,
+        why=compared.text,
+    )
+
+
+def _rate(rate: ScopeRate) -> RoutedRate:
+    asked, interval = rate.asked, rate.least.interval
+    return RoutedRate(
+        rate=asked.rate,
+        n_trials=asked.n_trials,
+        n_cases=rate.n_cases,
+        n_identical=rate.n_identical,
+        n_reused=rate.n_reused,
+        n_lacking=rate.n_lacking,
+        ci95=asked.interval,
+        low_if_lacking_failed=interval.low if interval else None,
+    )

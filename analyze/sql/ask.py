@@ -1,0 +1,246 @@
+"""Runs a user's query: guarded, for a limited time, again when files were moved under it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+
+from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
+from analyze.lake.raw_tables import connect
+from analyze.query.catalog import EVERYTHING, named_by, prepare
+from analyze.sql.guard import check_query, first_line, lock
+from analyze.sql.watched import watched
+from schemas.errors import (
+    AnalyzeError,
+    QueryFailed,
+    QueryTooLong,
+    ViewError,
+    ViewNotFound,
+    nearest,
+    printable,
+)
+from schemas.lake.layout import lake_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Result = TypeVar("Result")
+
+ROWS_AT_ONCE = 2048
+"""Rows that the engine hands over together."""
+
+AS_TEXT = re.compile(r"TIME|DATE|INTERVAL|BLOB|UNION")
+"""Types that Python has no exact value for; the engine's own text of them is taken."""
+
+MISSING = re.compile(r'(?:Table|View) with name "?(?P<name>[^"\s]+)"? does not exist')
+MISSING_FILE = re.compile(r"(?:Table|View) with name (?P<path>.*[/.].*) does not exist")
+NO_COLUMN = re.compile(
+    r'(?:Referenced column|column named|Values list .* have a column named) "(?P<name>[^"]+)"'
+)
+CANDIDATES = re.compile(r"Candidate bindings: (?P<names>[^\n]+)")
+FORBIDDEN_FILE = re.compile(r'Cannot access (?:file|directory) "(?P<path>[^"]*)"')
+COMMENTS = re.compile(r"\bcomment\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an answer: a name of its own, and the engine's name of its type."""
+
+    name: str
+    type: str
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return (
+            self.type.startswith(("DECIMAL", "DOUBLE", "FLOAT"))
+            or self.type.endswith("INT")
+            or (self.type in {"BIGINT", "INTEGER"})
+        )
+
+
+class Answer:
+    """What a query returned, to be read once, from front to back."""
+
+    def __init__(self, engine: duckdb.DuckDBPyConnection, sql: str, deadline: float) -> None:
+        self._engine = engine
+        self._deadline = deadline
+        self._sql = sql
+        engine.execute(sql)
+        self.columns = _columns(engine)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows; dates, times and bytes as the engine writes them."""
+        if any(AS_TEXT.search(column.type) for column in self.columns):
+            self._engine.execute(_with_texts(self._sql, self.columns))
+        while chunk := self._engine.fetchmany(ROWS_AT_ONCE):
+            if time.monotonic() > self._deadline:
+                raise duckdb.InterruptException
+            yield from chunk
+
+    def batches(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Return the rows as Arrow batches, and their schema; each name comes once."""
+        self._engine.abort()  # of what told the columns
+        reader = self._engine.sql(self._sql).to_arrow_reader(ROWS_AT_ONCE * 16)
+        names = [column.name for column in self.columns]
+        schema = reader.schema
+        for place, name in enumerate(names):
+            schema = schema.set(place, schema.field(place).with_name(name))
+        return schema, self._read(reader, names)
+
+    def _read(self, reader: pa.RecordBatchReader, names: list[str]) -> Iterator[pa.RecordBatch]:
+        while True:
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+            except OSError as exc:  # Arrow's word for every error of the engine
+                said = str(exc)
+                if time.monotonic() > self._deadline:
+                    raise duckdb.InterruptException from exc
+                if said.startswith("INTERRUPT"):
+                    raise KeyboardInterrupt from exc
+                kind = duckdb.IOException if said.startswith("IO Error") else duckdb.Error
+                raise kind(said) from exc
+            yield batch.rename_columns(names)
+
+
+def ask(
+    runs_dir: Path,
+    sql: str,
+    use: Callable[[Answer], Result],
+    *,
+    timeout_s: float,
+    stuck: Callable[[AnalyzeError | KeyboardInterrupt], None] | None = None,
+    repairs: bool = False,
+) -> Result:
+    """Return what `use` makes of the answer to a user's query.
+
+    Args:
+        runs_dir: the folder that holds the runs; only its lake is read.
+        sql: what the user wrote.
+        use: reads the answer; called again from the start when files were moved meanwhile.
+        timeout_s: seconds that the query may take.
+        stuck: is told why the process has to end, when the engine does not stop: it is in a
+            function that hears nothing. Without it the engine is waited for.
+        repairs: a damaged file of the lake is set aside; by default it is left out.
+
+    Raises:
+        QueryRefused: it would do more than read the lake.
+        QueryFailed: it has a mistake in it.
+        QueryTooLong: it was stopped.
+        ViewError: the lake cannot be read.
+    """
+    lake = lake_of(runs_dir)
+    deadline = time.monotonic() + timeout_s
+
+    def stopper(temporary: Path) -> Callable[[bool], None] | None:
+        if stuck is None:
+            return None
+
+        def leave(is_interrupted: bool) -> None:
+            shutil.rmtree(temporary, ignore_errors=True)
+            stuck(KeyboardInterrupt() if is_interrupted else QueryTooLong(timeout_s))
+
+        return leave
+
+    def once() -> Result:
+        files: list[Path] = []
+        with _private_folder() as temporary, _engine() as engine:
+            try:
+                check_query(engine, sql)
+                described = COMMENTS.search(sql) is not None
+                files += prepare(engine, lake, named_by(sql), described=described)
+                lock(engine, files, temporary)
+                return watched(
+                    engine, lambda: use(Answer(engine, sql, deadline)), deadline, stopper(temporary)
+                )
+            except duckdb.InterruptException as exc:
+                raise QueryTooLong(timeout_s) from exc
+            except ViewError as exc:
+                if have_moved(exc.__cause__, files):
+                    raise FilesMoved from exc
+                raise
+            except duckdb.Error as exc:
+                if have_moved(exc, files):
+                    raise FilesMoved from exc
+                raise failure(exc) from exc
+
+    def settle_damage() -> bool:
+        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
+
+        return settle(lake, writes=repairs)
+
+    return until_settled(lake, once, settle_damage)
+
+
+@contextmanager
+def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    engine = connect()
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="benchlake-") as folder:
+        yield Path(folder)
+
+
+def failure(exc: duckdb.Error) -> AnalyzeError:
+    """Return what the engine says about a query, as one sentence with the nearest name."""
+    text = str(exc)
+    found = FORBIDDEN_FILE.search(text) or MISSING_FILE.search(text)
+    if found:
+        path = printable(found["path"])
+        return QueryFailed(f"`{path}` is not in the lake; a query reads its tables and views only")
+    if found := MISSING.search(text):
+        return ViewNotFound(found["name"], EVERYTHING)
+    said = first_line(exc)
+    if (found := NO_COLUMN.search(text)) and (others := CANDIDATES.search(text)):
+        names = [name.strip(' "') for name in others["names"].split(",")]
+        near = nearest(found["name"].rpartition(".")[2], names)
+        hint = f"did you mean `{near}`?" if near else f"near are {', '.join(names)}"
+        return QueryFailed(f"there is no column `{printable(found['name'])}`; {printable(hint)}")
+    return QueryFailed(f"the query failed: {said}")
+
+
+def _columns(engine: duckdb.DuckDBPyConnection) -> tuple[Column, ...]:
+    """Return the columns of what was executed; a name that comes again gets a number.
+
+    No other column loses its own name to that number.
+    """
+    described = engine.description or ()
+    columns: list[Column] = []
+    names = {name for name, *_ in described}
+    taken: set[str] = set()
+    for name, kind, *_ in described:
+        own, number = name, 1
+        while own in taken or (number > 1 and own in names):
+            number += 1
+            own = f"{name}_{number}"
+        taken.add(own)
+        columns.append(Column(own, str(kind)))
+    return tuple(columns)
+
+
+def _with_texts(sql: str, columns: tuple[Column, ...]) -> str:
+    """Return a query for the same rows, with text where Python has no exact value."""
+    names = ", ".join(f"c{number}" for number in range(len(columns)))
+    terms = ", ".join(
+        f"cast(c{number} as varchar)" if AS_TEXT.search(column.type) else f"c{number}"
+        for number, column in enumerate(columns)
+    )
+    bare = sql.strip().rstrip(";")
+    return f"select {terms} from (\n{bare}\n) as answer ({names})"  # noqa: S608 - checked before

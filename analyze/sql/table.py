@@ -1,0 +1,155 @@
+"""An answer as text: a table for a terminal, a table in Markdown.
+
+What models wrote is hostile: no character of it that a terminal would obey gets out as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from analyze.render.text import heads_apart
+from analyze.sql.ask import Column
+
+NULL = "null"
+
+NARROWEST = 8
+"""Columns are cut no narrower than this to fit a terminal; then rows become blocks of lines."""
+
+
+def cell_text(value: Any) -> str:
+    """Return a value as one line of text, its control characters spelled out."""
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, list | dict | tuple):
+        return visible(json.dumps(value, ensure_ascii=False, default=str))
+    return visible(str(value))
+
+
+def _number(value: float) -> str:
+    """Return a float with at most 6 digits behind the point, and no zeros at the end."""
+    if not math.isfinite(value) or (value and not 1e-4 <= abs(value) < 1e15):
+        return f"{value:g}"
+    text = f"{value:.6f}".rstrip("0")
+    return f"{text}0" if text.endswith(".") else text
+
+
+def visible(text: str) -> str:
+    """Return text with its control and direction characters spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def width_of(text: str) -> int:
+    """Return how many columns of a terminal a printable text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def table(
+    columns: Sequence[Column], rows: Sequence[Sequence[Any]], *, width: int | None = None
+) -> str:
+    """Return rows as an aligned table, numbers to the right.
+
+    Args:
+        columns: of the rows.
+        rows: their values.
+        width: of the terminal; cells are cut so that a row fits into one line, and where that
+            leaves too little of them each row becomes a block of lines. None: nothing is cut.
+    """
+    heads = [visible(column.name) for column in columns]
+    texts = [[cell_text(value) for value in row] for row in rows]
+    widths = [
+        max([width_of(head), *(width_of(row[place]) for row in texts)])
+        for place, head in enumerate(heads)
+    ]
+    if width is not None and _total(widths) > width:
+        if _total([min(NARROWEST, natural) for natural in widths]) > width:
+            return _blocks(heads, texts, width)
+        widths = _fitted(widths, width)
+        told_apart = heads_apart(heads, widths)
+        if told_apart is None:
+            return _blocks(heads, texts, width)
+        heads = told_apart
+    right = [column.is_number for column in columns]
+    lines = [_line(heads, widths, right), "  ".join("-" * wide for wide in widths)]
+    lines += [_line(row, widths, right) for row in texts]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _fitted(widths: Sequence[int], width: int) -> list[int]:
+    """Return widths that fit: the widest columns give way until they do."""
+    fitted = list(widths)
+    while _total(fitted) > width:
+        widest = max(fitted)
+        second = max((wide for wide in fitted if wide < widest), default=NARROWEST)
+        places = [place for place, wide in enumerate(fitted) if wide == widest]
+        over = _total(fitted) - width
+        share = min(widest - second, -(-over // len(places)))
+        for place in places:
+            give = min(share, _total(fitted) - width)
+            fitted[place] -= give
+    return fitted
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    return "  ".join(
+        _padded(cell, wide, to_right)
+        for cell, wide, to_right in zip(cells, widths, right, strict=True)
+    )
+
+
+def _padded(text: str, width: int, to_right: bool) -> str:
+    text = _cut(text, width)
+    space = " " * (width - width_of(text))
+    return space + text if to_right else text + space
+
+
+def _cut(text: str, width: int) -> str:
+    if width_of(text) <= width:
+        return text
+    kept = text[: width - 1]
+    while width_of(kept) > width - 1:
+        kept = kept[:-1]
+    return f"{kept}…"
+
+
+def _blocks(heads: Sequence[str], texts: Sequence[Sequence[str]], width: int) -> str:
+    """Return each row as a block of lines, one a column."""
+    left = min(max(map(width_of, heads)), width // 2)
+    blocks = [
+        "".join(
+            f"{_padded(head, left, to_right=False)}  {_cut(text, width - left - 2)}".rstrip() + "\n"
+            for head, text in zip(heads, row, strict=True)
+        )
+        for row in texts
+    ]
+    return ("-" * width + "\n").join(blocks)
+
+
+def markdown(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
+    """Return rows as a table in Markdown; nothing in a cell is markup."""
+    from analyze.summary.summary_table import as_text  # noqa: PLC0415 - brings the models along
+
+    heads = [as_text(visible(column.name)) for column in columns]
+    rule = ["---:" if column.is_number else "---" for column in columns]
+    body = [[as_text(cell_text(value)) for value in row] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [heads, rule, *body])

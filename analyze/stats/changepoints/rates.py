@@ -1,0 +1,216 @@
+"""Level shifts of a pass rate: the scan over the mean of case means of each run.
+
+The cases are fixed, the same ones night after night, so only their trials vary: the variance of a
+run is that of its trials within cases. It is estimated over the whole prefix, and made larger where
+the runs differ by more than their trials explain.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analyze.stats.changepoints.scan import (
+    Alert,
+    Bools,
+    Levels,
+    Scan,
+    find_points,
+    scan_series,
+)
+from analyze.stats.intervals import Z95
+from analyze.stats.run_values import RunValues
+from analyze.stats.split_scan import (
+    BLUR,
+    MIN_LENGTH,
+    MIN_RUNS,
+    Floats,
+    Ints,
+    best_splits,
+    blocks,
+    both_hold,
+    scan_tail,
+    surprising,
+)
+
+ALPHA = 0.001
+"""Chance of a false alert in one look; a history is looked at every night."""
+
+BREAK_PARAMETERS = 5
+"""Degrees of freedom that two levels and the break between them take of the scatter: the break
+counts three, as in the information criterion of Ninomiya 2015."""
+
+
+def scan_rate(
+    hashes: ArrayLike, k: ArrayLike, m: ArrayLike, coverage: ArrayLike, *, margin: float
+) -> Scan:
+    """Return the level shifts of the pass rate of one series.
+
+    The value of a run is the mean over its cases of k/m - q plus the mean of q over all cases, with
+    q the pass rate of a case over the prefix (`run_values`). Its variance is the mean over runs of
+    sum(q (1 - q) N / (N - 1) / m) / n^2, with N the trials of a case over the prefix, m its trials
+    in the run and n the cases of the run; the standard deviation is at least 1 / (4 m n), and the
+    variance at least what the runs scatter around the two best levels (`free_runs`). An alert
+    needs a tail below 0.001 (`scan_tail`), a step of at least the margin, and two levels that hold
+    (`both_hold`). Runs with few trials of their own next to a break make its step less sure.
+
+    Args:
+        hashes: runs x cases, oldest run first: a number for the version of the case that was
+            planned, -1 where it was not.
+        k: runs x cases: independent trials that passed.
+        m: runs x cases: independent trials that have a verdict; a run without any is no point.
+        coverage: of each run, the share of its trials with a verdict; below 0.9 it is no point.
+        margin: smallest step worth an alert, 0.05 for 5 points.
+
+    Raises:
+        ValueError: the arrays do not describe the same runs and cases.
+    """
+    planned = np.asarray(hashes)
+    points = find_points(hashes, coverage, np.asarray(m) > 0, k)
+    planned = planned[points]
+    scored = np.where(planned >= 0, np.asarray(m)[points], 0).astype(float)
+    passed = np.where(planned >= 0, np.asarray(k)[points], 0).astype(float)
+    return scan_series(points, planned, _Rates(passed, scored, margin))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """Counts of the runs that are points."""
+
+    passed: Floats
+    scored: Floats
+    margin: float
+
+    def first_alert(self, start: int, end: int, cases: Bools, fresh: int) -> Alert | None:
+        """See `Track`."""
+        rows, passed, scored = self._counts(start, end, cases)
+        first = max(MIN_LENGTH, int(np.searchsorted(rows, fresh)) + 1)
+        if len(rows) < first:
+            return None
+        values = _values(passed, scored)
+        variance = _variance(passed, scored)
+        for low, high in blocks(first, len(rows)):
+            lengths = np.arange(low, high + 1)
+            partial, squares = values.sums(low, high, MIN_RUNS)
+            gain, k = best_splits(partial, low, high)
+            noise = _dispersed(variance[low - 1 : high], squares - gain, lengths)
+            b = np.sqrt(gain / noise)
+            step = np.sqrt(gain * lengths / (k * (lengths - k)))
+            for hit in surprising(np.where(step >= self.margin - BLUR, b, 0), low, ALPHA):
+                split, length = int(k[hit]), int(lengths[hit])
+                found = values.at(length)
+                old, new = found[:split], found[split:]
+                unequal = _unequal(scored[:length], split)
+                p = scan_tail(float(b[hit]) / math.sqrt(max(1.0, unequal)), length)
+                at, seen = int(rows[split]), int(rows[length - 1])
+                if (
+                    p < ALPHA
+                    and both_hold(old, new)
+                    and self.levels(start, at, seen + 1, cases) is not None
+                ):
+                    return Alert(
+                        at=at,
+                        seen=seen,
+                        p=p,
+                        direction="up" if old.mean() < new.mean() else "down",
+                    )
+        return None
+
+    def levels(self, start: int, at: int, end: int, cases: Bools) -> Levels | None:
+        """See `Track`; on the cases that have trials of both levels."""
+        asked = self.scored[start:end] > 0
+        cases = cases & asked[: at - start].any(axis=0) & asked[at - start :].any(axis=0)
+        rows, passed, scored = self._counts(start, end, cases)
+        split, length = int(np.searchsorted(rows, at)), len(rows)
+        if min(split, length - split) < MIN_RUNS:
+            return None
+        values = _values(passed, scored).at(length)
+        old, new = values[:split], values[split:]
+        before, after = (min(max(float(one.mean()), 0.0), 1.0) for one in (old, new))
+        scatter = np.square(old - old.mean()).sum() + np.square(new - new.mean()).sum()
+        last = slice(length - 1, length)
+        noise = _dispersed(_variance(passed, scored)[last], scatter, np.array([length]))
+        unequal = _unequal(scored, split)
+        half = Z95 * math.sqrt(float(noise[0]) * unequal * (1 / split + 1 / (length - split)))
+        return Levels(
+            before=before,
+            after=after,
+            size=after - before,
+            low=max(after - before - half, -1.0),
+            high=min(after - before + half, 1.0),
+            n_before=split,
+            n_after=length - split,
+            last_before=int(rows[split - 1]),
+        )
+
+    def _counts(self, start: int, end: int, cases: Bools) -> tuple[Ints, Floats, Floats]:
+        """Return the rows in which any of the cases has a verdict, and the counts there.
+
+        Of the cases those that have a verdict in any of the rows.
+        """
+        passed, scored = self.passed[start:end], self.scored[start:end]
+        cases = cases & scored.any(axis=0)
+        if not cases.all():
+            passed, scored = passed.compress(cases, axis=1), scored.compress(cases, axis=1)
+        filled = scored.any(axis=1)
+        if not filled.all():
+            passed, scored = passed[filled], scored[filled]
+        return start + np.flatnonzero(filled), passed, scored
+
+
+def _values(passed: Floats, scored: Floats) -> RunValues:
+    """Return the values of runs; the level of a case is its pass rate over the prefix."""
+    return RunValues.of(passed / np.maximum(scored, 1), scored > 0, passed, scored)
+
+
+def _variance(passed: Floats, scored: Floats) -> Floats:
+    """Return the mean variance of the values of the runs, as estimated from each prefix."""
+    passes, trials = passed.cumsum(axis=0), scored.cumsum(axis=0)
+    pairs = np.maximum(trials * (trials - 1), 1)
+    weights = _weights(scored).cumsum(axis=0)
+    lengths = np.arange(1, len(trials) + 1)
+    within = (passes * (trials - passes) / pairs * weights).sum(axis=1) / lengths
+    floor = weights.sum(axis=1) / lengths / 4
+    variance: Floats = np.maximum(within, floor * floor)
+    return variance
+
+
+def _weights(scored: Floats) -> Floats:
+    """Return by what the variance of a trial of each case counts in the value of each run."""
+    asked = scored > 0
+    n_cases = asked.sum(axis=1, keepdims=True)
+    weights: Floats = asked / (np.maximum(scored, 1) * n_cases * n_cases)
+    return weights
+
+
+def _unequal(scored: Floats, split: int) -> float:
+    """Return the variance of the step over what it would be if all runs had as many trials."""
+    runs = _weights(scored).sum(axis=1)
+    n_before, n_after = split, len(runs) - split
+    sure = runs.mean() * (1 / n_before + 1 / n_after)
+    return float((runs[:split].mean() / n_before + runs[split:].mean() / n_after) / sure)
+
+
+def free_runs(lengths: Ints) -> Floats:
+    """Return max(T - 5, 2T/3), by which the square error of the best split becomes a variance.
+
+    The split is chosen for its small error: divided by T - 2, restless nights would look calmer
+    than they are and their waves like shifts. Of unchanged normal runs it is on average 4.0, 5.3,
+    8.6, 16, 35 and 55 variances at T = 6, 8, 12, 20, 40 and 60; this is as much, or up to an eighth
+    less. In the limit a break takes three degrees of freedom (Ninomiya 2015, Change-point model
+    selection via AIC); at T = 6 there is only one split, and it takes none.
+
+    Args:
+        lengths: values of a series, T; at least six.
+    """
+    free: Floats = np.maximum(lengths - BREAK_PARAMETERS, lengths * (2 / 3))
+    return free
+
+
+def _dispersed(variance: Floats, scatter: Floats, lengths: Ints) -> Floats:
+    """Return the variance, or where it is larger what the runs scatter around their two levels."""
+    larger: Floats = np.maximum(variance, scatter / free_runs(lengths))
+    return larger

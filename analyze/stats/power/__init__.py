@@ -1,0 +1,1 @@
+"""What a plan of so many cases and repetitions would see."""

@@ -1,0 +1,252 @@
+"""The drop that the deciding test finds with a wanted power, below 50 cases.
+
+There the t formula promises too much or too little: the exact sign-flip test cannot reach 0.05
+before five cases differ, and its steps are coarse. With one trial a case a pair of runs is a
+trinomial (McNemar's table), whose power is enumerated. With repetitions it is looked up in a table
+that `benchmarks/power_table.py` simulated, and interpolated: n D^2, which is near to a variance,
+is nearly linear in 1/n, 1/m, p, rho and kappa. Standard library only: the collector plans with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from statistics import NormalDist
+from typing import NamedTuple
+
+from analyze.stats.paired_means import t_quantile
+from analyze.stats.power.smallest_drop import planning_mde, variance_of
+
+TABLE = Path(__file__).with_name("power_table.json")
+
+FEWEST_CASES = 6
+"""Fewer can promise no drop: all five of five must have changed, one way."""
+
+FORMULA_FROM = 50
+"""Cases from which the t formula holds what it promises."""
+
+SIZES = (6, 7, 8, 10, 13, 16, 20, 32)
+REPETITIONS = (2, 3, 5, 10)
+PASS_RATES = (0.15, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9, 0.97)
+RHOS = (0.0, 0.25, 0.5, 0.75, 0.9)
+KAPPAS = (0.0, 0.6, 0.9, 1.0)
+"""Axes of the table, outermost first; at a rho of 0 there is nothing for kappa to tell."""
+
+DRAWS = 4_000
+"""Pairs of runs behind each of its drops."""
+
+ALPHA, POWER = 0.05, 0.8
+"""That it was made for."""
+
+PER_PROBIT = 2.8
+"""About what the probit of the power grows by when a drop doubles."""
+
+LEAST_POWER = 0.5 / DRAWS
+"""A power below it is taken as this, and one that lacks less to 1 likewise."""
+
+
+class PairModel(NamedTuple):
+    """What two runs are taken to be."""
+
+    p: float
+    """Pass rate of the better one."""
+    rho: float
+    """Share of a trial's variance that lies between cases."""
+    kappa: float
+    """Correlation of the true case rates of the two."""
+
+    def variance(self, drop: float, repetitions: float) -> float:
+        """Return n times the variance of the mean difference (see `variance_of`)."""
+        return variance_of(drop, p=self.p, rho=self.rho, kappa=self.kappa, repetitions=repetitions)
+
+    def formula(self, n_cases: int, repetitions: float, alpha: float, power: float) -> float | None:
+        """Return the drop of the t formula."""
+        return planning_mde(
+            n_cases,
+            repetitions,
+            p=self.p,
+            rho=self.rho,
+            kappa=self.kappa,
+            alpha=alpha,
+            power=power,
+        )
+
+
+def exact_mde(
+    n_cases: int,
+    repetitions: float,
+    model: PairModel,
+    *,
+    alpha: float = ALPHA,
+    power: float = POWER,
+) -> float | None:
+    """Return the smallest drop that the sign-flip test finds with a power, from 6 to 49 cases.
+
+    Beyond the table's repetitions and pass rates, and for another alpha or power, its drop is
+    carried on in proportion to the t formula's; another alpha asks for more or fewer changed cases
+    (k of k have a mid-p of 2^-k), and is looked up at as many cases fewer or more.
+
+    Args:
+        n_cases: cases that both runs ask.
+        repetitions: trials of each case in each run, at least 1.
+        model: of the two runs.
+        alpha: two-sided chance of a false alarm.
+        power: chance of showing the drop.
+
+    Returns:
+        The drop as a share, or None when not even the drop to zero is found so often.
+
+    Raises:
+        ValueError: the number of cases is another.
+    """
+    if not FEWEST_CASES <= n_cases < FORMULA_FROM:
+        message = f"the table is for {FEWEST_CASES} to {FORMULA_FROM - 1} cases, got {n_cases}"
+        raise ValueError(message)
+    if repetitions == 1 or model.rho == 1:
+        found: float | None = _enumerated(n_cases, model, alpha, power)
+    else:
+        found = _tabled(n_cases, repetitions, model, alpha, power)
+    return found if found is not None and found <= model.p else None
+
+
+@lru_cache(maxsize=1_024)
+def _enumerated(n_cases: int, model: PairModel, alpha: float, power: float) -> float:
+    """Return the drop with one trial a case: worse, better or the same is all that a case can be.
+
+    The share of cases that differ is V + D^2, and the power grows with D. Where the drop to zero is
+    not enough, about what would be: a number above p.
+    """
+
+    def power_at(drop: float) -> float:
+        differ = min(model.variance(drop, 1) + drop**2, 1.0)
+        return _mcnemar_power(n_cases, differ, min((differ + drop) / (2 * differ), 1.0), alpha)
+
+    most = min(max(power_at(model.p), LEAST_POWER), 1 - LEAST_POWER)
+    if most < power:
+        normal = NormalDist()
+        return model.p * (1 + (normal.inv_cdf(power) - normal.inv_cdf(most)) / PER_PROBIT)
+    low, high = 0.0, model.p
+    for _ in range(24):
+        middle = (low + high) / 2
+        low, high = (low, middle) if middle > 0 and power_at(middle) >= power else (middle, high)
+    return high
+
+
+def _mcnemar_power(n_cases: int, differ: float, worse: float, alpha: float) -> float:
+    """Return how often so many of the differing cases are worse that the mid-p is at most alpha.
+
+    Args:
+        n_cases: cases.
+        differ: chance that a case differs between the runs.
+        worse: chance that a case which differs is worse.
+        alpha: two-sided.
+    """
+    least = _least_worse(n_cases, alpha)
+    total = 0.0
+    for number, needed in enumerate(least):
+        if needed > number:
+            continue
+        chance = _binomial(number, n_cases, differ)
+        total += chance * math.fsum(_binomial(k, number, worse) for k in range(needed, number + 1))
+    return total
+
+
+@lru_cache(maxsize=256)
+def _least_worse(n_cases: int, alpha: float) -> tuple[int, ...]:
+    """Return for 0 to n differing cases how many must be worse for a mid-p of alpha at most."""
+    found = []
+    for number in range(n_cases + 1):
+        beyond, needed = 0, number + 1
+        for k in range(number, number // 2, -1):
+            at = math.comb(number, k)
+            if (2 * beyond + at) / 2**number > alpha:
+                break
+            beyond, needed = beyond + at, k
+        found.append(needed)
+    return tuple(found)
+
+
+def _binomial(k: int, n: int, chance: float) -> float:
+    return math.comb(n, k) * chance**k * (1 - chance) ** (n - k)
+
+
+def _tabled(
+    n_cases: int, repetitions: float, model: PairModel, alpha: float, power: float
+) -> float | None:
+    """Return the drop of the table, carried on by the t formula where that has no place for it."""
+    cases = n_cases if alpha == ALPHA else n_cases * math.log(ALPHA) / math.log(alpha)
+    cases = min(max(cases, FEWEST_CASES), FORMULA_FROM)
+    few = min(repetitions, REPETITIONS[-1])
+    near = model._replace(p=min(max(model.p, PASS_RATES[0]), PASS_RATES[-1]))
+    drop = _interpolated(cases, few, near)
+    if (cases, few, near, power) == (n_cases, repetitions, model, POWER):
+        return drop
+    wanted = model.formula(n_cases, repetitions, alpha, power)
+    there = near.formula(round(cases), few, ALPHA, POWER)
+    return None if wanted is None or there is None else drop * wanted / there
+
+
+@lru_cache(maxsize=4_096)
+def _interpolated(n_cases: float, repetitions: float, model: PairModel) -> float:
+    """Return the drop between the nodes of the table, above p where none is found so often."""
+    axes = (
+        _weights((*SIZES, FORMULA_FROM), n_cases, is_inverse=True),
+        _weights((1, *REPETITIONS), repetitions, is_inverse=True),
+        _weights(PASS_RATES, model.p),
+        _weights((*RHOS, 1.0), model.rho),
+        _weights(KAPPAS, model.kappa),
+    )
+    total = 0.0
+    for corner in itertools.product(*axes):
+        (n, _), (m, _), (rate, _), (share, _), (shared, _) = corner
+        weight = math.prod(part for _, part in corner)
+        total += weight * n * _node(int(n), int(m), PairModel(rate, share, shared)) ** 2
+    return math.sqrt(total / n_cases)
+
+
+def _weights(
+    nodes: Sequence[float], value: float, *, is_inverse: bool = False
+) -> list[tuple[float, float]]:
+    """Return the neighbours of a value among rising nodes, with their shares of it."""
+    after = min(max(bisect_right(nodes, value), 1), len(nodes) - 1)
+    low, high = nodes[after - 1], nodes[after]
+    at = (
+        (1 / value - 1 / low) / (1 / high - 1 / low) if is_inverse else (value - low) / (high - low)
+    )
+    return [(node, share) for node, share in ((low, 1 - at), (high, at)) if share]
+
+
+@lru_cache(maxsize=4_096)
+def _node(n_cases: int, repetitions: int, model: PairModel) -> float:
+    """Return the drop at a node: of the formula, enumerated, or of the table."""
+    if n_cases == FORMULA_FROM:
+        found = model.formula(n_cases, repetitions, ALPHA, POWER)
+        if found is not None:
+            return found
+        quantiles = t_quantile(1 - ALPHA / 2, n_cases - 1) + t_quantile(POWER, n_cases - 1)
+        return max(quantiles * math.sqrt(model.variance(model.p, repetitions) / n_cases), model.p)
+    if repetitions == 1 or model.rho == 1:
+        return _enumerated(n_cases, model, ALPHA, POWER)
+    return _drops()[_place(n_cases, repetitions, model)]
+
+
+@lru_cache(maxsize=1)
+def _drops() -> list[float]:
+    """Return the table, in the order of `_place`."""
+    drops: list[float] = json.loads(TABLE.read_bytes())["drops"]
+    return drops
+
+
+def _place(n_cases: int, repetitions: int, model: PairModel) -> int:
+    """Return where the drop of a node is in the table: kappa counts fastest, one at a rho of 0."""
+    place = SIZES.index(n_cases) * len(REPETITIONS) + REPETITIONS.index(repetitions)
+    place = place * len(PASS_RATES) + PASS_RATES.index(model.p)
+    place *= 1 + (len(RHOS) - 1) * len(KAPPAS)
+    if model.rho == 0:
+        return place
+    return place + 1 + (RHOS.index(model.rho) - 1) * len(KAPPAS) + KAPPAS.index(model.kappa)

@@ -1,0 +1,1 @@
+"""What a run's models did: rates, times, costs, resources."""

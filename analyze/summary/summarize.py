@@ -1,0 +1,256 @@
+"""summary.json and summary.md of one run: a function of what the lake holds of it.
+
+Puts marts, intervals and snapshots together. Brings nothing into the lake and computes no
+aggregate: those are SQL. A run whose folder is elsewhere, and one that an older tool made, has no
+resource snapshots; all else is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from analyze.contracts import (
+    FailureSummaryRow,
+    Group,
+    GroupRow,
+    ModelSummaryRow,
+    PassCountsRow,
+    RepetitionsRow,
+    RunSummaryRow,
+    ToolCountsRow,
+    ViewRow,
+)
+from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
+from analyze.lake.raw_tables import connect
+from analyze.query.catalog import named_in, prepare, read_view
+from analyze.render.numbers import iso_moment
+from analyze.summary.model_summary import Evidence, group_summary
+from analyze.summary.resources import read_snapshot
+from analyze.summary.summary_table import summary_markdown
+from schemas.config.project import Thresholds
+from schemas.errors import AnalyzeError, ViewError
+from schemas.output.summary import RunSummary
+from schemas.run.config import read_config
+from schemas.run.inventory import Inventory, ResourceSnapshot
+from schemas.run.layout import is_planned
+from schemas.run.model_names import ModelNames
+
+if TYPE_CHECKING:
+    import duckdb
+
+Row = TypeVar("Row", bound=ViewRow)
+OfGroup = TypeVar("OfGroup", bound=GroupRow)
+
+ONE_RUN = "run_id = ?"
+
+READ: tuple[type[ViewRow], ...] = (
+    ModelSummaryRow,
+    RunSummaryRow,
+    RepetitionsRow,
+    FailureSummaryRow,
+    PassCountsRow,
+    ToolCountsRow,
+)
+"""The views that a summary is made of."""
+
+
+class Rows(Protocol):
+    """Where rows of views come from: a `Session`, or one run's part of a lake."""
+
+    def read(
+        self, contract: type[Row], where: str = "", parameters: Sequence[object] = ()
+    ) -> list[Row]:
+        """Return the rows of a view as declared records, in the contract's order."""
+
+
+class OneRun:
+    """The rows of one run on a connection that holds no other."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def read(
+        self, contract: type[Row], where: str = "", parameters: Sequence[object] = ()
+    ) -> list[Row]:
+        """Return the rows of a view as declared records, in the contract's order."""
+        return read_view(self._connection, contract, where, parameters)
+
+
+def summarize_run(
+    run_dir: Path,
+    lake: Path,
+    *,
+    threads: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> RunSummary:
+    """Return the summary of a run in its folder, reading nothing else of the lake.
+
+    Args:
+        run_dir: the run's folder, for its config and resource snapshots.
+        lake: where the run was mirrored to.
+        threads: of the engine; the result does not depend on it.
+        tell: takes a line about a damaged file, which is left out; by default standard error.
+
+    Raises:
+        SchemaError: the run's config cannot be read.
+        ViewError: the lake cannot be read.
+    """
+    run_id = read_config(run_dir).run_id
+    needed = named_in(" ".join(contract.view for contract in READ))
+
+    def once() -> RunSummary:
+        files: list[Path] = []
+        with connect(threads=threads) as connection:
+            try:
+                files += prepare(connection, lake, needed, run_id=run_id)
+                return summary_of(OneRun(connection), run_id, run_dir)
+            except ViewError as exc:
+                if have_moved(exc.__cause__, files):
+                    raise FilesMoved from exc
+                raise
+
+    def leave_out() -> bool:
+        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
+
+        return settle(lake, writes=False, tell=tell)
+
+    return until_settled(lake, once, leave_out)
+
+
+def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
+    """Return the summary of what is known of a run.
+
+    Args:
+        rows: of the lake.
+        run_id: the run.
+        run_dir: its folder; None when it is not here.
+
+    Raises:
+        SchemaError: the run's config is there and cannot be read.
+        ViewError: the lake cannot be read.
+    """
+    models = rows.read(ModelSummaryRow, ONE_RUN, [run_id])
+    runs = rows.read(RunSummaryRow, ONE_RUN, [run_id])
+    repetitions = {row.group: row for row in rows.read(RepetitionsRow, ONE_RUN, [run_id])}
+    failures = _by_group(rows.read(FailureSummaryRow, ONE_RUN, [run_id]))
+    passes = _by_group(rows.read(PassCountsRow, ONE_RUN, [run_id]))
+    tool_use = _by_group(rows.read(ToolCountsRow, ONE_RUN, [run_id]))
+    around = _Surroundings(run_dir)
+    return RunSummary(
+        generated_at=iso_moment(runs[0].ended_at_ms) if runs else None,
+        run_id=run_id,
+        run_wall_clock_ms=runs[0].wall_clock_ms if runs else None,
+        models=tuple(
+            group_summary(
+                Evidence(
+                    row,
+                    repetitions[row.group],
+                    failures[row.group],
+                    passes[row.group],
+                    tool_use[row.group],
+                    *around.snapshots(row.model_id),
+                    around.thresholds,
+                )
+            )
+            for row in models
+        ),
+    )
+
+
+def thresholds_of(run_dir: Path | None) -> Thresholds:
+    """Return the thresholds in force when a run was made; the packaged ones where nobody knows.
+
+    Args:
+        run_dir: its folder; None when it is not here.
+    """
+    if run_dir is None or not is_planned(run_dir):
+        return Thresholds()
+    return read_config(run_dir).thresholds
+
+
+class _Surroundings:
+    """What a run's folder adds to its rows: thresholds in force then, memory and disk."""
+
+    def __init__(self, run_dir: Path | None) -> None:
+        config = read_config(run_dir) if run_dir is not None and is_planned(run_dir) else None
+        self._run_dir = run_dir
+        self._tags = {m.model_id: m.resource_tag for m in config.models} if config else {}
+        self.thresholds = config.thresholds if config else Thresholds()
+
+    def snapshots(self, model_id: str) -> tuple[ResourceSnapshot | None, ResourceSnapshot | None]:
+        """Return memory and disk before and after a model; None where nobody looked."""
+        tag = self._tags.get(model_id)
+        if self._run_dir is None or tag is None:
+            return None, None
+        return (
+            read_snapshot(self._run_dir, tag, "before"),
+            read_snapshot(self._run_dir, tag, "after"),
+        )
+
+
+def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
+    """Write both forms of a summary into the run's folder, each whole or not at all.
+
+    Raises:
+        AnalyzeError: the folder cannot be written.
+    """
+    texts = {
+        run_dir / "summary.json": summary_json(summary),
+        run_dir / "summary.md": summary_markdown(
+            summary, read_inventory(run_dir), names_of_run(run_dir)
+        ),
+    }
+    for path, text in texts.items():
+        temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
+        try:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+            temporary.replace(path)
+        except OSError as exc:
+            message = f"{path}: cannot be written ({exc.strerror})"
+            raise AnalyzeError(message) from exc
+        finally:
+            temporary.unlink(missing_ok=True)
+    json_path, markdown_path = texts
+    return json_path, markdown_path
+
+
+def names_of_run(run_dir: Path) -> ModelNames:
+    """Return what a run's own config calls its models: its summary says nothing of other runs.
+
+    Raises:
+        SchemaError: the run's config cannot be read.
+    """
+    return ModelNames.of_models(read_config(run_dir).models)
+
+
+def summary_json(summary: RunSummary) -> str:
+    """Return summary.json: fields in the order of their declaration, a newline at the end.
+
+    What a terminal would obey (D-H5) is written as JSON's escape of it: the same text.
+    """
+    text = summary.model_dump_json(indent=2) + "\n"
+    return "".join(
+        char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text
+    )
+
+
+def read_inventory(run_dir: Path) -> Inventory | None:
+    """Return the run's inventory; None when it cannot be read, since it only adds sizes."""
+    try:
+        return Inventory.model_validate_json((run_dir / "inventory.json").read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _by_group(rows: Iterable[OfGroup]) -> defaultdict[Group, list[OfGroup]]:
+    groups: defaultdict[Group, list[OfGroup]] = defaultdict(list)
+    for row in rows:
+        groups[row.group].append(row)
+    return groups
