@@ -117,7 +117,7 @@ class Follower:
         """Sum up once while there is time: the engine and its libraries are loaded at the end."""
         if not self._warm:
             self._warm = True
-            import analyze.regressions.after_run  # noqa: F401, PLC0415 - needed at the end
+            import analyze.regressions.open_shifts  # noqa: F401, PLC0415 - needed at the end
 
             with contextlib.suppress(BenchError, OSError):
                 self._summary()
@@ -152,7 +152,7 @@ def _tell_open_shifts(run_dir: Path) -> None:
     lines: list[str] = []
 
     def look() -> None:
-        from analyze.regressions.after_run import open_after_run  # noqa: PLC0415 - as above
+        from analyze.regressions.open_shifts import open_after_run  # noqa: PLC0415 - as above
 
         with contextlib.suppress(Exception):
             lines.extend(open_after_run(run_dir))

@@ -20,9 +20,8 @@ from analyze.stats.changepoints.rates import scan_rate
 from analyze.stats.changepoints.scan import Scan
 from analyze.stats.changepoints.values import scan_values
 from analyze.stats.exact_tests import sign_flip
-from analyze.stats.families import benjamini_hochberg
-from analyze.stats.intervals import wilson_shrunk
-from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
+from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval, wilson_shrunk
+from analyze.stats.paired_means import benjamini_hochberg
 from analyze.stats.paired_rates import rate_difference
 from schemas.config.project import Thresholds
 

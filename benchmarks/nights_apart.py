@@ -25,9 +25,8 @@ from analyze.stats.night_noise import (
     variance_of_logs,
     variance_of_rates,
 )
-from analyze.stats.paired_rates import rate_difference
+from analyze.stats.paired_rates import rate_difference, rate_test
 from analyze.stats.power.nights import FEWEST_RUNS
-from analyze.stats.rate_test import rate_test
 
 Array = np.ndarray[Any, Any]
 

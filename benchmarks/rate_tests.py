@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analyze.stats.best_of import RankedModel, may_be_best
-from analyze.stats.rate_test import rate_test
+from analyze.stats.paired_rates import rate_test
+from analyze.stats.rates import RankedModel, may_be_best
 
 Array = np.ndarray[Any, Any]
 

@@ -52,8 +52,8 @@ from scenarios import (
     two_runs,
 )
 
-from analyze.stats.flip_rate import steadiness
 from analyze.stats.intervals import wilson_shrunk
+from analyze.stats.rates import steadiness
 
 SEED = 20261122
 DROP = -0.10

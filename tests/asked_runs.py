@@ -2,8 +2,8 @@
 
 from contextlib import contextmanager
 
-from analyze.compare.sides import resolve_sides
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.query.run_list import read_run
 from analyze.query.run_ref import run_folder
 from analyze.query.session import open_session

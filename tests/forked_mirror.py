@@ -101,7 +101,7 @@ def serve(listening):
     The first array that pyarrow makes loads pandas where there is one, as there is beside our
     tests: half of what is saved here.
     """
-    import_module("analyze.regressions.after_run")
+    import_module("analyze.regressions.open_shifts")
     import_module(MIRROR_MODULE).Follower._warm_up = lambda _: None
     import_module("pyarrow").array([1])
     build_records()

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from analyze.api.pages import Pages
 from analyze.api.verdicts import Verdicts
-from analyze.query.catalog import NAMES, grain_of, name_of, sql_of
+from analyze.query.catalog import NAMES, VIEWS, grain_of, name_of, sql_of
 from analyze.query.frames import frame, frame_of_table
 from analyze.query.session import Session, open_session
-from analyze.view_order import VIEWS
 from schemas.errors import ConfigError, Problem, ViewNotFound, counted, nearest
 from schemas.run.layout import MARKS
 
@@ -102,7 +101,7 @@ class History(Verdicts, Pages):
         import pyarrow as pa  # noqa: PLC0415 - costs more than opening
 
         from analyze.sql.ask import Answer, ask  # noqa: PLC0415
-        from analyze.sql.bound import bind  # noqa: PLC0415
+        from analyze.sql.guard import bind  # noqa: PLC0415
 
         def table_of(answer: Answer) -> pa.Table:
             schema, batches = answer.batches()

@@ -59,9 +59,9 @@ class Verdicts:
             RunNotFound: there is no such run; names the nearest.
             ConfigError: a side means nothing, both mean the same, or there is no such axis.
         """
+        from analyze.comparison.axes import axes_named  # noqa: PLC0415 - asked for by this alone
         from analyze.comparison.compare import compare  # noqa: PLC0415 - loads the records
         from analyze.gate.base_runs import resolve_compared  # noqa: PLC0415 - as above
-        from analyze.named import axes_named  # noqa: PLC0415 - asked for by this alone
 
         used, allowed = limits or _limits(), axes_named(allow)
         sides = resolve_compared(
@@ -120,8 +120,8 @@ class Verdicts:
             RunNotFound: there is no such run; names the nearest.
             ConfigError: the question makes no sense, or a file is wrong.
         """
+        from analyze.comparison.axes import axes_named, metrics_named  # noqa: PLC0415 - as in `compare`
         from analyze.gate.decide import Question, decide  # noqa: PLC0415 - loads the records
-        from analyze.named import axes_named, metrics_named  # noqa: PLC0415 - as in `compare`
         from schemas.output.gate import GateRules  # noqa: PLC0415 - as above
 
         used = limits or _limits()
@@ -163,7 +163,7 @@ class Verdicts:
         Raises:
             ConfigError: there is no such suite, model or time, or the file is wrong.
         """
-        from analyze.named import axes_named  # noqa: PLC0415 - as in `compare`
+        from analyze.comparison.axes import axes_named  # noqa: PLC0415 - as in `compare`
         from analyze.regressions.alerts import find_regressions  # noqa: PLC0415 - loads numpy
 
         model = self._meant(model)

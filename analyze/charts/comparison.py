@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from analyze.charts.axes import axis_width, chosen, height_of, rows_of
-from analyze.charts.theme import BETTER, QUIET, SAME, STEP, WORSE, finished, legend_below
-from analyze.charts.words import INTERVAL, listed, shown, tip, with_texts
+from analyze.charts.theme import (
+    BETTER,
+    INTERVAL,
+    QUIET,
+    SAME,
+    STEP,
+    WORSE,
+    finished,
+    legend_below,
+    listed,
+    shown,
+    tip,
+    with_texts,
+)
 from analyze.render.numbers import signed_points
 from schemas.errors import counted
 

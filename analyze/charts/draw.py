@@ -18,11 +18,10 @@ from analyze.charts.latency import Metric, latency, timeouts_of
 from analyze.charts.leaderboard import leaderboard
 from analyze.charts.matrix import matrix
 from analyze.charts.tiers import tiers
-from analyze.parts.latency import latency_of
 from analyze.query.frames import frame
 from analyze.regressions.alerts import find_regressions
 from analyze.report.sections.cost_frontier import frontier_of
-from analyze.report.sections.failures import failures_of
+from analyze.report.sections.failures import failures_of, latency_of
 from analyze.report.sections.history import history_of
 from analyze.report.sections.matrix import matrix_of
 from analyze.summary.summarize import thresholds_of

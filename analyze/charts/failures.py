@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from analyze.charts.axes import axis_width, chosen, height_of, rows_of
-from analyze.charts.theme import COLOURS, PAPER, QUIET, finished, legend_below
-from analyze.charts.words import listed, shown, tip
+from analyze.charts.theme import COLOURS, PAPER, QUIET, finished, legend_below, listed, shown, tip
 from schemas.errors import counted
 
 if TYPE_CHECKING:

@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import altair as alt
 
-from analyze.charts.axes import chosen, shortened
+from analyze.charts.axes import MILLIS, USD, LogRange, chosen, log_range, shortened
 from analyze.charts.label_layout import Place, Point, placed
-from analyze.charts.logs import MILLIS, USD, LogRange, log_range
-from analyze.charts.rates import has_other_means, ticks_said, with_estimate
-from analyze.charts.theme import COLOURS, PAPER, QUIET, SHARE, finished, share_axis
-from analyze.charts.words import INTERVAL, listed, share, shown, tip, with_rates, with_texts
+from analyze.charts.leaderboard import has_other_means, ticks_said, with_estimate
+from analyze.charts.theme import (
+    COLOURS,
+    INTERVAL,
+    PAPER,
+    QUIET,
+    SHARE,
+    finished,
+    listed,
+    share,
+    share_axis,
+    shown,
+    tip,
+    with_rates,
+    with_texts,
+)
 from analyze.render.numbers import millis, usd
 from schemas.errors import counted
 

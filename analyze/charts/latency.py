@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
-from analyze.charts.axes import chosen, height_of, rows_of
-from analyze.charts.logs import MILLIS, LogRange, log_range
-from analyze.charts.theme import COLOURS, WORSE, finished
-from analyze.charts.words import listed, shown, tip, with_texts
+from analyze.charts.axes import MILLIS, LogRange, chosen, height_of, log_range, rows_of
+from analyze.charts.theme import COLOURS, WORSE, finished, listed, shown, tip, with_texts
 from analyze.render.numbers import BEYOND_LIMIT, whole
 from schemas.errors import counted
 

@@ -1,17 +1,99 @@
-"""How good each model is, and how sure that is."""
+"""How good each model is, and how sure that is.
+
+Rows of models with a rate each: the point, its interval, and the number beside it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from analyze.charts.axes import chosen, height_of
-from analyze.charts.rates import rated, ticks_said, with_estimate
-from analyze.charts.theme import finished
-from analyze.charts.words import listed, share
+import altair as alt
+
+from analyze.charts.axes import chosen, height_of, rows_of
+from analyze.charts.theme import (
+    COLOURS,
+    INTERVAL,
+    SHARE,
+    finished,
+    listed,
+    share,
+    share_axis,
+    shown,
+    tip,
+    with_rates,
+)
+from schemas.base import is_apart
 from schemas.errors import counted
 
 if TYPE_CHECKING:
     import polars as pl
+
+BESIDE = 52
+"""From the end of the scale to the end of the number, in px."""
+
+
+def rated(
+    rows: pl.DataFrame,
+    rate: str,
+    interval: str,
+    title: str,
+    n: str,
+    *,
+    beside: Sequence[float] = (),
+) -> Any:
+    """Return a point, the line of its interval and its number for each row, in the rows' order.
+
+    Args:
+        rows: model_id, and the columns that are named here.
+        rate: name of a column.
+        interval: what the columns of its limits begin with; they end in `_low`, `_high`, and
+            `_estimate`, the mean over cases that it is of, which gets a tick where it is another.
+        title: of the axis.
+        n: name of the column of how many trials stand behind it.
+        beside: bounds that the rates are held against.
+    """
+    low, high = f"{interval}_low", f"{interval}_high"
+    worded = with_rates(rows, rate, (low, high, f"{interval}_estimate"), *beside)
+    base = alt.Chart(worded).encode(y=rows_of("model_id", rows["model_id"].to_list()))
+    x = alt.X(f"{rate}:Q", scale=SHARE, axis=share_axis(title))
+    line = base.mark_rule(strokeWidth=4, color=COLOURS[0], opacity=0.4, aria=False).encode(
+        x=alt.X(f"{low}:Q", scale=SHARE, axis=share_axis(title)), x2=alt.X2(field=high)
+    )
+    words = tip({
+        "model": "datum.model_id", title: shown("rate_text"), INTERVAL: shown("limits_text"),
+        "trials": shown(n, ","),
+    })  # fmt: skip
+    point = base.mark_point(
+        filled=True, size=90, color=COLOURS[0], opacity=1, tooltip=words
+    ).encode(x=x)
+    number = base.mark_text(align="right", aria=False).encode(
+        x=alt.value(alt.ExprRef(f"width + {BESIDE}")), text=alt.Text("rate_text:N")
+    )
+    if not has_other_means(rows, rate, f"{interval}_estimate"):
+        return line + point + number
+    mean = base.mark_tick(thickness=2, size=14, color=COLOURS[0], aria=False).encode(
+        x=alt.X(f"{interval}_estimate:Q", scale=SHARE, axis=share_axis(title))
+    )
+    return line + mean + point + number
+
+
+def with_estimate(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Return a frame with the column of the mean that an interval is of: nulls in one of before."""
+    import polars as pl  # noqa: PLC0415 - loaded already
+
+    column = pl.col(name) if name in frame.columns else pl.lit(None)
+    return frame.with_columns(column.cast(pl.Float64).alias(name))
+
+
+def has_other_means(rows: pl.DataFrame, rate: str, estimate: str) -> bool:
+    """Return whether some interval is of another mean than the rate it is drawn beside."""
+    return any(is_apart(*pair) for pair in rows.select(rate, estimate).iter_rows())
+
+
+def ticks_said(rows: pl.DataFrame, rate: str, estimate: str) -> str:
+    """Return what the ticks of a chart are; nothing where it has none."""
+    return ", ticks their case means" * has_other_means(rows, rate, estimate)
 
 
 def leaderboard(models: pl.DataFrame) -> Any:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from analyze.charts.axes import chosen
-from analyze.charts.theme import COLOURS, GRID, PAPER, WORSE, finished, role
-from analyze.charts.words import share, tip
+from analyze.charts.theme import COLOURS, GRID, PAPER, WORSE, finished, role, share, tip
 from schemas.errors import counted
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from analyze.charts.axes import chosen, height_of
-from analyze.charts.rates import rated, ticks_said, with_estimate
-from analyze.charts.theme import QUIET, SHARE, finished
-from analyze.charts.words import listed, share
-from analyze.stats.tiers import DEFAULT
+from analyze.charts.leaderboard import rated, ticks_said, with_estimate
+from analyze.charts.theme import QUIET, SHARE, finished, listed, share
+from analyze.stats.rates import DEFAULT
 from schemas.config.project import Thresholds
 from schemas.errors import counted
 

@@ -68,9 +68,9 @@ def compare(
 
     Example: analyze compare previous latest
     """
+    from analyze.cli_startup import imported_meanwhile
     from analyze.comparison.evidence.read import read_evidence
     from analyze.gate.base_runs import resolve_compared
-    from analyze.meanwhile import imported_meanwhile
     from analyze.query.model_names import meant_model, read_names
     from analyze.query.run_ref import runs_dir_of
     from analyze.query.session import open_session
@@ -106,7 +106,7 @@ def compare(
 
         typer.echo(record_json(found))
     elif wanted == "md":
-        from analyze.report.comparison_markdown import comparison_markdown
+        from analyze.comparison.render import comparison_markdown
 
         shown = with_names(found, names)
         typer.echo(comparison_markdown(shown, all_cases=by == "cell"), nl=False)
@@ -133,6 +133,6 @@ def _known(path: Path) -> KnownFile:
 def _axes(allow: list[str] | None) -> frozenset[Axis]:
     if not allow:
         return frozenset()
-    from analyze.named import axes_named  # loads the models
+    from analyze.comparison.axes import axes_named  # loads the models
 
     return axes_named(allow)

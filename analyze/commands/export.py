@@ -57,7 +57,7 @@ def export(
 
     Example: analyze export report-v2 latest
     """
-    from analyze.exports.places import STDOUT, document, placed
+    from analyze.exporters.files import STDOUT, document, placed
     from analyze.report_v2.files import write_texts
     from schemas.errors import ConfigError, Problem
     from schemas.run.layout import is_run_folder
@@ -111,8 +111,7 @@ def _of_run(
     sync: bool,
 ) -> tuple[list[ExportText], Path | None]:
     """Return the files of a run, and where its reports go unless somebody says otherwise."""
-    from analyze.exporters.files import texts_of_run
-    from analyze.exports.places import own_place
+    from analyze.exporters.files import own_place, texts_of_run
     from analyze.query.model_names import meant_model
     from analyze.query.run_ref import resolve_run, run_folder, runs_dir_of
     from analyze.query.session import open_session

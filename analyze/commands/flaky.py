@@ -63,7 +63,7 @@ def flaky(
 
         typer.echo(record_json(found))
         return
-    from analyze.report.flaky_text import flaky_lines, flaky_markdown
+    from analyze.regressions.render import flaky_lines, flaky_markdown
 
     shown = with_names(found, names)
     if wanted == "md":

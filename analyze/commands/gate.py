@@ -86,9 +86,9 @@ def gate(
     from dataclasses import replace
     from datetime import UTC, datetime
 
+    from analyze.comparison.axes import axes_named, metrics_named
     from analyze.gate.decide import Question, decide
     from analyze.gate.known_issues import read_known
-    from analyze.named import axes_named, metrics_named
     from analyze.query.model_names import meant_model, read_names
     from analyze.query.run_ref import runs_dir_of
     from analyze.query.session import open_session
@@ -121,7 +121,7 @@ def gate(
         decision = decide(session, meant, datetime.now(UTC).date())
         names = NO_NAMES if wanted == "json" else read_names(session)
         if junit is not None:
-            from analyze.gate.case_counts import candidate_cases
+            from analyze.gate.decide import candidate_cases
             from analyze.gate.junit import junit_xml
 
             report = junit_xml(decision.result, candidate_cases(session, decision.candidate))
@@ -130,7 +130,7 @@ def gate(
 
         typer.echo(record_json(decision.result))
     elif wanted == "md":
-        from analyze.report.gate_markdown import gate_markdown
+        from analyze.gate.render import gate_markdown
 
         typer.echo(gate_markdown(with_names(decision.result, names), where), nl=False)
     else:

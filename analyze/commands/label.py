@@ -20,7 +20,7 @@ def label(
 
     Example: analyze label latest base
     """
-    from analyze.label_names import changed_labels
+    from analyze.lake.labels import changed_labels
     from analyze.lake.labels import label as set_labels
     from analyze.query.run_ref import known_runs, resolve_run, runs_dir_of
     from analyze.query.session import open_session

@@ -91,7 +91,7 @@ def regressions(
 
         typer.echo(record_json(found))
     elif wanted == "md":
-        from analyze.report.regressions_markdown import regressions_markdown
+        from analyze.regressions.render import regressions_markdown
 
         typer.echo(regressions_markdown(with_names(found, names), look), nl=False)
     else:

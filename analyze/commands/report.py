@@ -75,7 +75,7 @@ def report(
 
     Example: analyze report latest --baseline previous
     """
-    from analyze.meanwhile import imported_meanwhile
+    from analyze.cli_startup import imported_meanwhile
     from analyze.query.model_names import read_names
     from analyze.query.run_ref import resolve_run, run_folder, runs_dir_of
     from analyze.query.session import open_session

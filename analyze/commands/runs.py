@@ -49,8 +49,8 @@ def runs(
     from analyze.query.run_list_render import run_lines, runs_json
     from analyze.query.run_ref import require_label, require_model, require_suite
     from analyze.query.session import open_session
+    from analyze.regressions.document import open_lines, unused_lines
     from analyze.render.text import screen_width
-    from analyze.report.open_shift_words import open_lines, unused_lines
     from schemas.run.model_names import NO_NAMES, with_names
 
     entries = None if known is None else read_known(known)

@@ -29,8 +29,7 @@ def sync(
 
     Example: analyze sync
     """
-    from analyze.query.ensure_synced import prune_runs, sync_runs
-    from analyze.report.sync_text import prune_text, sync_text
+    from analyze.query.ensure_synced import prune_runs, prune_text, sync_runs, sync_text
 
     if prune:
         typer.echo(prune_text(prune_runs(runs, run or []), as_json=json), nl=False)

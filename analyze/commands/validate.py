@@ -27,7 +27,7 @@ def validate(
 
     Example: analyze validate runs/20261122_013000/results.jsonl
     """
-    from analyze.report.validation_text import validation_json, validation_lines
+    from analyze.validate.one_file import validation_json, validation_lines
     from schemas.errors import EXIT_BAD_NEWS
 
     paths = [Path(file) for file in files]

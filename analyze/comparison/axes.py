@@ -2,6 +2,8 @@
 
 Two rows are the same on an axis, or differ, or one of them does not say. What is not said keeps
 nothing out, but for the case: an unknown content is equal to none (D-A2).
+
+Axes and metrics as people name them: an option that is repeated, or one with commas between.
 """
 
 from __future__ import annotations
@@ -9,10 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, TypeVar, cast, get_args
 
 from analyze.comparison.evidence.outcomes import CaseOutcome, Parts
-from schemas.output.comparison import Axis, AxisReport
+from schemas.errors import ConfigError, Problem, nearest
+from schemas.output.comparison import Axis, AxisReport, Metric
 
 AXES: tuple[Axis, ...] = get_args(Axis)
 
@@ -186,3 +189,47 @@ class Tally:
 
 def _short(digest: str | None) -> str:
     return "none" if digest is None else digest[:SHOWN_DIGITS]
+
+
+Name = TypeVar("Name", bound=str)
+
+NAMED_AXES: tuple[Axis, ...] = get_args(Axis)
+METRICS: tuple[Metric, ...] = get_args(Metric)
+
+
+def axes_named(texts: Iterable[str]) -> frozenset[Axis]:
+    """Return the axes that texts name.
+
+    Raises:
+        ConfigError: each that is no axis; names the nearest.
+    """
+    return frozenset(_named(texts, NAMED_AXES, "--allow", "is no axis of a comparison"))
+
+
+def metrics_named(texts: Iterable[str]) -> tuple[Metric, ...]:
+    """Return the metrics that texts name, each once; the primary one when they name none.
+
+    Raises:
+        ConfigError: each that is no metric; names the nearest.
+    """
+    named = _named(texts, METRICS, "--metric", "is no metric of a gate")
+    return tuple(dict.fromkeys(named)) or METRICS[:1]
+
+
+def _named(texts: Iterable[str], known: Sequence[Name], option: str, wrong: str) -> list[Name]:
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    problems = [
+        Problem(
+            None,
+            wrong,
+            key=option,
+            found=f"`{name}`",
+            allowed=", ".join(known),
+            nearest=nearest(name, known),
+        )
+        for name in names
+        if name not in known
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return cast("list[Name]", names)

@@ -1,6 +1,6 @@
 """The records of a comparison, built: each would take a millisecond at its first use.
 
-To be imported while the engine works (`analyze.meanwhile`).
+To be imported while the engine works (`analyze.cli_startup`).
 """
 
 from schemas.base import Interval, PassK

@@ -2,23 +2,24 @@
 
 Reads the runs of both sides, and of the nights before them how much nights vary. One family of
 tests a call, whatever is shown of it (S10).
+
+Single cases on both sides: which passed less or more often, and how to see the answers.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from analyze.aliases.renames import renames_among
-from analyze.compare.changes import changes_of
-from analyze.compare.seen_runs import model_runs
-from analyze.compare.sides import Chosen
 from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
 from analyze.comparison.evidence.read import Evidence, read_evidence
+from analyze.comparison.evidence.run_sets import Chosen
 from analyze.comparison.model_result import (
     common_cases,
     figures_of,
@@ -27,16 +28,18 @@ from analyze.comparison.model_result import (
     paired_counts,
 )
 from analyze.comparison.nights import asked_by, nights_of
-from analyze.comparison.pairing import PairedCase, PairedGroup, pair
+from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled, pair
+from analyze.comparison.planned import model_runs
 from analyze.comparison.ratios import ratios_of
 from analyze.lake.content_ids import AskedId
-from analyze.stats.families import benjamini_hochberg
+from analyze.stats.paired_means import benjamini_hochberg
 from analyze.stats.paired_rates import rate_difference
 from analyze.stats.power.assumptions import LOOK_BACK
 from analyze.stats.units import Clusters, n_clusters, unit_sums
 from schemas.errors import runs_flag
 from schemas.output.comparison import (
     Axis,
+    CaseChange,
     Comparison,
     ExcludedCase,
     PlainDifference,
@@ -46,10 +49,68 @@ from schemas.output.comparison import (
 from schemas.run.alias import Rename
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from analyze.query.session import Session
     from schemas.config.known_issues import Quarantined
+
+
+def changes_of(groups: Sequence[PairedGroup], runs_dir: Path) -> tuple[CaseChange, ...]:
+    """Return every case whose passed rate changed, worst first.
+
+    Args:
+        groups: models with their cases.
+        runs_dir: where the runs are, for the commands.
+    """
+    option = runs_flag(runs_dir)
+    found = [change for group in groups for change in _changes(group, option)]
+    return tuple(
+        sorted(found, key=lambda c: (c.difference, c.suite_id, c.case_id, c.candidate_model_id))
+    )
+
+
+def _changes(group: PairedGroup, option: Sequence[str]) -> Iterator[CaseChange]:
+    for case in group.cases:
+        base, candidate = case.base.counts, case.candidate.counts
+        if not base.n_scored or not candidate.n_scored:
+            continue
+        if base.n_passed * candidate.n_scored == candidate.n_passed * base.n_scored:
+            continue
+        yield CaseChange(
+            suite_id=case.case.suite_id,
+            case_id=case.case.case_id,
+            model_id=group.base_key.model_id,
+            candidate_model_id=group.candidate_key.model_id,
+            base_passed=base.n_passed,
+            base_scored=base.n_scored,
+            candidate_passed=candidate.n_passed,
+            candidate_scored=candidate.n_scored,
+            difference=candidate.n_passed / candidate.n_scored - base.n_passed / base.n_scored,
+            flip=_flip(case),
+            commands=(
+                _command(case.base, case, group.base_key.model_id, option),
+                _command(case.candidate, case, group.candidate_key.model_id, option),
+            ),
+        )
+
+
+def _flip(case: PairedCase) -> Literal["broke", "fixed"] | None:
+    """Return whether the majority of the verdicts changed; a tie is no majority."""
+    before, after = (_majority(side) for side in (case.base, case.candidate))
+    if before == 0 or after in {0, before}:
+        return None
+    return "fixed" if after > 0 else "broke"
+
+
+def _majority(side: Pooled) -> int:
+    """Return 1 where most passed, -1 where most failed, 0 at a tie."""
+    twice, scored = 2 * side.counts.n_passed, side.counts.n_scored
+    return (twice > scored) - (twice < scored)
+
+
+def _command(side: Pooled, case: PairedCase, model_id: str, option: Sequence[str]) -> str:
+    """Return the command that shows the answers of the newest run of a side."""
+    words = ["analyze", "show", side.run_ids[-1], case.case.case_id, model_id]
+    return shlex.join([*words, *option])
+
 
 By = Literal["model", "cell", "tag"]
 """What is shown beside the models: nothing, every case that changed, or every tag."""

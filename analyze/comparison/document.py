@@ -1,6 +1,8 @@
 """The sentences and cells of a comparison, for the terminal and for Markdown alike.
 
 Plain text that holds names from outside as they are: who prints it makes them safe for the place.
+
+Whose nights a verdict between nights rests on, in words: a history's, or an assumption.
 """
 
 from __future__ import annotations
@@ -8,8 +10,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from analyze.query.thresholds import limits_source
 from analyze.render.numbers import (
     chance,
     in_cases,
@@ -20,8 +22,6 @@ from analyze.render.numbers import (
     times,
     whole,
 )
-from analyze.report.limits_source import limits_source
-from analyze.report.nights_words import nights_words
 from schemas.base import is_apart
 from schemas.errors import counted
 from schemas.output.comparison import (
@@ -32,6 +32,7 @@ from schemas.output.comparison import (
     ExcludedCase,
     Exclusion,
     GroupComparison,
+    NightNoise,
     RateDifference,
     Ratio,
     RatioMetric,
@@ -40,8 +41,29 @@ from schemas.output.comparison import (
     Verdict,
 )
 
-if TYPE_CHECKING:
-    from schemas.output.comparison import RateDifference, ThresholdsUsed
+
+def nights_words(night: NightNoise, *, is_rate: bool = False) -> str:
+    """Return how much nights vary, and who says so: `20 runs vary by 8 %`.
+
+    Args:
+        night: of a metric.
+        is_rate: it is a pass rate, in points.
+    """
+    if night.seen_sd is None:
+        return f"assumed: nights vary by {_by(night.sd, is_rate=is_rate)}"
+    return f"{whole(night.n_runs)} runs vary by {_by(night.seen_sd, is_rate=is_rate)}"
+
+
+def nights_cell(night: NightNoise) -> str:
+    """Return the same for a column of ratios: `20 runs: 8 %`."""
+    if night.seen_sd is None:
+        return f"assumed: {percent(night.sd)} %"
+    return f"{whole(night.n_runs)} runs: {percent(night.seen_sd)} %"
+
+
+def _by(sd: float, *, is_rate: bool) -> str:
+    return f"{points(sd)} points" if is_rate else f"{percent(sd)} %"
+
 
 ORDER: tuple[Verdict, ...] = (
     "regressed",

@@ -9,17 +9,16 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-from analyze.compare.night_runs import PastNights
 from analyze.comparison.evidence.outcomes import METRICS, CaseKey, CaseOutcome
-from analyze.comparison.evidence.past_runs import FIRST_LOG, PastCell
+from analyze.comparison.evidence.past_runs import FIRST_LOG, PastCell, PastNights
 from analyze.comparison.pairing import PairedGroup
-from analyze.stats.night_level import Counts, Logs, level_of_logs, level_of_rates
 from analyze.stats.night_noise import (
     MOST_RUNS,
     NightVariance,
     variance_of_logs,
     variance_of_rates,
 )
+from analyze.stats.power.nights import Counts, Logs, level_of_logs, level_of_rates
 from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise
 

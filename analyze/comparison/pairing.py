@@ -1,18 +1,251 @@
-"""What of two sides belongs together: models, cases of them, and the runs that are comparable."""
+"""What of two sides belongs together: models, cases of them, and the runs that are comparable.
+
+What belongs together on two sides, once it is found: cases of a model, and their trials.
+
+Pairs the cases of one model: which runs of either side are comparable, case by case.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from analyze.compare.case_pairs import CasePairs
-from analyze.compare.paired import PairedCase, PairedGroup, Pooled
-from analyze.compare.sides import Chosen
-from analyze.comparison.axes import AXES, OF_A_MODEL, Tally
-from analyze.comparison.evidence.outcomes import CaseOutcome, ModelKey
+from analyze.comparison.axes import AXES, OF_A_MODEL, Tally, blocking, standings, states
+from analyze.comparison.evidence.outcomes import (
+    Answers,
+    CaseCounts,
+    CaseKey,
+    CaseOutcome,
+    Measured,
+    ModelKey,
+)
 from analyze.comparison.evidence.plans import is_called
-from schemas.output.comparison import Axis, AxisReport, ExcludedCase
+from analyze.comparison.evidence.run_sets import Chosen
+from schemas.output.comparison import Axis, AxisReport, ExcludedCase, Exclusion
+
+
+class OwnTrials(NamedTuple):
+    """What a test counts: trials made in the runs that have a verdict.
+
+    Answers that were taken over are none of them, and a case whose repetitions in a run are all
+    the same bytes, with the same verdict, was asked once there.
+    """
+
+    n_scored: int
+    n_passed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """One case on one side: the trials of its comparable runs together."""
+
+    run_ids: tuple[str, ...]
+    """Oldest first."""
+    counts: CaseCounts
+    measured: tuple[Measured, ...]
+    """By the order of METRICS."""
+    answers: Answers
+    own: OwnTrials
+    cluster: str | None = None
+    """As the candidate's newest run has it, on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedCase:
+    """One case on both sides."""
+
+    case: CaseKey
+    tags: tuple[str, ...]
+    """As the candidate has them."""
+    base: Pooled
+    candidate: Pooled
+
+    @property
+    def sides(self) -> tuple[Pooled, Pooled]:
+        """The base, then the candidate."""
+        return self.base, self.candidate
+
+    @property
+    def cluster(self) -> str | None:
+        """What the case shares with others; None: it stands alone."""
+        return self.candidate.cluster
+
+
+@dataclass(frozen=True, slots=True)
+class PairedGroup:
+    """One model on both sides, and its cases in order of (suite_id, case_id)."""
+
+    base_key: ModelKey
+    candidate_key: ModelKey
+    cases: tuple[PairedCase, ...]
+    base_runs: tuple[str, ...]
+    """Runs that are in it, oldest first."""
+    candidate_runs: tuple[str, ...]
+    base_served: tuple[str, ...]
+    """Names of models that answers of these runs gave."""
+    candidate_served: tuple[str, ...]
+
+    @property
+    def is_one_model(self) -> bool:
+        """Provider, model and thinking level are the same on both sides."""
+        return self.base_key[:3] == self.candidate_key[:3]
+
+
+def pooled(rows: Sequence[CaseOutcome], cluster: str | None) -> Pooled:
+    """Return the trials of runs together, those of each run as further repetitions."""
+    if len(rows) == 1:
+        (row,) = rows
+        return Pooled(
+            (row.run_id,), row.counts, row.measured, row.answers, own_trials(row), cluster
+        )
+    hashes = [one for row in rows for one in (row.answers.first_hash, row.answers.last_hash) if one]
+    return Pooled(
+        run_ids=tuple(row.run_id for row in rows),
+        counts=CaseCounts(*map(sum, zip(*(row.counts for row in rows), strict=True))),
+        measured=tuple(
+            Measured(*map(sum, zip(*each, strict=True)))
+            for each in zip(*(row.measured for row in rows), strict=True)
+        ),
+        answers=Answers(
+            n=sum(row.answers.n for row in rows),
+            n_failed=sum(row.answers.n_failed for row in rows),
+            first_hash=min(hashes, default=None),
+            last_hash=max(hashes, default=None),
+        ),
+        own=OwnTrials(*map(sum, zip(*map(own_trials, rows), strict=True))),
+        cluster=cluster,
+    )
+
+
+def own_trials(row: CaseOutcome) -> OwnTrials:
+    """Return what one run adds to a test.
+
+    Repetitions of which only some are the same bytes all count: leaving the doubles out would
+    favour the answers that are short enough to come twice.
+    """
+    scored, passed = row.counts.n_independent, row.counts.n_independent_passed
+    if row.answers.is_identical and scored and passed in {0, scored}:
+        return OwnTrials(1, passed // scored)
+    return OwnTrials(scored, passed)
+
+
+class CasePairs:
+    """One model on both sides while its cases are paired.
+
+    Attributes:
+        excluded: what is not in the test, and why; filled by `group`.
+    """
+
+    def __init__(
+        self,
+        rows: tuple[Sequence[CaseOutcome], Sequence[CaseOutcome]],
+        run_ids: tuple[Sequence[str], Sequence[str]],
+        allowed: Collection[Axis],
+        tallies: Mapping[Axis, Tally],
+    ) -> None:
+        """Take both sides.
+
+        Args:
+            rows: of the base and of the candidate, those of the newest run last.
+            run_ids: of the base and of the candidate, oldest first.
+            allowed: axes that keep nothing out.
+            tallies: where every pair of model and case is counted.
+        """
+        self.excluded: list[ExcludedCase] = []
+        self._rows = rows
+        self._run_ids = run_ids
+        self._allowed = allowed
+        self._tallies = tallies
+        self._model_id = rows[1][-1].key.model_id
+        self._kept: tuple[list[CaseOutcome], list[CaseOutcome]] = [], []
+
+    def group(self) -> PairedGroup:
+        """Return the group, with every case that can be compared."""
+        before, after = (_by_case(rows) for rows in self._rows)
+        cases = [
+            paired
+            for case in sorted({*before, *after})
+            if (paired := self._paired(case, before.get(case, []), after.get(case, [])))
+        ]
+        runs, served = zip(*map(self._side, (0, 1)), strict=True)
+        return PairedGroup(
+            base_key=self._rows[0][-1].key,
+            candidate_key=self._rows[1][-1].key,
+            cases=tuple(cases),
+            base_runs=runs[0],
+            candidate_runs=runs[1],
+            base_served=served[0],
+            candidate_served=served[1],
+        )
+
+    def _paired(
+        self, case: CaseKey, before: Sequence[CaseOutcome], after: Sequence[CaseOutcome]
+    ) -> PairedCase | None:
+        if not before or not after:
+            self._exclude(case, "only_in_candidate" if after else "only_in_base")
+            return None
+        *others, reference = standings(after)
+        firsts = standings(before)
+        of_base = [states(one, reference) for one in firsts]
+        of_others = [states(one, reference) for one in others]
+        for number, tally in enumerate(self._tallies.values()):
+            tally.add(
+                self._model_id,
+                reference,
+                [(one, found[number]) for one, found in zip(firsts, of_base, strict=True)],
+                [(one, found[number]) for one, found in zip(others, of_others, strict=True)],
+            )
+        apart = [blocking(found, self._allowed) for found in of_base]
+        kept = [row for row, axes in zip(before, apart, strict=True) if not axes]
+        if not kept:
+            differing = {axis for axes in apart for axis in axes}
+            axes = tuple(axis for axis in AXES if axis in differing)
+            self._exclude(case, "axis_differs", axes)
+            return None
+        second = [
+            row
+            for row, found in zip(after[:-1], of_others, strict=True)
+            if not blocking(found, self._allowed)
+        ]
+        second.append(after[-1])
+        self._kept[0].extend(kept)
+        self._kept[1].extend(second)
+        last = after[-1]
+        sides = pooled(kept, last.cluster), pooled(second, last.cluster)
+        paired = PairedCase(case, last.tags, *sides)
+        if not paired.base.counts.n_scored:
+            self._exclude(case, "no_verdict_in_base")
+        if not paired.candidate.counts.n_scored:
+            self._exclude(case, "no_verdict_in_candidate")
+        return paired
+
+    def _exclude(self, case: CaseKey, reason: Exclusion, axes: tuple[Axis, ...] = ()) -> None:
+        self.excluded.append(
+            ExcludedCase(
+                model_id=self._model_id,
+                suite_id=case.suite_id,
+                case_id=case.case_id,
+                reason=reason,
+                axes=axes,
+            )
+        )
+
+    def _side(self, place: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the runs of a side and what they were served by, those compared if any are."""
+        rows = self._kept[place] or self._rows[place]
+        there = {row.run_id for row in rows}
+        runs = tuple(run_id for run_id in self._run_ids[place] if run_id in there)
+        return runs, tuple(sorted({name for row in rows for name in row.facts.served_models}))
+
+
+def _by_case(rows: Iterable[CaseOutcome]) -> dict[CaseKey, list[CaseOutcome]]:
+    found: defaultdict[CaseKey, list[CaseOutcome]] = defaultdict(list)
+    for row in rows:
+        found[row.case].append(row)
+    return found
+
 
 __all__ = ["PairedCase", "PairedGroup", "Pairing", "Pooled", "named", "pair"]
 

@@ -1,4 +1,9 @@
-"""A comparison for the terminal: what happened first, then why it can be said, then the details."""
+"""A comparison for the terminal: what happened first, then why it can be said, then the details.
+
+A comparison as Markdown: the same sentences and tables, names from outside as text only.
+
+The tables of a comparison as cells, for the terminal and for Markdown alike.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +13,150 @@ from collections.abc import Iterator, Sequence
 from analyze.aliases.render import rename_lines
 from analyze.comparison.document import (
     CHANGE_TITLES,
+    RATIO_NAMES,
     axis_lines,
+    between,
     by_need,
     change_cells,
     excluded_lines,
     headline,
     limits_line,
+    name_of,
+    nights_cell,
     notes_of,
+    ratio_word,
     side_of,
 )
+from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
 from analyze.render.text import UNLIMITED, Column, cells, facts, least_width, line_of, table
-from analyze.report.comparison_cells import (
-    MODEL_TITLES,
-    RATIO_TITLES,
-    REPEAT_TITLES,
-    SCORE_TITLES,
-    TAG_TITLES,
-    model_cells,
-    ratio_rows,
-    repeat_rows,
-    score_rows,
-    tag_cells,
+from analyze.summary.summary_table import as_text
+from schemas.output.comparison import (
+    CaseChange,
+    Comparison,
+    GroupComparison,
+    PlainDifference,
+    Ratio,
 )
-from schemas.output.comparison import CaseChange, Comparison, PlainDifference
+
+MODEL_TITLES = ("model", "cases", "base%", "cand%", "points", "95 %", "p", "q", "shows")
+
+
+def model_cells(group: GroupComparison) -> list[str]:
+    """Return the row of one model under MODEL_TITLES; rates only where they are comparable."""
+    difference = group.difference
+    n_cases = difference.n_cases if difference else min(group.base.n_cases, group.candidate.n_cases)
+    head = [name_of(group), whole(n_cases)]
+    if group.verdict == "not_comparable":
+        return [*head, *[DASH] * 7]
+    if difference is None:
+        rates = [percent(group.base.passed_rate), percent(group.candidate.passed_rate)]
+        return [*head, *rates, *[DASH] * 5]
+    return [
+        *head,
+        percent(difference.base_rate),
+        percent(difference.candidate_rate),
+        signed_points(difference.difference),
+        between(difference.low, difference.high),
+        chance(difference.p),
+        chance(difference.q),
+        points(difference.detectable),
+    ]
+
+
+SCORE_TITLES = ("model", "strict%", "available%", "cover%", "without a verdict")
+
+
+def score_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
+    """Return a row under SCORE_TITLES for each model with a case on both sides."""
+    return [score_cells(group) for group in groups if group.base.n_cases]
+
+
+def score_cells(group: GroupComparison) -> list[str]:
+    """Return the row of one model under SCORE_TITLES: base, then candidate in each cell."""
+    base, candidate = group.base, group.candidate
+    return [
+        name_of(group),
+        pair(percent(base.score_strict), percent(candidate.score_strict)),
+        pair(percent(base.score_available), percent(candidate.score_available)),
+        pair(percent(base.coverage), percent(candidate.coverage)),
+        pair(_causes(base.causes), _causes(candidate.causes)),
+    ]
+
+
+def _causes(causes: dict[str, int]) -> str:
+    counts = sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))
+    return ", ".join(f"{whole(count)} {name}" for name, count in counts)
+
+
+REPEAT_TITLES = ("model", "k", "pass@k", "pass^k")
+
+
+def repeat_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
+    """Return a row under REPEAT_TITLES for each model whose cases were repeated on both sides."""
+    return [row for group in groups if (row := _repeat_cells(group))]
+
+
+def _repeat_cells(group: GroupComparison) -> list[str]:
+    """Return the row at the most trials k that both sides have; nothing below two (S21)."""
+    any_of = [
+        {one.k: one.value for one in side.pass_at_k} for side in (group.base, group.candidate)
+    ]
+    all_of = [
+        {one.k: one.value for one in side.pass_hat_k} for side in (group.base, group.candidate)
+    ]
+    k = max(any_of[0].keys() & any_of[1].keys(), default=1)
+    if k == 1 or group.verdict == "not_comparable":
+        return []
+    rates = [pair(*(percent(curve[k]) for curve in curves)) for curves in (any_of, all_of)]
+    return [name_of(group), whole(k), *rates]
+
+
+RATIO_TITLES = ("model", "of", "cases", "ratio", "95 %", "q", "totals", "out%", "nights", "verdict")
+
+
+def ratio_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
+    """Return a row under RATIO_TITLES for each ratio that was measured on both sides."""
+    return [
+        ratio_cells(group, ratio) for group in groups for ratio in group.ratios if ratio.n_cases
+    ]
+
+
+def ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
+    """Return the row of one ratio under RATIO_TITLES."""
+    interval = (
+        ""
+        if ratio.low is None or ratio.high is None
+        else f"{times(ratio.low)} to {times(ratio.high)}"
+    )
+    return [
+        name_of(group),
+        RATIO_NAMES[ratio.metric],
+        whole(ratio.n_cases),
+        times(ratio.ratio),
+        interval,
+        chance(ratio.q),
+        times(ratio.totals_ratio),
+        pair(percent(ratio.left_out_base), percent(ratio.left_out_candidate)),
+        "" if ratio.night is None else nights_cell(ratio.night),
+        ratio_word(ratio),
+    ]
+
+
+TAG_TITLES = ("part", "model", "cases", "base%", "cand%", "points", "95 %")
+
+
+def tag_cells(plain: PlainDifference) -> list[str]:
+    """Return the row of a tag, or of all models together, under TAG_TITLES."""
+    return [
+        plain.name,
+        plain.model_id or "all",
+        whole(plain.n_cases),
+        percent(plain.base_rate),
+        percent(plain.candidate_rate),
+        signed_points(plain.difference),
+        between(plain.low, plain.high),
+    ]
+
 
 MOST_CASES = 20
 """Cases that are listed unless all are asked for."""
@@ -159,3 +285,74 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def comparison_markdown(comparison: Comparison, *, all_cases: bool = False) -> str:
+    """Return a comparison as Markdown.
+
+    Args:
+        comparison: what to tell.
+        all_cases: list every case that changed.
+    """
+    groups = by_need(comparison.groups)
+    plain = [*([comparison.overall] if comparison.overall else []), *comparison.tags]
+    cases = comparison.cases if all_cases else comparison.cases[:MOST_CASES]
+    blocks = [
+        ["# Comparison"],
+        list(_verdicts_listed(comparison)),
+        list(_sides_listed(comparison)),
+        markdown_table(MODEL_TITLES, [model_cells(group) for group in groups]),
+        markdown_table(SCORE_TITLES, score_rows(groups)),
+        markdown_table(REPEAT_TITLES, repeat_rows(groups)),
+        markdown_table(RATIO_TITLES, ratio_rows(groups)),
+        markdown_table(TAG_TITLES, [tag_cells(one) for one in plain]),
+        cases_markdown(cases, len(comparison.cases)),
+        [as_text(f"Limits: {limits_line(comparison.limits)}")],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table of cells from outside; nothing at all without rows."""
+    if not rows:
+        return []
+    lines = [titles, ["---"] * len(titles), *([as_text(cell) for cell in row] for row in rows)]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:
+    """Return a table of cases that changed, with the commands that show both answers.
+
+    Args:
+        cases: those to show.
+        n_all: how many changed.
+    """
+    if not cases:
+        return []
+    rows = [[*change_cells(case), "; ".join(case.commands)] for case in cases]
+    more = [f"and {n_all - len(cases):,} more"] if n_all > len(cases) else []
+    lines = markdown_table((*CHANGE_TITLES, "both answers"), rows)
+    return [*lines, *(["", *more] if more else [])]
+
+
+def _verdicts_listed(comparison: Comparison) -> Iterator[str]:
+    if not comparison.groups:
+        yield "nothing to compare: no model is on both sides"
+    if comparison.next_command is not None:
+        yield f"- two models are compared by {as_text(comparison.next_command)}"
+    for group in by_need(comparison.groups):
+        yield f"- **{as_text(headline(group).replace(' -> ', ' → '))}**"
+        yield from (f"  - {as_text(note)}" for note in notes_of(group))
+
+
+def _sides_listed(comparison: Comparison) -> Iterator[str]:
+    yield f"- base: {as_text(side_of(comparison.base))}"
+    yield f"- candidate: {as_text(side_of(comparison.candidate))}"
+    differ = list(axis_lines(comparison))
+    if comparison.groups and not differ:
+        yield "- nothing that is known to change an answer differs"
+    yield from (f"- {as_text(line)}" for line in differ)
+    for line in excluded_lines(comparison.excluded):
+        yield f"- not in the test: {as_text(line)}"
+    for line in (*comparison.unmatched, *rename_lines(comparison.renames)):
+        yield f"- {as_text(line)}"

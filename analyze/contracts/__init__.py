@@ -18,10 +18,18 @@ from analyze.contracts.history import (
     PairsRow,
 )
 from analyze.contracts.models import (
+    CasePassesRow,
+    CaseToolUseRow,
     CostQualityRow,
+    FailureSummaryRow,
     GroupToolCountsRow,
     LatencyHistogramRow,
+    ModelSummaryRow,
+    PassCountsRow,
+    RepetitionsRow,
+    RunSummaryRow,
     TiersRow,
+    ToolCountsRow,
     ToolUseRow,
 )
 from analyze.contracts.plan import (
@@ -33,16 +41,6 @@ from analyze.contracts.plan import (
     RunsRow,
 )
 from analyze.contracts.trials import AttemptsRow, FailuresRow, OutputsRow, ResultsRow
-from analyze.rows.summary import (
-    CasePassesRow,
-    CaseToolUseRow,
-    FailureSummaryRow,
-    ModelSummaryRow,
-    PassCountsRow,
-    RepetitionsRow,
-    RunSummaryRow,
-    ToolCountsRow,
-)
 
 CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
     {

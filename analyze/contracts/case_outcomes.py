@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from analyze.contracts.base import GROUP_ORDER, GroupRow, like
-from analyze.rows.summary import TotalTokens
+from analyze.contracts.models import TotalTokens
 from schemas.base import Count, Positive, Unit
 
 LogSum = Annotated[int, Field()]

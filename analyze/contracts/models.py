@@ -1,14 +1,17 @@
-"""Rows of the views about models: tool use, tiers, latency histogram, what quality costs."""
+"""Rows of the views about models: tool use, tiers, latency histogram, what quality costs.
+
+Rows of the views behind summary.json: models, failures, verdicts and tool use of cases.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from analyze.contracts.base import GROUP_ORDER, GroupRow, ViewRow, like
 from analyze.contracts.history import COST, LATENCY, NANO_COST, PASSED, PASSED_RATE, SCORED, NanoUsd
-from schemas.base import Count, Millis, Positive, Rate
+from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Unit, UsdSum
 
 TOOL_TRIALS = "Trials with expected tools that the provider served."
 TOOL_SUCCESS = "Those in which at least one expected tool was invoked."
@@ -102,3 +105,200 @@ class CostQualityRow(GroupRow):
         "or better and no dearer, of those that may be named best; null where cost or passed_rate "
         "is unknown, and with fewer than five cases or too little coverage to be named so."
     )
+
+
+TotalTokens = Annotated[int, Field(ge=0), Unit("tokens")]
+"""A sum: what bounds one trial does not bound it."""
+
+WallClock = Annotated[int, Field(ge=0), Unit("ms")]
+"""Longer than any run where a clock began at 1970 and was set meanwhile."""
+
+REUSED = "Results taken from an older run: their verdicts count, their time and cost do not."
+TOKENS = "Sum over trials made in this run that reported it; null: none did."
+
+
+class ModelSummaryRow(GroupRow):
+    """One model as it was run, in numbers."""
+
+    view: ClassVar[str] = "model_summary"
+    order: ClassVar[str] = GROUP_ORDER
+
+    n_planned: Count = Field(description="Trials of the plan.")
+    n_total: Count = Field(description="Trials with a result.")
+    n_ok: Count = Field(description="Trials that the provider served.")
+    n_success: Count = Field(description="Served trials that ended without an error.")
+    n_reused: Count = Field(description=REUSED)
+    n_skipped_unavailable: Count = Field(description="Trials that nobody was there to serve.")
+    n_auth_error: Count = Field(description="Trials refused for want of a right or a key.")
+    n_rate_limited: Count = Field(description="Trials refused for asking too often.")
+    n_error: Count = Field(
+        description="Trials not served for any other reason, time-outs included."
+    )
+    n_timeout: Count = Field(description="Trials that ran out of time; they are in n_error too.")
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    n_passed: Count = Field(description="Trials that passed.")
+    n_objective_scored: Count = Field(description="Answered trials that a validator judged.")
+    n_objective_passed: Count = Field(description="Answered trials that the validator passed.")
+    success_rate_ok: Rate | None = Field(description="n_success / n_ok.")
+    objective_pass_rate: Rate | None = Field(description="Validator passes among answered trials.")
+    passed_rate: Rate | None = Field(description="n_passed / n_scored.")
+    score_strict: Rate | None = Field(description="n_passed / n_scorable.")
+    coverage: Rate | None = Field(description="n_scored / n_scorable.")
+    wall_clock_ms: WallClock | None = Field(
+        description="First start to last end in ms, reused trials left out; null: none, or the "
+        "clock was set back."
+    )
+    n_latency: Count = Field(description="Answered trials made in this run with a known e2e_ms.")
+    n_timeout_counted: Count = Field(
+        description="Time-outs made in this run that count against the model: in each percentile "
+        "later than every answer."
+    )
+    e2e_ms_p50: float | None = Field(
+        description="Median e2e_ms of those trials and time-outs, in ms; null: none, or beyond "
+        "the time limit."
+    )
+    e2e_ms_p95: float | None = Field(description="95th percentile of those, in ms; null as p50.")
+    e2e_ms_p99: float | None = Field(description="99th percentile of those, in ms; null as p50.")
+    e2e_ms_mean: float | None = Field(description="Mean e2e_ms of those trials, in ms.")
+    n_ttft: Count = Field(description="Answered trials made in this run with a known ttft_ms.")
+    ttft_ms_p50: float | None = Field(
+        description="Median ttft_ms of those trials and of the time-outs, in ms; null: no "
+        "answered trial has one, or beyond the time limit."
+    )
+    ttft_ms_p95: float | None = Field(description="95th percentile of those, in ms; null as p50.")
+    ttft_ms_p99: float | None = Field(description="99th percentile of those, in ms; null as p50.")
+    ttft_ms_mean: float | None = Field(description="Mean ttft_ms of those trials, in ms.")
+    input_tokens: TotalTokens | None = Field(description=TOKENS)
+    output_tokens: TotalTokens | None = Field(description=f"{TOKENS} Includes reasoning.")
+    reasoning_tokens: TotalTokens | None = Field(description=f"{TOKENS} Part of output_tokens.")
+    cached_input_tokens: TotalTokens | None = Field(description=f"{TOKENS} Part of input_tokens.")
+    n_tokens_known: Count = Field(
+        description="Trials made in this run that reported input and output tokens."
+    )
+    cost_usd: UsdSum | None = Field(
+        description="Sum over trials made in this run with a known cost, in USD; null: none has."
+    )
+    n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
+    output_tokens_per_s: float | None = Field(
+        description="Output tokens per second of e2e_ms, of answered trials made in this run."
+    )
+    n_tool_trials: Count = Field(description="Served trials with expected tools.")
+    n_tool_success: Count = Field(description="Those that used one of the expected tools.")
+    tool_use_rate: Rate | None = Field(description="n_tool_success / n_tool_trials.")
+
+
+class RepetitionsRow(GroupRow):
+    """How often a model was asked each case, and whether its answers differ."""
+
+    view: ClassVar[str] = "repetitions"
+    order: ClassVar[str] = GROUP_ORDER
+
+    n_cases: Positive = Field(description="Planned cases.")
+    repetitions: Positive = Field(description="Planned trials of the case that has most.")
+    n_repeated_cases: Count = Field(description="Cases answered at least twice in this very run.")
+    n_identical_cases: Count = Field(description="Repeated cases whose answers are the same.")
+
+
+class FailureSummaryRow(GroupRow):
+    """How often a model failed in one way."""
+
+    view: ClassVar[str] = "failure_summary"
+    order: ClassVar[str] = f"{GROUP_ORDER}, failure_type"
+
+    failure_type: str = Field(description="Reason code; `unknown` where records have none.")
+    n_trials: Positive = Field(description="Trials that ended so.")
+
+
+class RunSummaryRow(ViewRow):
+    """One run as a whole."""
+
+    view: ClassVar[str] = "run_summary"
+    order: ClassVar[str] = "run_id"
+
+    run_id: str = Field(description="Run that is summed up.")
+    n_models: Positive = Field(description="Models of the plan.")
+    n_planned: Positive = Field(description="Trials of the plan.")
+    n_total: Count = Field(description="Trials with a result.")
+    n_ok: Count = Field(description="Trials that the provider served.")
+    n_success: Count = Field(description="Served trials that ended without an error.")
+    n_reused: Count = Field(description=REUSED)
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    n_passed: Count = Field(description="Trials that passed.")
+    passed_rate: Rate | None = Field(description="n_passed / n_scored.")
+    score_strict: Rate | None = Field(description="n_passed / n_scorable.")
+    coverage: Rate | None = Field(description="n_scored / n_scorable.")
+    ended_at_ms: EpochMillis | None = Field(
+        description="Last end of a trial, reused ones too, in ms since 1970-01-01 UTC."
+    )
+    wall_clock_ms: WallClock | None = Field(
+        description="First start to last end in ms, reused trials left out; null: none, or the "
+        "clock was set back."
+    )
+    input_tokens: TotalTokens | None = Field(description=TOKENS)
+    output_tokens: TotalTokens | None = Field(description=f"{TOKENS} Includes reasoning.")
+    cost_usd: UsdSum | None = Field(
+        description="Sum over trials made in this run with a known cost, in USD; null: none has."
+    )
+    n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
+
+
+class CasePassesRow(GroupRow):
+    """Verdicts of one case."""
+
+    view: ClassVar[str] = "int_case_passes"
+    order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
+
+    case_id: str = Field(description="Name of the case.")
+    cluster: str | None = like("cluster", "plans")
+    n_planned: Count = Field(description="Planned trials of the case.")
+    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict: m of the statistics.")
+    n_passed: Count = Field(description="Trials that passed: k of the statistics.")
+    n_independent: Count = Field(description="Trials with a verdict made in this very run.")
+    n_independent_passed: Count = Field(description="Those of them that passed.")
+    is_repeated: bool = Field(description="At least two answered trials made in this very run.")
+    is_identical: bool = Field(description="Repeated, and every answer has the same bytes.")
+
+
+class CaseToolUseRow(GroupRow):
+    """Tool use in one case."""
+
+    view: ClassVar[str] = "int_case_tool_use"
+    order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
+
+    case_id: str = Field(description="Name of the case.")
+    cluster: str | None = like("cluster", "plans")
+    n_tool_trials: Positive = Field(description="Served trials with expected tools.")
+    n_tool_success: Count = Field(description="Those that used one of the expected tools.")
+
+
+class PassCountsRow(GroupRow):
+    """Cases with the same verdicts, counted."""
+
+    view: ClassVar[str] = "int_pass_counts"
+    order: ClassVar[str] = (
+        f"{GROUP_ORDER}, cluster nulls first, is_scorable, n_scored, n_passed, n_independent, "
+        "n_independent_passed"
+    )
+
+    cluster: str | None = like("cluster", "plans")
+    is_scorable: bool = Field(description="Trials of the case can get a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict, of one such case.")
+    n_passed: Count = Field(description="Trials that passed, of one such case.")
+    n_independent: Count = Field(description="Trials with a verdict made in this very run.")
+    n_independent_passed: Count = Field(description="Those of them that passed.")
+    n_cases: Positive = Field(description="Cases that came out this way.")
+
+
+class ToolCountsRow(GroupRow):
+    """Cases with the same tool use, counted."""
+
+    view: ClassVar[str] = "int_tool_counts"
+    order: ClassVar[str] = f"{GROUP_ORDER}, cluster nulls first, n_tool_trials, n_tool_success"
+
+    cluster: str | None = like("cluster", "plans")
+    n_tool_trials: Positive = Field(description="Served trials with expected tools, of one case.")
+    n_tool_success: Count = Field(description="Those that used one of the expected tools.")
+    n_cases: Positive = Field(description="Cases that came out this way.")

@@ -6,9 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analyze.compare.sides import Chosen, resolve_sides
-from analyze.comparison.evidence.run_sets import NothingBefore
-from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
+from analyze.comparison.evidence.run_sets import (
+    BASE_WORDS,
+    Chosen,
+    NothingBefore,
+    asks_levels,
+    plain_text,
+    resolve_sides,
+)
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

@@ -13,18 +13,21 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from analyze.compare.sides import Chosen, resolve_sides
 from analyze.comparison.evidence.outcomes import read_outcomes
 from analyze.comparison.evidence.plans import History, Plan
 from analyze.comparison.evidence.run_sets import (
+    BASE_WORDS,
     LAST,
+    Chosen,
     NothingBefore,
+    asks_levels,
     in_order,
+    plain_text,
+    resolve_sides,
     runs_of,
 )
 from analyze.comparison.pairing import pair
-from analyze.gate.past_runs import BASE_WORDS, asks_levels, plain_text
-from analyze.shifts.since import runs_since_shift
+from analyze.regressions.detect import runs_since_shift
 from schemas.config.project import Thresholds
 from schemas.errors import ConfigError, Problem
 from schemas.output.comparison import Axis, Metric

@@ -1,10 +1,20 @@
-"""A line of a gate beside the same line of a fresh run: failures that are noise go away."""
+"""A line of a gate beside the same line of a fresh run: failures that are noise go away.
+
+Which run may confirm a gate: another one, later, fresh and whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from analyze.comparison.evidence.run_sets import Chosen
+from schemas.errors import ConfigError, Problem
 from schemas.output.gate import GateLine, GateRules, Outcome
+
+if TYPE_CHECKING:
+    from analyze.query.session import Session
 
 
 def confirmed_by(
@@ -40,3 +50,114 @@ def confirmed_by(
     return line.model_copy(
         update={"outcome": outcome, "confirmed": said == line.outcome, "why": why}
     )
+
+
+MOST_NAMED = 3
+"""Cases in a message; the rest is counted."""
+
+OF_MODEL = "(? is null or model_id = ? or model = ?)"
+
+Planned = tuple[str, str, str]
+"""suite_id, model_id, case_id."""
+
+
+def check_confirming(
+    session: Session, confirming: Chosen, candidate: Chosen, base_runs: Collection[str]
+) -> None:
+    """Check that a run can confirm what a gate says: another one, later, fresh and whole.
+
+    Whether enough of its trials have a verdict is left to the comparison.
+
+    Args:
+        session: the open lake.
+        confirming: the run that is to confirm, with its shards.
+        candidate: what the gate judges.
+        base_runs: every run that either is held against.
+
+    Raises:
+        ConfigError: it cannot; says everything that is in the way.
+    """
+    problems = [
+        Problem(None, f"--confirm {confirming.asked}: {what}")
+        for what in _obstacles(session, confirming, candidate, base_runs)
+    ]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _obstacles(
+    session: Session, confirming: Chosen, candidate: Chosen, base_runs: Collection[str]
+) -> Iterator[str]:
+    if same := set(confirming.run_ids) & set(candidate.run_ids):
+        yield f"{_named(same)} is the candidate itself; only another run can confirm it"
+        return
+    if same := set(confirming.run_ids) & set(base_runs):
+        yield f"{_named(same)} is in the baseline already"
+        return
+    if not _start(session, confirming.run_ids) > _start(session, candidate.run_ids):
+        yield "it did not start after the candidate: make a run now, and name that one"
+    if _is_narrowed(session, confirming.run_ids) and not _is_narrowed(session, candidate.run_ids):
+        yield "flags made it smaller than its suite, which selects cases"
+    if reused := _n_reused(session, confirming):
+        yield f"{reused:,} of its answers are from older runs: make one without --reuse"
+    missing = _planned(session, candidate) - _planned(session, confirming)
+    if missing:
+        yield f"it does not ask {_cases(missing)} of the candidate"
+
+
+def _start(session: Session, run_ids: Sequence[str]) -> int:
+    """Return when the first of some runs started; what has no start is before everything."""
+    rows = session.rows(
+        "select min(coalesce(started_at_ms, -1)) from stg_runs "  # noqa: S608
+        f"where {_among(run_ids)}",
+        run_ids,
+    )
+    return int(rows[0][0])
+
+
+def _is_narrowed(session: Session, run_ids: Sequence[str]) -> bool:
+    """Return whether a run was narrowed; a shard is, and all shards of a plan need not be."""
+    rows = session.rows(
+        "select coalesce(bool_or(is_narrowed and run_group is null), false) from stg_runs "  # noqa: S608
+        f"where {_among(run_ids)}",
+        run_ids,
+    )
+    return bool(rows[0][0])
+
+
+def _n_reused(session: Session, chosen: Chosen) -> int:
+    rows = session.rows(
+        "select count(*) from trials where reused_from_run_id is not null "  # noqa: S608
+        f"and {_among(chosen.run_ids)} and {OF_MODEL}",
+        [*chosen.run_ids, *[chosen.model] * 3],
+    )
+    return int(rows[0][0])
+
+
+def _planned(session: Session, chosen: Chosen) -> set[Planned]:
+    rows = session.rows(
+        "select distinct suite_id, model_id, case_id from stg_plans "  # noqa: S608
+        f"where {_among(chosen.run_ids)} and {OF_MODEL}",
+        [*chosen.run_ids, *[chosen.model] * 3],
+    )
+    return {(suite_id, model_id, case_id) for suite_id, model_id, case_id in rows}
+
+
+def _among(run_ids: Sequence[str]) -> str:
+    return f"run_id in ({', '.join('?' * len(run_ids))})"
+
+
+def _cases(missing: Collection[Planned]) -> str:
+    models: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for suite_id, model_id, case_id in missing:
+        models[suite_id, case_id].append(model_id)
+    names = sorted(
+        f"{asked[0]}/{case_id}" if len(asked) == 1 else f"{case_id} (of {len(asked):,} models)"
+        for (_, case_id), asked in models.items()
+    )
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _named(run_ids: Collection[str]) -> str:
+    return ", ".join(sorted(run_ids))

@@ -1,32 +1,105 @@
-"""From what a user asked of a gate to its answer: both sides, the comparison, the rules."""
+"""From what a user asked of a gate to its answer: both sides, the comparison, the rules.
+
+Every case of a candidate with what became of its trials, for reports that list them all.
+
+A gate with the shifts that stand: while a drop is neither mended nor acknowledged, it fails.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
 from analyze.aliases.ids import read_ids
-from analyze.compare.sides import Chosen
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.outcomes import CaseOutcome, read_causes, read_outcomes
 from analyze.comparison.evidence.plans import is_called
-from analyze.comparison.evidence.run_sets import NothingBefore, Texts, runs_of
+from analyze.comparison.evidence.run_sets import Chosen, NothingBefore, Texts, asks_levels, runs_of
 from analyze.gate.baseline import resolve_baseline
-from analyze.gate.fresh import check_confirming
-from analyze.gate.open_shifts import with_open_shifts
-from analyze.gate.past_runs import asks_levels
-from analyze.gate.quarantine import Quarantine, quarantine_on, with_quarantine
-from analyze.gate.rules import judge
+from analyze.gate.confirm import check_confirming
+from analyze.gate.known_issues import Quarantine, quarantine_on, with_quarantine
+from analyze.gate.rules import EXIT_CODES, judge, worst_of
+from analyze.regressions.detect import METRICS
+from analyze.regressions.document import open_size
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories
-from analyze.shifts.levels import METRICS
-from schemas.config.known_issues import KnownFile
+from schemas.config.known_issues import Acknowledged, KnownFile
 from schemas.output.comparison import Axis, Comparison, ThresholdsUsed
 from schemas.output.gate import BaselineComparison, GateLine, GateResult, GateRules
+from schemas.output.regressions import OpenShift
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
+
+
+def with_open_shifts(
+    result: GateResult, opened: Sequence[OpenShift], unused: Sequence[Acknowledged] = ()
+) -> GateResult:
+    """Return a result that names the shifts which stand, and fails by those of the passed rate.
+
+    A shift that is tolerated is named, and so is one of a time or a cost, or of a model that the
+    candidate did not ask: none of them fails anything.
+
+    Args:
+        result: of the comparison alone.
+        opened: the shifts that stand at the candidate, of what was asked; the oldest first.
+        unused: entries of the file of known things that fit no shift.
+    """
+    failing = [one for one in opened if one.is_tolerated is False]
+    by_model = {model_id: _of(model_id, failing) for model_id in _models(failing)}
+    lines = [
+        _failed(line, by_model[line.model_id])
+        if line.metric == "passed_rate" and line.model_id in by_model
+        else line
+        for line in result.lines
+    ]
+    judged = {line.model_id for line in result.lines if line.metric == "passed_rate"}
+    lines += [
+        _failed(None, found) for model_id, found in by_model.items() if model_id not in judged
+    ]
+    outcome = worst_of([line.outcome for line in lines])
+    return result.model_copy(
+        update={
+            "lines": tuple(lines),
+            "outcome": outcome,
+            "exit_code": EXIT_CODES[outcome],
+            "open_shifts": tuple(opened),
+            "unused_shifts": tuple(unused),
+        }
+    )
+
+
+def _models(opened: Sequence[OpenShift]) -> list[str]:
+    return list(dict.fromkeys(one.series.model_id for one in opened))
+
+
+def _of(model_id: str, opened: Sequence[OpenShift]) -> list[OpenShift]:
+    return [one for one in opened if one.series.model_id == model_id]
+
+
+def _failed(line: GateLine | None, opened: Sequence[OpenShift]) -> GateLine:
+    """Return a line as it stands beside shifts of its passed rate; None: there was none."""
+    stands = " and ".join(map(open_size, opened))
+    why = f"open shift, neither recovered nor acknowledged: {stands}"
+    if line is None:
+        return GateLine(
+            model_id=opened[0].series.model_id,
+            metric="passed_rate",
+            outcome="failed",
+            why=why,
+            unseen=None,
+            by_open_shift=True,
+        )
+    return line.model_copy(
+        update={
+            "outcome": "failed",
+            "why": f"{why}; against the baseline: {line.why}",
+            "by_open_shift": line.outcome != "failed",
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -157,3 +230,48 @@ def _alone(session: Session, text: str, model: str | None) -> Chosen:
     """Return the runs that a text means by itself."""
     plans = Texts(session).alone(text, [] if model is None else [model])
     return Chosen(text, runs_of(plans), model)
+
+
+def candidate_cases(session: Session, candidate: Chosen) -> list[CandidateCase]:
+    """Return the cases of a candidate by suite, model and case; trials of several runs add up."""
+    found: dict[Key, list[CaseOutcome]] = {}
+    for row in read_outcomes(session, candidate.run_ids):
+        if candidate.model in {None, row.key.model_id, row.key.model}:
+            key = row.case.suite_id, row.key.model_id, row.case.case_id
+            found.setdefault(key, []).append(row)
+    causes: dict[Key, Counter[str]] = {}
+    for (_, model_id, case), counts in read_causes(session, candidate.run_ids).items():
+        causes.setdefault((case.suite_id, model_id, case.case_id), Counter()).update(counts)
+    return [
+        CandidateCase(
+            *key,
+            n_scorable=sum(row.counts.n_scorable for row in rows),
+            n_scored=sum(row.counts.n_scored for row in rows),
+            n_passed=sum(row.counts.n_passed for row in rows),
+            causes=causes.get(key, Counter()),
+        )
+        for key, rows in sorted(found.items())
+    ]
+
+
+Key = tuple[str, str, str]
+"""suite_id, model_id, case_id."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCase:
+    """One case of the candidate with one model."""
+
+    suite_id: str
+    model_id: str
+    case_id: str
+    n_scorable: int
+    n_scored: int
+    n_passed: int
+    causes: Mapping[str, int]
+    """Why trials have no verdict."""
+
+    @property
+    def key(self) -> Key:
+        """What names it."""
+        return self.suite_id, self.model_id, self.case_id

@@ -19,9 +19,9 @@ from analyze.comparison.document import (
     runs_named,
     side_of,
 )
+from analyze.query.thresholds import limits_source
 from analyze.regressions.document import entry_line
 from analyze.render.numbers import percent, points
-from analyze.report.limits_source import limits_source
 from schemas.config.known_issues import Quarantined
 from schemas.errors import runs_flag
 from schemas.output.comparison import CaseChange, Comparison, GroupComparison, Metric

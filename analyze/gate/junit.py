@@ -11,11 +11,11 @@ from io import BytesIO
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from analyze.gate.case_counts import CandidateCase
+from analyze.gate.decide import CandidateCase
 from analyze.gate.document import held_against
+from analyze.regressions.document import open_sentences
 from analyze.render.numbers import whole
 from analyze.render.text import line_of
-from analyze.report.open_shift_words import open_sentences
 from schemas.output.comparison import CaseChange, ExcludedCase
 from schemas.output.gate import GateLine, GateResult
 from schemas.output.regressions import OpenShift

@@ -1,4 +1,7 @@
-"""A gate for the terminal: the verdict, what decides it, what it could not see, where to look."""
+"""A gate for the terminal: the verdict, what decides it, what it could not see, where to look.
+
+A gate as Markdown, such as the step summary of a build server shows.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from analyze.comparison.document import CHANGE_TITLES, change_cells
-from analyze.comparison.render import NAMES
+from analyze.comparison.render import NAMES, cases_markdown, markdown_table
 from analyze.gate.document import (
     MOST_CASES,
     OUTCOMES,
     asked,
     by_need,
+    has_own_baselines,
     headline,
     held_against,
     line_title,
+    metric_name,
     next_steps,
     not_tested,
     notes,
     worse_cases,
 )
+from analyze.regressions.document import INDENT, open_lines, open_sentences, wrapped
+from analyze.render.numbers import whole
 from analyze.render.text import UNLIMITED, Column, facts, line_of, table
-from analyze.report.open_shift_words import INDENT, open_lines, wrapped
+from analyze.summary.summary_table import as_text
 from schemas.errors import counted
 from schemas.output.gate import GateResult
 
@@ -81,3 +88,60 @@ def _worse(result: GateResult, width: int) -> Iterator[str]:
     yield "their answers, the worst first:"
     for change in listed:
         yield INDENT + line_of(change.commands[-1])
+
+
+def gate_markdown(result: GateResult, runs_dir: Path | None = None) -> str:
+    """Return a gate as Markdown: verdict first, then why, then where to look.
+
+    Args:
+        result: what the gate says.
+        runs_dir: where the runs are, for the commands that go on from here.
+    """
+    return "\n".join(_lines(result, runs_dir)) + "\n"
+
+
+def _lines(result: GateResult, runs_dir: Path | None) -> Iterator[str]:
+    yield f"## {as_text(headline(result)).capitalize()}"
+    yield ""
+    for name, value in asked(result):
+        yield f"- {name}: {as_text(value)}"
+    if result.lines:
+        yield ""
+        against = ("Held against",) if has_own_baselines(result) else ()
+        yield from markdown_table(
+            ("Outcome", "Model", "Metric", "Why", *against),
+            [
+                (
+                    OUTCOMES[line.outcome],
+                    line.model_id,
+                    metric_name(line.metric),
+                    line.why,
+                    *([held_against(result, line)] if against else []),
+                )
+                for line in by_need(result.lines)
+            ],
+        )
+    yield from _bullets(
+        "Open shifts, until the level is back or a file for --known acknowledges them",
+        (f"{sentence}; {command}" for sentence, command in open_sentences(result.open_shifts)),
+    )
+    yield from _bullets("Not in the test", not_tested(result))
+    yield from _bullets("To know", notes(result))
+    cases = worse_cases(result)
+    if cases:
+        yield ""
+        yield f"### Passed less often: {whole(len(cases))}"
+        yield ""
+        yield "One case alone proves nothing."
+        yield ""
+        yield from cases_markdown(cases[:MOST_CASES], len(cases))
+    yield from _bullets("Next", next_steps(result, runs_dir))
+
+
+def _bullets(title: str, sentences: Iterator[str]) -> Iterator[str]:
+    lines = [f"- {as_text(sentence)}" for sentence in sentences]
+    if lines:
+        yield ""
+        yield f"### {title}"
+        yield ""
+        yield from lines

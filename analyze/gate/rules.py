@@ -10,11 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analyze.comparison.document import unseen_words
+from analyze.comparison.document import nights_words, unseen_words
 from analyze.comparison.verdict import explanations_of, is_shown, widest
 from analyze.gate.confirm import confirmed_by
 from analyze.render.numbers import chance, in_cases, percent, points, signed_points, times, whole
-from analyze.report.nights_words import nights_words
 from analyze.stats.intervals import Z95
 from analyze.stats.paired_means import t_quantile
 from analyze.stats.paired_rates import Z_POWER

@@ -2,6 +2,12 @@
 
 A folder that begins with a dot is no run, so a killed import leaves nothing that anybody reads; the
 next one clears it away.
+
+What has the name already that an import asks for: the same import, or something to be kept.
+
+A file that cannot be imported: every reason, each with its place.
+
+Traces of an imported run: a frame of artifacts/<model_id>.jsonl.zst each, as a collector's.
 """
 
 from __future__ import annotations
@@ -16,18 +22,115 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+from pydantic import ValidationError
 
 from analyze.importers.originals import copy_originals, digest_of, hashes_of
-from analyze.imports.in_the_way import refuse_lost_rows, refuse_other
-from analyze.imports.trace_files import TraceFiles
 from schemas.base import Finding, slugify
-from schemas.errors import ConfigError, Problem
+from schemas.errors import (
+    EXIT_USAGE,
+    MOST_SHOWN,
+    AnalyzeError,
+    BenchError,
+    ConfigError,
+    Problem,
+    counted,
+    printable,
+    shown,
+)
 from schemas.io.files import sync_path
-from schemas.run.import_record import SOURCE_FOLDER, ImportRecord
+from schemas.lake.layout import covered_until
+from schemas.lake.log_coverage import tail_before
+from schemas.lake.tables import lake_of, parts_of
+from schemas.run.import_record import SOURCE_FOLDER, ImportRecord, load_import_record
 from schemas.run.layout import IMPORT_FILE, LOG, refuse_name
 from schemas.run.result import Result
-from schemas.run.trace import Artifact
+from schemas.run.trace import Artifact, artifact_frame
+
+ADVICE = "--run-id NAME gives this import another name"
+
+OF_ONE_IMPORT = ("benchlake_version", "source_name", "started_at_ms")
+"""Fields of a record in which the same import may differ from itself: a copy has other times."""
+
+
+def refuse_other(run_dir: Path, record: ImportRecord) -> None:
+    """Let pass a folder that the same import made before.
+
+    Raises:
+        ConfigError: it is any other.
+    """
+    try:
+        there = load_import_record(run_dir)
+    except (OSError, ValidationError, BenchError):
+        raise _in_the_way(run_dir, "is there and was not made by an import of ours") from None
+    if there.source_sha256 != record.source_sha256:
+        name = there.source_name
+        raise _in_the_way(run_dir, f"was imported from other files, of `{name}`")
+    again = {name: getattr(there, name) for name in OF_ONE_IMPORT}
+    if there != record.model_copy(update=again):
+        raise _in_the_way(run_dir, "was imported from the same files in another way")
+
+
+def _in_the_way(run_dir: Path, what: str) -> ConfigError:
+    return ConfigError([Problem(run_dir, what, advice=ADVICE)])
+
+
+def refuse_lost_rows(runs_dir: Path, run_id: str, log: Path) -> None:
+    """Let nothing take the place of rows whose folder is gone, unless its log begins with theirs.
+
+    Raises:
+        ConfigError: the lake holds another run by this name.
+    """
+    lake = lake_of(runs_dir)
+    covered = covered_until(part for _, part in parts_of(lake, "results", run_id))
+    if not covered.end:
+        return
+    is_longer = covered.end <= log.stat().st_size
+    if not is_longer or covered.tail != tail_before(log, covered.end):
+        what = f"{lake} holds rows of a run `{run_id}` whose folder is gone"
+        also = f"{ADVICE}; `analyze sync --prune {run_id}` removes those rows"
+        raise ConfigError([Problem(None, what, advice=also)])
+
+
+FOLDER = "artifacts"
+
+
+class TraceFiles:
+    """Writes traces into a run folder that is being made.
+
+    Args:
+        run_dir: the folder.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        self._folder = run_dir / FOLDER
+        self._files: dict[str, BinaryIO] = {}
+
+    def add(self, artifact: Artifact) -> str:
+        """Append one trace and return `file#offset`, where it will be found.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        model_id = artifact.model_id
+        if model_id not in self._files:
+            self._folder.mkdir(exist_ok=True)
+            self._files[model_id] = (self._folder / f"{model_id}.jsonl.zst").open("wb")
+        file = self._files[model_id]
+        place = f"{FOLDER}/{model_id}.jsonl.zst#{file.tell()}"
+        file.write(artifact_frame(artifact.model_dump()))
+        return place
+
+    def close(self) -> None:
+        """Wait until every trace is on the disk."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+        if self._files:
+            sync_path(self._folder)
+
 
 STAGING = ".importing-"
 """Begins the name of a folder that is being made."""
@@ -185,3 +288,47 @@ def n_lines(path: Path) -> int:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
     except FileNotFoundError:
         return 0
+
+
+DERIVED = frozenset({"count_contradicts", "ids_contradict", "alias_contradicts"})
+"""Errors of what follows from the instances: these count, and the file is imported all the same."""
+
+
+class NotImportable(AnalyzeError):
+    """A document is not what the format asks for; nothing of it was imported."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, places: Iterable[tuple[Path, Finding]]) -> None:
+        told = tuple(places)
+        self.findings = tuple(finding for _, finding in told)
+        lines = [printable(said(path, finding)) for path, finding in told[:MOST_SHOWN]]
+        if (more := len(told) - MOST_SHOWN) > 0:
+            lines.append(f"and {counted(more, 'more problem')}")
+        super().__init__("\n".join(lines))
+
+
+def said(path: Path, finding: Finding) -> str:
+    """Return a finding as a line: `file:line: pointer: sentence`."""
+    line = "" if finding.line is None else f":{finding.line}"
+    where = f" {finding.pointer}:" if finding.pointer else ""
+    return f"{shown(path)}{line}:{where} {finding.message}"
+
+
+def refuse_errors(
+    places: Iterable[tuple[Path, Finding]], tolerated: frozenset[str] = frozenset()
+) -> None:
+    """Let pass documents without errors, but for those that are tolerated.
+
+    Args:
+        places: a finding each, and the file that it is about.
+        tolerated: codes of errors that stand in nobody's way.
+
+    Raises:
+        NotImportable: there is another one.
+    """
+    wrong = [
+        (path, one) for path, one in places if one.severity == "error" and one.code not in tolerated
+    ]
+    if wrong:
+        raise NotImportable(wrong)

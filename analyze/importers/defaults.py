@@ -1,15 +1,27 @@
 """A line of results.jsonl of which little is known: what the source does not say stays null.
 
 Secrets are taken out of its texts (D-H4); the original beside it stays as it is.
+
+An answer that is longer than a line may hold: its whole text goes into a trace.
+
+Times that other tools wrote as text, to milliseconds; without a zone they are UTC.
+
+Names that another tool gave to cases and models, as slugs that stay apart.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from analyze.importers.base import Traced
+from schemas.base import set_apart, slugify
 from schemas.failures import classify
 from schemas.redact import may_hold_secret, redact, redact_json
 from schemas.run.result import RAW_OUTPUT_LIMIT, CheckResult, Result
+from schemas.run.trace import Artifact, FinalOutputEvent
 
 BLANK: dict[str, Any] = {
     name: None for name, info in Result.model_fields.items() if info.is_required()
@@ -80,3 +92,56 @@ def _redacted(check: CheckResult) -> CheckResult:
     if check.message is None or not may_hold_secret(check.message):
         return check
     return check.model_copy(update={"message": redact(check.message)})
+
+
+def with_whole_text(result: Result, text: str) -> Result | Traced:
+    """Return a result, with a trace of the whole text where its line was cut."""
+    if not result.raw_output_truncated:
+        return result
+    artifact = Artifact(
+        run_id=result.run_id,
+        model_id=result.model_id,
+        case_id=result.case_id,
+        repetition=result.repetition,
+        wall_ms=result.ended_at_ms - result.started_at_ms,
+        request={},
+        trace=(FinalOutputEvent(sequence=0, at_ms=result.ended_at_ms, content=text),),
+    )
+    return Traced(result, artifact)
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+
+
+def moment_of(text: object) -> int | None:
+    """Return the milliseconds since 1970 of an ISO 8601 time; None when it is none we can use."""
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    since = (found - EPOCH) // MILLISECOND
+    return since if since >= 0 else None
+
+
+def file_moment(path: Path) -> int:
+    """Return the milliseconds since 1970 at which a file was last written.
+
+    Raises:
+        OSError: it is not there.
+    """
+    return max(0, path.stat().st_mtime_ns // 1_000_000)
+
+
+def slugs_of(names: Iterable[str]) -> dict[str, str]:
+    """Return a slug for each name; names that would get the same one get a hash as well."""
+    return set_apart({name: slugify(name) for name in names}, str)
+
+
+def slug_of(name: str) -> str:
+    """Return one name as a slug of a length that an id may have."""
+    return slugs_of([name])[name]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from analyze.imports.moments import file_moment
+from analyze.importers.defaults import file_moment
 from schemas.errors import ConfigError, Problem
 from schemas.lake.foreign_rows import DocumentResult
 

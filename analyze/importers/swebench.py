@@ -1,34 +1,106 @@
 """Reports of the SWE-bench harness: each instance that something was handed in for is a trial.
 
 The report alone has no times and no patches; predictions and logs add them where they are given.
+
+What a report of the SWE-bench harness says of each instance, as fields of a result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
 from analyze.exporters.predictions import read_predictions
 from analyze.exporters.swebench import UNKNOWN, UNNAMED
-from analyze.importers.base import Traced, Written, new_record, run_id_of, write_run
-from analyze.importers.defaults import result_of
+from analyze.importers.base import (
+    DERIVED,
+    Traced,
+    Written,
+    new_record,
+    refuse_errors,
+    run_id_of,
+    write_run,
+)
+from analyze.importers.defaults import file_moment, result_of, slug_of, slugs_of, with_whole_text
 from analyze.importers.swebench_logs import InstanceLog, Logs
-from analyze.imports.long_text import with_whole_text
-from analyze.imports.moments import file_moment
-from analyze.imports.names import slug_of, slugs_of
-from analyze.imports.refused import DERIVED, refuse_errors
-from analyze.imports.swebench_outcomes import fields_of, outside_of, submitted_of
 from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem
-from schemas.formats.swebench import Prediction, SwebenchReport
+from schemas.formats.swebench import FAILURE_TIERS, Prediction, SwebenchReport
 from schemas.formats.swebench_problems import swebench_problems
 from schemas.io.json_text import read_json_text
 from schemas.redact import redact_json
 from schemas.run.import_record import UnfinishedTrial
 from schemas.run.result import Result
+
+Outcome = Literal["resolved", "unresolved", "empty_patch", "error", "unreadable"]
+
+MESSAGES: dict[Outcome, str] = {
+    "error": "the harness has no report of this instance",
+    "unreadable": "the harness has a report of this instance that cannot be read",
+}
+
+
+class Submitted(NamedTuple):
+    """An instance of the data set that something was handed in for."""
+
+    instance_id: str
+    outcome: Outcome
+    reason: str | None
+    """Of a likely failure of the environment, or an ambiguous one."""
+    is_infra: bool
+
+
+def submitted_of(report: SwebenchReport) -> Iterator[Submitted]:
+    """Yield the instances that have an outcome, in order of their ids."""
+    completed, infra = set(report.completed_ids), set(report.infra_failure_ids or ())
+    reasons = report.failure_reasons or {}
+    found: dict[str, Outcome] = {}
+    for name in report.error_ids:
+        found[name] = "unreadable" if name in completed else "error"
+    found |= dict.fromkeys(report.resolved_ids, "resolved")
+    found |= dict.fromkeys(report.unresolved_ids, "unresolved")
+    found |= dict.fromkeys(report.empty_patch_ids, "empty_patch")
+    for name in sorted(found):
+        reason = reasons.get(name)
+        yield Submitted(name, found[name], reason, name in infra or _is_infra(reason))
+
+
+def _is_infra(reason: str | None) -> bool:
+    return reason is not None and FAILURE_TIERS.get(reason) == "infra_failure"
+
+
+def outside_of(report: SwebenchReport) -> list[str]:
+    """Return the ids that something was handed in for, and that are not in the data set."""
+    known = {one.instance_id for one in submitted_of(report)} | set(report.incomplete_ids)
+    return sorted(set(report.submitted_ids) - known)
+
+
+def fields_of(one: Submitted) -> dict[str, Any]:
+    """Return verdict, failure and the harness' own words of an instance.
+
+    A likely failure of the environment is nobody's verdict; an ambiguous one is, as the harness
+    counts it.
+    """
+    failure: str | None = None
+    verdict: bool | None = one.outcome == "resolved"
+    if one.outcome == "empty_patch":
+        failure = "empty_response"
+    elif one.is_infra:
+        failure, verdict = "container_error", None
+    elif one.outcome in {"error", "unreadable"}:
+        failure, verdict = "exception", None
+    return {
+        "failure_type": failure,
+        "objective_pass": None if failure else verdict,
+        "passed": verdict,
+        "violation": one.reason,
+        "error_code": None if one.outcome == "resolved" else one.outcome,
+        "error_message": MESSAGES.get(one.outcome),
+    }
+
 
 PROVIDER = "swebench"
 """Of its trials: by it an export knows that `error_code` holds the harness' own word."""

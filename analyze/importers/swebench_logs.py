@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from analyze.importers.defaults import file_moment
 from analyze.importers.originals import is_file_within, is_within
-from analyze.imports.moments import file_moment
 from schemas.errors import counted
 from schemas.formats.swebench import InstanceReport
 from schemas.io.json_text import read_json_text

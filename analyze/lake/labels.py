@@ -1,4 +1,7 @@
-"""Labels of a run: names that people give it, in its config and in the lake."""
+"""Labels of a run: names that people give it, in its config and in the lake.
+
+What a run is called after labels were given or taken away.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analyze.lake.run_rows import latest_row, seal_row
-from schemas.errors import ConfigError, Problem, RunNotFound
+from schemas.errors import ConfigError, Problem, RunNotFound, nearest, printable
 from schemas.io.files import write_whole
 from schemas.lake.bulk_load import is_imported
-from schemas.lake.layout import (
-    lake_of,
-)
+from schemas.lake.layout import lake_of
 
 
 def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
@@ -52,3 +53,35 @@ def set_labels(runs_dir: Path, run_id: str, labels: tuple[str, ...]) -> None:
         write_whole(path, json.dumps(config, indent=2, ensure_ascii=False).encode() + b"\n")
     if row is not None:
         seal_row(lake, row.model_copy(update={"labels": labels}))
+
+
+def changed_labels(
+    run_id: str, labels: Sequence[str], names: Sequence[str], *, remove: bool
+) -> tuple[str, ...]:
+    """Return a run's labels after a change, in the order in which they were given.
+
+    Args:
+        run_id: the run, for messages.
+        labels: that it has.
+        names: to give, or to take.
+        remove: take them.
+
+    Raises:
+        ConfigError: one to take is not there; names the nearest.
+    """
+    if remove:
+        missing = [name for name in names if name not in labels]
+        if missing:
+            raise ConfigError([_not_there(run_id, name, labels) for name in missing])
+        return tuple(label for label in labels if label not in names)
+    return tuple(dict.fromkeys([*labels, *names]))
+
+
+def _not_there(run_id: str, name: str, labels: Sequence[str]) -> Problem:
+    has = printable(", ".join(f"`{label}`" for label in labels)) or "none"
+    return Problem(
+        None,
+        f"run `{run_id}` has no label {name!r}",
+        found=f"its labels: {has}",
+        nearest=nearest(name, labels),
+    )

@@ -12,7 +12,7 @@ from schemas.errors import DamagedFile, counted, printable, runs_flag, shown
 from schemas.io.files import READ_ONLY
 
 if TYPE_CHECKING:
-    from analyze.sync.news import Synced
+    from analyze.lake.find_changes import Synced
     from schemas.lake.manifest import Manifest
 
 Tell = Callable[[str], None]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from analyze.lake.alias_file import is_in_lake
-from analyze.sync.news import Progress, Synced, changed, news, with_known_problems
+from analyze.lake.find_changes import Progress, Synced, changed, news, with_known_problems
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
 from schemas.io.own_files import make_own_folder, open_own

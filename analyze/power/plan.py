@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analyze.compare.seen_runs import ModelRun, read_model_runs
+from analyze.comparison.planned import ModelRun, read_model_runs
 from analyze.query.run_ref import require_model, require_suite, resolve_run
 from analyze.stats.power.assumptions import LOOK_BACK, Assumptions, assumptions_of
 from analyze.stats.power.planning import PowerPlan, power_plan

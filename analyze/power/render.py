@@ -12,9 +12,9 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from analyze.query.thresholds import limits_source
 from analyze.render.numbers import DASH, percent, points, times, whole
 from analyze.render.text import Column, line_of, table
-from analyze.report.limits_source import limits_source
 from analyze.stats.power.exact import FEWEST_CASES
 from analyze.stats.power.planning import PowerPlan, SizeRow
 from schemas.config.project import Thresholds

@@ -1,15 +1,28 @@
-"""What `analyze sync` and every other command do to the lake, with words for the user about it."""
+"""What `analyze sync` and every other command do to the lake, with words for the user about it.
+
+What `analyze sync` did, as text and as JSON.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.errors import AnalyzeError, ConfigError, Problem, RunNotFound
+from schemas.errors import (
+    MOST_SHOWN,
+    AnalyzeError,
+    ConfigError,
+    Problem,
+    RunNotFound,
+    counted,
+    printable,
+)
 from schemas.lake.layout import lake_of
 
 if TYPE_CHECKING:
@@ -87,9 +100,11 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
         ConfigError: no run is named.
         RunNotFound: the lake holds none by one of the ids.
     """
-    from analyze.history import open_lake  # noqa: PLC0415 - the engine
     from analyze.lake.moved_files import until_settled  # noqa: PLC0415
-    from analyze.lake.raw_tables import engine_errors  # noqa: PLC0415
+    from analyze.lake.raw_tables import (
+        engine_errors,
+        open_lake,
+    )
     from analyze.lake.repair import settle  # noqa: PLC0415
     from analyze.lake.sync import prune  # noqa: PLC0415 - loads pyarrow
 
@@ -142,4 +157,40 @@ def _folder(runs_dir: Path, name: str) -> Path:
         return folder
     raise RunNotFound(
         name, runs_dir, [path.name for path in runs_dir.iterdir() if is_run_folder(path)]
+    )
+
+
+def sync_text(synced: Synced, *, as_json: bool = False) -> str:
+    """Return what a sync did: counts first, then each known problem, new ones first."""
+    if as_json:
+        return json.dumps(asdict(synced), indent=2, ensure_ascii=False) + "\n"
+    runs = counted(synced.n_runs, "run")
+    lines = [
+        "nothing new"
+        if not synced.n_rows and not synced.n_runs
+        else f"{counted(synced.n_rows, 'row')} of {runs} brought into the lake"
+    ]
+    if synced.n_compacted:
+        lines.append(
+            f"{counted(synced.n_compacted, 'small file was', 'small files were')} put together"
+        )
+    if synced.read_only:
+        lines.append("the lake cannot be written, so it stays as it is")
+    lines += [f"damaged: {printable(one)}" for one in synced.set_aside]
+    if synced.n_with_problems:
+        lines.append(f"{counted(synced.n_with_problems, 'run')} with problems")
+    problems = tuple(dict.fromkeys((*synced.problems, *synced.known_problems)))
+    lines += [f"  {printable(problem)}" for problem in problems[:MOST_SHOWN]]
+    if more := len(problems[MOST_SHOWN:]):
+        lines.append(f"  and {more:,} more")
+    return "\n".join(lines) + "\n"
+
+
+def prune_text(n_rows: int, *, as_json: bool = False) -> str:
+    """Return what a prune did."""
+    if as_json:
+        return json.dumps({"n_rows_removed": n_rows}) + "\n"
+    return (
+        f"{counted(n_rows, 'row')} removed from the lake; folders are as they were "
+        "(`analyze sync RUN` brings one back)\n"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyze.contracts import RunsRow, RunSummaryRow
 from analyze.query.run_ref import run_folder
-from analyze.stats.case_rate import CaseRate, case_rate
+from analyze.stats.rates import CaseRate, case_rate
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

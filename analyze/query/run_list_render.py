@@ -29,7 +29,7 @@ from schemas.run.model_names import with_id
 
 if TYPE_CHECKING:
     from analyze.query.run_list import Listed, ListedModel, ListedRun
-    from analyze.stats.case_rate import CaseRate
+    from analyze.stats.rates import CaseRate
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Which thresholds hold now: those of the project's benchlake.yaml, else the packaged ones."""
+"""Which thresholds hold now: those of the project's benchlake.yaml, else the packaged ones.
+
+Where thresholds are from: which file, and enough of its hash to tell two versions apart.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 from pathlib import Path
 
 from schemas.config.project import Thresholds
+from schemas.errors import shown
 from schemas.output.comparison import ThresholdsUsed
 
 NAME = "benchlake.yaml"
@@ -31,3 +35,14 @@ def limits_in_force(working_dir: Path) -> ThresholdsUsed:
         path=None if project.path is None else str(project.path),
         sha256=project.sha256,
     )
+
+
+HASH_SHOWN = 12
+"""Characters of a hash that people are shown; JSON has them all."""
+
+
+def limits_source(limits: ThresholdsUsed) -> str:
+    """Return the file that thresholds are from: `benchlake.yaml, sha256 8f041cb4c5cc`."""
+    if limits.path is None or limits.sha256 is None:
+        return "packaged defaults"
+    return f"{shown(Path(limits.path))}, sha256 {limits.sha256[:HASH_SHOWN]}"

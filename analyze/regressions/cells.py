@@ -2,10 +2,13 @@
 
 Runs that lost too many trials count here as little as in a series, and a case that the newest run
 no longer asks is no cell any more. One family: all cells of the call.
+
+Whether a break of a cell may as well lie at another run: how surely its place is known.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyze.stats.changepoints.cells import CellSplit, cell_splits
-from analyze.stats.families import benjamini_hochberg
+from analyze.stats.paired_means import benjamini_hochberg
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,3 +130,39 @@ def _found(cell: Cell, split: CellSplit, q: float) -> FoundCell:
 def can_shift(cell: Cell) -> bool:
     """Return whether a cell has runs enough for a split."""
     return int(np.count_nonzero(cell.scored)) >= 2 * LEAST_RUNS
+
+
+CONFIDENCE = 0.999
+"""Chance that the true place is among those that may be: hundreds of cells shift with a series."""
+
+TOO_NEAR = 3
+"""Two breaks fewer runs apart are one: no level is shorter."""
+
+
+def may_lie_at(found: FoundCell, place: int) -> bool:
+    """Return whether the break of a cell may lie at another run.
+
+    Args:
+        found: the cell and its best split.
+        place: of the run among the points of its series, the first of the new level.
+    """
+    other = int(np.searchsorted(found.cell.places, place))
+    if not 0 < other < len(found.cell.places):
+        return False
+    if abs(found.at - place) < TOO_NEAR:
+        return True
+    lost = 2 * (_log_likelihood(found, found.split.at) - _log_likelihood(found, other))
+    return lost <= -2 * math.log(1 - math.sqrt(CONFIDENCE))
+
+
+def _log_likelihood(found: FoundCell, at: int) -> float:
+    """Return that of the verdicts when the pass rate changes once, before run `at` of the cell."""
+    passed, scored = found.cell.passed, found.cell.scored
+    return sum(
+        _of_level(int(passed[level].sum()), int(scored[level].sum()))
+        for level in (slice(None, at), slice(at, None))
+    )
+
+
+def _of_level(k: int, n: int) -> float:
+    return sum(count * math.log(count / n) for count in (k, n - k) if count)

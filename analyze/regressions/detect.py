@@ -1,16 +1,26 @@
-"""Everything that shifted in a history: computed whole, whatever of it is shown afterwards."""
+"""Everything that shifted in a history: computed whole, whatever of it is shown afterwards.
+
+The levels of one series: which metric is scanned how, and what keeps one from being judged.
+
+The runs of a series since each of its metrics last shifted: what a new run is held against.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from analyze.comparison.evidence.outcomes import LN_SCALE
 from analyze.regressions.cells import Cell, FoundCell, can_shift, cells_of, shifted_cells
 from analyze.regressions.series import History, Series, read_history
-from analyze.shifts.levels import METRICS, has_enough, rests_on, scan, why_not, why_not_now
+from analyze.stats.changepoints.rates import scan_rate, unit_columns
+from analyze.stats.changepoints.values import scan_values
+from schemas.config.known_issues import ShiftMetric
+from schemas.config.project import Thresholds
 from schemas.errors import counted
 from schemas.output.regressions import SeriesSkipped
 
@@ -19,13 +29,82 @@ if TYPE_CHECKING:
 
     from analyze.query.session import Session
     from analyze.regressions.points import Point
-    from analyze.stats.changepoints.scan import LevelShift
-    from schemas.config.known_issues import ShiftMetric
-    from schemas.config.project import Thresholds
-    from schemas.output.comparison import Axis
+    from analyze.regressions.series import Histories
+    from analyze.stats.changepoints.scan import LevelShift, Scan, Segment
+    from schemas.output.comparison import Axis, Metric
 
     Ints = NDArray[np.int64]
     Tell = Callable[[str, int, int], None]
+
+METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)
+
+FEWEST = 6
+"""Runs without which no level can be told from another: three on each side."""
+
+NANO = 1e9
+
+
+def scan(series: Series, metric: Metric, limits: Thresholds) -> Scan:
+    """Return the levels of a metric of a series; indices are places in its points.
+
+    Those of METRICS raise alerts. The others have levels too, for whoever asks.
+    """
+    if metric == "passed_rate":
+        hashes, passed, scored = unit_columns(
+            series.clusters, series.hashes, series.passed, series.scored
+        )
+        return scan_rate(hashes, passed, scored, series.coverage, margin=limits.pass_rate_margin)
+    counts, sums = series.measured[metric]
+    unit = math.log(NANO) if metric == "cost_usd" else 0.0
+    logs = np.where(counts > 0, sums / LN_SCALE / np.maximum(counts, 1) - unit, np.nan)
+    return scan_values(
+        series.hashes, logs, counts, series.coverage, ratio_margin=limits.ratio_margin
+    )
+
+
+def rests_on(series: Series, metric: ShiftMetric, shift: LevelShift) -> tuple[int, int | None]:
+    """Return the cases that a shift rests on, and the units they make up; None: each is one."""
+    if metric != "passed_rate" or not any(series.clusters):
+        return shift.n_cases, None
+    before, after = series.hashes[shift.last_before], series.hashes[shift.at]
+    return int(np.count_nonzero((before == after) & (after >= 0))), shift.n_cases
+
+
+def why_not(series: Series, metric: ShiftMetric) -> str | None:
+    """Return why a metric of a series has no levels at all; None: it may have."""
+    if not (series.hashes >= 0).any():
+        return (
+            "the content of its cases is not known (an older folder); "
+            "`--allow case` goes by their ids"
+        )
+    if metric == "passed_rate":
+        return None if series.scored.any() else "none of its trials has a verdict"
+    name = "time" if metric == "e2e_ms" else "cost above 0"
+    return None if series.measured[metric][0].any() else f"no {name} of it is known"
+
+
+def has_enough(series: Series, found: Scan) -> bool:
+    """Return whether a series had at any time runs enough to shift."""
+    return bool(found.shifts) or any(_n_runs(series, one) >= FEWEST for one in found.segments)
+
+
+def _n_runs(series: Series, segment: Segment) -> int:
+    return int(np.count_nonzero(series.is_usable[segment.first : segment.last + 1]))
+
+
+def why_not_now(series: Series, found: Scan) -> str | None:
+    """Return why the newest level of a series could not shift yet; None: it could."""
+    if not found.segments:
+        return "none of its runs has enough verdicts"
+    newest = found.segments[-1]
+    n_runs = _n_runs(series, newest)
+    if n_runs >= FEWEST or newest.cause == "shift":
+        return None
+    runs = counted(n_runs, "run")
+    if newest.cause == "suite_changed":
+        first = series.points[newest.first].run_id
+        return f"{runs} since its cases changed with `{first}`; {FEWEST} are needed"
+    return f"{runs}; {FEWEST} are needed"
 
 
 @dataclass(frozen=True)
@@ -166,3 +245,65 @@ def _scan_series(
             found.shifted_at[key] = series.points[scanned.shifts[-1].at]
         if (why_short := why_not_now(series, scanned)) is not None:
             skip(metric, why_short)
+
+
+def runs_since_shift(
+    session: Session,
+    suite_id: str,
+    model_id: str,
+    before: str,
+    metrics: Sequence[Metric] = ("passed_rate",),
+    *,
+    limits: Thresholds | None = None,
+    allow: Collection[Axis] = (),
+    histories: Histories | None = None,
+) -> dict[Metric, tuple[str, ...]]:
+    """Return the runs of one model before a run since the last shift, of each metric its own.
+
+    They begin anew as well when the suite changed. Runs that lost more than a tenth of their
+    verdicts, and parts of a suite, are not among them; of shards every one is. What comes after
+    the run plays no part.
+
+    Args:
+        session: the open lake.
+        suite_id: of the runs.
+        model_id: that they asked.
+        before: run_id of the run that is judged.
+        metrics: whose levels are looked for. One that no run has a value of has no levels: then
+            all runs are returned.
+        limits: margins below which a shift is none; by default the packaged ones.
+        allow: with `case`, a case is the same whatever its content.
+        histories: of these metrics and more, where others look at them too; with the same `allow`.
+
+    Returns:
+        run_ids by metric, the oldest first; none when there is no such run.
+    """
+    if histories is not None:
+        history = histories.of(suite_id).cut(before=before)
+    else:
+        history = read_history(
+            session, metrics, suite=suite_id, model=model_id, before=before, allow=allow
+        )
+    for series in history.series():
+        if series.model_id == model_id:
+            return {
+                metric: tuple(
+                    run_id
+                    for place in _newest_level(series, metric, limits or Thresholds())
+                    for run_id in series.points[place].run_ids
+                )
+                for metric in metrics
+            }
+    return dict.fromkeys(metrics, ())
+
+
+def _newest_level(series: Series, metric: Metric, limits: Thresholds) -> Ints:
+    """Return the places of the points of the newest level that say something."""
+    usable = np.flatnonzero(series.is_usable)
+    if metric != "passed_rate" and not series.measured[metric][0].any():
+        return usable
+    segments = scan(series, metric, limits).segments
+    if not segments:
+        return usable[:0]
+    newest = segments[-1]
+    return usable[(usable >= newest.first) & (usable <= newest.last)]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from analyze.compare.sides import Chosen
 from analyze.comparison.evidence.outcomes import CaseOutcome, read_outcomes
+from analyze.comparison.evidence.run_sets import Chosen
 from analyze.comparison.pairing import Pairing, pair
 from schemas.config.known_issues import ShiftMetric
 from schemas.output.comparison import Axis, AxisReport

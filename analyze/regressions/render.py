@@ -1,4 +1,9 @@
-"""Shifts of a history for the terminal: what is worse and unknown first, and how to go on."""
+"""Shifts of a history for the terminal: what is worse and unknown first, and how to go on.
+
+Shifts of a history as Markdown: the same sentences, names from outside as text only.
+
+How flaky cells are, for the terminal and as Markdown.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from analyze.aliases.render import rename_lines
 from analyze.comparison.document import limits_line
+from analyze.comparison.render import markdown_table
 from analyze.regressions.document import (
     command,
     details,
@@ -19,9 +25,11 @@ from analyze.regressions.document import (
     summary,
     to_paste,
 )
-from analyze.render.text import line_of
+from analyze.render.numbers import percent, percent_range, whole
+from analyze.render.text import Column, line_of, table
+from analyze.summary.summary_table import as_text
 from schemas.errors import counted
-from schemas.output.regressions import CellShift, Regressions, Shift
+from schemas.output.regressions import CellShift, Flaky, FlakyCell, Regressions, Shift
 
 MOST_ALERTS = 20
 """Alerts that are told in full unless all are asked for."""
@@ -113,3 +121,144 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def regressions_markdown(found: Regressions, options: Sequence[str]) -> str:
+    """Return everything that was found, what is worse and unknown first.
+
+    Args:
+        found: what to tell.
+        options: of the commands to look; see `look_options`.
+    """
+    every = everything(found)
+    alerts = [one for one in every if is_alert(one)]
+    others = [one for one in every if not is_alert(one)]
+    blocks = [
+        ["# Level shifts"],
+        [as_text(summary(found))],
+        *(list(_section(one, options)) for one in alerts),
+        list(_list("Better, or acknowledged", [headline(one) for one in others])),
+        list(_list("Acknowledged, and no such shift", [entry_line(one) for one in found.unused])),
+        list(_list("Not judged", skipped_lines(found.skipped))),
+        list(_list("Renamed, and not joined", list(rename_lines(found.renames)))),
+        [as_text(f"Limits: {limits_line(found.limits)}")],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _section(one: Shift | CellShift, options: Sequence[str]) -> Iterator[str]:
+    yield f"## {as_text(headline(one))}"
+    yield ""
+    for line in (*details(one), f"look: {command(one, options)}"):
+        yield f"- {as_text(line)}"
+    yield ""
+    yield "To silence it:"
+    yield ""
+    yield "```toml"
+    yield from to_paste(one)
+    yield "```"
+
+
+def _list(title: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield f"## {title}"
+        yield ""
+        yield from (f"- {as_text(line)}" for line in lines)
+
+
+MOST_CELLS = 20
+"""Flaky cells that are listed unless all cells are asked for."""
+
+COLUMNS = (
+    Column("suite", least=8, is_name=True),
+    Column("model", least=8, is_name=True),
+    Column("case", least=12, is_name=True),
+    Column("passed", "right"),
+    Column("flip%", "right"),
+    Column("95 %"),
+    Column(""),
+    Column("worse since", least=10, is_name=True),
+)
+
+NONE = (
+    "no case has a trial that counts yet, one with a verdict on a case whose content is known: "
+    "make runs with `collect run`"
+)
+
+MEANING = (
+    "flip%: chance that two trials of a case disagree although nothing changed, over its newest "
+    "trials since it last shifted, at most 50. flaky: surely 10 % or more. steady: surely less. "
+    "unknown: too few trials to say. (known): quarantined."
+)
+
+
+def flaky_lines(found: Flaky, width: int, *, is_all: bool = False) -> list[str]:
+    """Return the cells as lines.
+
+    Args:
+        found: what to tell.
+        width: columns of the terminal.
+        is_all: list every cell, not the flaky ones alone.
+    """
+    lines = wrapped(flaky_summary(found), width)
+    shown = _shown(found, is_all=is_all)
+    if shown:
+        rows = [[line_of(cell) for cell in _row(one)] for one in shown]
+        lines += ["", *table(COLUMNS, rows, width)]
+    lines += _more_cells(found, shown, is_all=is_all)
+    if not found.n_cells:
+        return lines
+    limits = wrapped(f"limits: {limits_line(found.limits)}", width)
+    return [*lines, "", *wrapped(MEANING, width), "", *limits]
+
+
+def flaky_markdown(found: Flaky, *, is_all: bool = False) -> str:
+    """Return the cells as Markdown."""
+    shown = _shown(found, is_all=is_all)
+    titles = [column.title for column in COLUMNS]
+    blocks = [
+        ["# Flaky cases"],
+        [as_text(flaky_summary(found))],
+        markdown_table(titles, [_row(one) for one in shown]),
+        _more_cells(found, shown, is_all=is_all),
+        [as_text(MEANING)],
+        [as_text(f"Limits: {limits_line(found.limits)}")],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def flaky_summary(found: Flaky) -> str:
+    """Return how many cells there are of each kind, in one sentence."""
+    if not found.n_cells:
+        return NONE
+    return (
+        f"{counted(found.n_cells, 'cell')} (a case with a model): {whole(found.n_flaky)} flaky, "
+        f"{whole(found.n_steady)} steady, {whole(found.n_unknown)} unknown"
+    )
+
+
+def _shown(found: Flaky, *, is_all: bool) -> Sequence[FlakyCell]:
+    flaky = [cell for cell in found.cells if cell.steadiness == "flaky"]
+    return found.cells if is_all else flaky[:MOST_CELLS]
+
+
+def _more_cells(found: Flaky, shown: Sequence[FlakyCell], *, is_all: bool) -> list[str]:
+    more = found.n_flaky - len(shown)
+    if is_all or more <= 0:
+        return []
+    return [f"and {whole(more)} more flaky ones: --all lists every cell"]
+
+
+def _row(cell: FlakyCell) -> list[str]:
+    limits = "" if cell.low is None or cell.high is None else percent_range(cell.low, cell.high)
+    known = " (known)" if cell.quarantined else ""
+    return [
+        cell.suite_id,
+        cell.model_id,
+        cell.case_id,
+        f"{whole(cell.n_passed)}/{whole(cell.n_trials)}",
+        percent(cell.flip_rate),
+        limits,
+        f"{cell.steadiness}{known}",
+        cell.first_bad_run or "",
+    ]

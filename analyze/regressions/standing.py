@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyze.comparison.evidence.outcomes import LN_SCALE
-from analyze.shifts.levels import NANO, scan, why_not
+from analyze.regressions.detect import NANO, scan, why_not
 from analyze.stats.changepoints.recovery import (
     change_of_rates,
     change_of_values,

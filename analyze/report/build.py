@@ -10,27 +10,25 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.run_sets import BASE_WORDS
 from analyze.gate.base_runs import resolve_compared
-from analyze.gate.past_runs import BASE_WORDS
-from analyze.parts.latency import latency_of
-from analyze.parts.reported_run import reported_run
 from analyze.query.run_list import ListedRun, read_run, read_runs_by_id
 from analyze.query.run_ref import run_folder
 from analyze.regressions.alerts import find_regressions
+from analyze.regressions.detect import METRICS
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories
 from analyze.report.caveats.registry import doubts_of
 from analyze.report.context import Asked
 from analyze.report.glossary import terms_for
-from analyze.report.sections.answer import answers_of
+from analyze.report.sections.answer import answers_of, reported_run
 from analyze.report.sections.cost_frontier import frontier_of
-from analyze.report.sections.failures import failures_of
+from analyze.report.sections.failures import failures_of, latency_of
 from analyze.report.sections.flips import flips_of
 from analyze.report.sections.history import history_of
 from analyze.report.sections.matrix import matrix_of
 from analyze.report.sections.provenance import provenance_of
 from analyze.report.sections.transcripts import transcripts_of
-from analyze.shifts.levels import METRICS
 from analyze.summary.summarize import summary_of, thresholds_of
 from schemas.output.comparison import Comparison, ThresholdsUsed
 from schemas.output.regressions import Regressions

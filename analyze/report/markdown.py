@@ -9,7 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from analyze.regressions.document import entry_line, everything, headline, mark, names
+from analyze.regressions.document import (
+    entry_line,
+    everything,
+    headline,
+    mark,
+    names,
+    open_sentences,
+)
 from analyze.render.numbers import (
     DASH,
     case_mean,
@@ -22,7 +29,6 @@ from analyze.render.numbers import (
     whole,
 )
 from analyze.render.text import safe
-from analyze.report.open_shift_words import open_sentences
 from analyze.report.sentences import (
     change_sentence,
     changes_beside,

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analyze.stats.rate_test import rate_test
+from analyze.stats.paired_rates import rate_test
 from schemas.output.route import Standing
 
 Case = tuple[str, str, str | None]

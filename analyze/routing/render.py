@@ -8,7 +8,7 @@ from typing import Any
 
 from analyze.render.numbers import percent, usd, whole
 from analyze.render.text import line_of
-from analyze.routing.scope import ScopeRate
+from analyze.routing.order import ScopeRate
 from analyze.routing.values import PER_TRIALS, Compared, Judged, Needs, Option, Route
 from schemas.output.route import (
     ComparedQuality,

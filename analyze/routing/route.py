@@ -7,6 +7,8 @@ was not asked count against it where a need is to be met, and for it where one i
 
 Models that fit stand in the order of `routing.order`: by quality on the cases that both of two were
 asked, and where nothing tells them apart by cost, then by latency.
+
+One model beside the one that stands first: on which cases, how it did, and what decides.
 """
 
 from __future__ import annotations
@@ -15,20 +17,87 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from analyze.render.numbers import in_cases, limits_after, percent, usd, whole
-from analyze.route.beside import compared
-from analyze.routing.order import Candidate, order_of
-from analyze.routing.paired import PairedRule
-from analyze.routing.scope import ScopeRate
-from analyze.routing.values import PER_TRIALS, Judged, Nearest, Needs, Option, Reason, Route
-from analyze.stats.best_of import MIN_RANKED_UNITS, is_ranked
-from analyze.stats.case_rate import CaseRate
-from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
-from analyze.stats.percentiles import TAIL_TRIALS, is_supported
-from analyze.stats.tiers import DEFAULT, LABELS, tier_confident, tier_of
+from analyze.render.numbers import chance, in_cases, limits_after, percent, points, usd, whole
+from analyze.render.text import line_of
+from analyze.routing.order import Candidate, ScopeRate, order_of
+from analyze.routing.paired import PairedQuality, PairedRule, paired_quality, standing
+from analyze.routing.values import (
+    PER_TRIALS,
+    Compared,
+    Judged,
+    Nearest,
+    Needs,
+    Option,
+    Reason,
+    Route,
+)
+from analyze.stats.intervals import TAIL_TRIALS, is_supported
+from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
+from analyze.stats.rates import (
+    DEFAULT,
+    LABELS,
+    MIN_RANKED_UNITS,
+    CaseRate,
+    is_ranked,
+    tier_confident,
+    tier_of,
+)
 from schemas.config.project import Thresholds
 from schemas.errors import counted
 from schemas.output.route import State
+
+
+def compared(option: Option, first: Option, rule: PairedRule) -> Compared:
+    """Return how an option stands to the first one, and the sentence that says so."""
+    pair = paired_quality(option.cases, first.cases)
+    stands = standing(pair, rule)
+    name = line_of(first.model)
+    if stands == "apart":
+        text = f"shares no case with {name}: no recommendation between them"
+        return Compared(stands, pair, text)
+    if not pair.n_shared:
+        said = {"fuller": "only it has verdicts", "thinner": f"only {name} has verdicts"}
+        return Compared(stands, pair, f"beside {name}: {said.get(stands, 'neither has verdicts')}")
+    ends = {
+        "better": "better",
+        "worse": "worse",
+        "likely_better": f"ahead by {points(pair.difference)} points, not shown",
+        "likely_worse": f"behind by {points(pair.difference)} points, not shown",
+        "fuller": f"no difference shown, and {name} was not asked the others",
+        "thinner": f"no difference shown, and it was asked {_share(pair)} of {name}",
+        "level": f"no difference shown{_decided(option, first, rule)}",
+    }
+    text = f"beside {name}: {_rates(pair, name)}, p {chance(pair.p)}: {ends[stands]}"
+    return Compared(stands, pair, text)
+
+
+def _rates(pair: PairedQuality, name: str) -> str:
+    own, other = pair.own_rate, pair.other_rate
+    cases = (
+        f"the {counted(pair.n_shared, 'case')}"
+        if pair.n_shared == pair.n_own
+        else f"{whole(pair.n_shared)} of its {counted(pair.n_own, 'case')}"
+    )
+    return (
+        f"quality over {cases} that both were asked {percent(own, other)} %, "
+        f"{name} {percent(other, own)} %"
+    )
+
+
+def _share(pair: PairedQuality) -> str:
+    return f"{whole(pair.n_shared)} of the {counted(pair.n_other, 'case')}"
+
+
+def _decided(option: Option, first: Option, rule: PairedRule) -> str:
+    """Return what puts the first one before an option of the same quality."""
+    for own, best, word in (
+        (option.cost_usd, first.cost_usd, "cheaper"),
+        (option.e2e_p95_ms, first.e2e_p95_ms, "faster"),
+    ):
+        if best is not None and (own is None or own > best * (1 + rule.ratio_margin)):
+            return f"; {line_of(first.model)} is {word}"
+    return ""
+
 
 FAR = math.inf
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from analyze.render.numbers import best_first_key, case_mean, percent, percent_range, whole
 from analyze.render.text import Column, line_of, table
-from analyze.stats.more_cases import more_cases_for_tier
-from analyze.stats.tiers import LABELS, tier_confident, tier_of
+from analyze.stats.power.exact import more_cases_for_tier
+from analyze.stats.rates import LABELS, tier_confident, tier_of
 from schemas.config.project import Thresholds
 
 if TYPE_CHECKING:

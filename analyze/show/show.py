@@ -16,10 +16,8 @@ from analyze.query.model_names import meant_model, read_names
 from analyze.query.run_list import read_run
 from analyze.query.run_list_render import run_object
 from analyze.query.run_ref import MOST_NAMED, resolve_run, run_folder
-from analyze.show.case_page import case_lines
-from analyze.show.run_page import RunPage, run_page_lines
-from analyze.show.stored_case import validator_of
-from analyze.show.trace_file import read_trace
+from analyze.show.run_page import RunPage, case_lines, run_page_lines
+from analyze.show.trace_file import read_trace, validator_of
 from analyze.show.transcript import TrialPage, transcript_lines
 from analyze.show.trial_rows import ShownTrial, read_answers, read_text, read_trials
 from analyze.summary.summarize import summary_of

@@ -2,24 +2,156 @@
 
 Pure: row, text and trace in, lines out. Everything a model, a server or a user wrote stands moved
 in and without anything that a terminal obeys.
+
+A trace as text for people: what was said, asked, waited for and answered, in its order.
+
+What a judge of another tool said of a trial, in lines: final score, dimensions, its checks.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import JsonValue
 
 from analyze.render.numbers import duration, moment, usd, whole
 from analyze.render.text import facts, line_of, lines_of
-from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import NoTrace
-from analyze.show.trace_text import indented, trace_lines
 from analyze.show.trial_rows import ShownTrial, TrialText
 from schemas.run.model_names import hidden_id
-from schemas.run.trace import Artifact
+from schemas.run.trace import (
+    Artifact,
+    FinalOutputEvent,
+    MessageEvent,
+    RunnerEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+    TraceEvent,
+)
+
+INDENT = "    "
+
+
+def trace_lines(artifact: Artifact) -> Iterator[str]:
+    """Yield every event: how long after the first one, what it is, and what it holds.
+
+    Where all events have one time, as in a trace that came without times, none is told.
+    """
+    events = sorted(artifact.trace, key=lambda event: event.sequence)
+    begin = events[0].at_ms if events else 0
+    has_times = any(event.at_ms != begin for event in events)
+    said = None
+    for event in events:
+        at = f"+{duration(max(event.at_ms - begin, 0))}  " if has_times else ""
+        if isinstance(event, FinalOutputEvent) and event.content == said:
+            yield f"{at}final output: the message above"
+            continue
+        yield f"{at}{_title(event)}"
+        yield from indented(_body(event))
+        if isinstance(event, MessageEvent):
+            said = event.content
+
+
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines moved in, so that no text from outside can look like a line of ours."""
+    return ((INDENT + line).rstrip() for line in lines)
+
+
+def json_text(value: JsonValue) -> str:
+    """Return any JSON value on one line; text stays text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _title(event: TraceEvent) -> str:
+    match event:
+        case MessageEvent():
+            name = "" if event.name is None else f" ({line_of(event.name)})"
+            return f"{event.role}{name}"
+        case ToolCallEvent():
+            return f"tool call  {line_of(event.tool_name)}  [{line_of(event.call_id)}]"
+        case ToolResultEvent():
+            return f"tool result  {event.status}  [{line_of(event.call_id)}]"
+        case RunnerEvent():
+            return _runner(event)
+        case FinalOutputEvent():
+            return "final output" if event.content else "final output: empty"
+
+
+def _body(event: TraceEvent) -> list[str]:
+    match event:
+        case MessageEvent() | FinalOutputEvent():
+            text = event.content
+        case ToolCallEvent():
+            text = event.raw_arguments
+        case ToolResultEvent():
+            text = json_text(event.output)
+        case RunnerEvent():
+            text = ""
+    return lines_of(text) if text else []
+
+
+def _runner(event: RunnerEvent) -> str:
+    """Return what the runner did: its name, then what it noted, without what it did not know."""
+    words = [
+        f"{line_of(name)} {line_of(json_text(value))}"
+        for name, value in event.detail.items()
+        if value is not None
+    ]
+    return "  ".join([line_of(event.name), *words])
+
+
+MOST_EVALUATIONS = 20
+
+OUTCOMES = {"passed": "passed", "failed": "failed", "error": "could not run"}
+
+
+def score_lines(parsed_output: str | None) -> Iterator[str]:
+    """Yield the evaluations of an imported trial; nothing where it has none.
+
+    Args:
+        parsed_output: of the trial, as JSON.
+    """
+    found = _evaluations(parsed_output)
+    for one in found[:MOST_EVALUATIONS]:
+        yield from _lines(one)
+    if (more := len(found) - MOST_EVALUATIONS) > 0:
+        yield f"and {whole(more)} more evaluation{'' if more == 1 else 's'}"
+
+
+def _evaluations(parsed_output: str | None) -> list[Mapping[str, Any]]:
+    try:
+        parsed = json.loads(parsed_output or "null")
+    except (ValueError, RecursionError):
+        return []
+    rows = parsed.get("evaluations") if isinstance(parsed, dict) else None
+    inside = rows if isinstance(rows, list) else []
+    return [one for one in inside if isinstance(one, dict) and "final_score" in one]
+
+
+def _lines(one: Mapping[str, Any]) -> Iterator[str]:
+    score = _number(one["final_score"])
+    said = "not scored" if score is None else f"final score {score}"
+    yield line_of(f"evaluation {one.get('evaluation_profile_id') or 'unnamed'}: {said}")
+    dimensions = one.get("final_dimensions")
+    if isinstance(dimensions, dict):
+        known = {name: _number(value) for name, value in sorted(dimensions.items())}
+        if told := ", ".join(f"{name} {value}" for name, value in known.items() if value):
+            yield f"  dimensions  {line_of(told)}"
+    checks = one.get("deterministic")
+    if isinstance(checks, dict):
+        counts = {OUTCOMES[name]: checks.get(name) for name in OUTCOMES}
+        told = ", ".join(f"{n:,} {word}" for word, n in counts.items() if isinstance(n, int))
+        yield f"  checks      {told}"
+
+
+def _number(value: Any) -> str | None:
+    """Return a score as it was said, without digits that mean nothing."""
+    is_score = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:.5g}" if is_score else None
+
 
 VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
 

@@ -3,20 +3,24 @@
 Two walls. The text is parsed by the engine itself and refused unless each part of it is known to
 do no more than read. Then it runs on a connection that may open the lake's live files only, with
 settings that can no longer be changed: what the first wall overlooks, the second stops.
+
+Values for the `?` of a query, written into it as the engine writes them.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from analyze.lake.raw_tables import literal, no_pattern
-from schemas.errors import QueryRefused, printable
+from schemas.errors import QueryFailed, QueryRefused, printable
 
 READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 """Parts of a query that only read; a `with` may also hold an insert or a copy."""
@@ -175,3 +179,54 @@ def first_line(exc: duckdb.Error) -> str:
     kind, colon, rest = line.partition(" Error: ")
     said = rest if colon and " " not in kind.replace("Invalid Input", "") else line
     return printable(said.rstrip("!. "))
+
+
+def bind(query: str, parameters: Sequence[object]) -> str:
+    """Return the query with a value in the place of each `?`.
+
+    Raises:
+        QueryFailed: there are more or fewer values than places, or one has no form in SQL.
+    """
+    if not parameters:
+        return query
+    raw = encoded(query)  # the tokenizer counts bytes
+    operator = duckdb.token_type.operator
+    places = [
+        at for at, kind in duckdb.tokenize(query) if kind == operator and raw[at : at + 1] == b"?"
+    ]
+    if len(places) != len(parameters):
+        message = f"the query has {len(places)} `?` and there are {len(parameters)} parameters"
+        raise QueryFailed(message)
+    parts, begin = [], 0
+    for at, value in zip(places, parameters, strict=True):
+        # in brackets, a value can neither begin a comment nor grow together with what is beside it
+        parts += [raw[begin:at], f"({_written(value)})".encode()]
+        begin = at + 1
+    return b"".join([*parts, raw[begin:]]).decode()
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes of a text; half a character, as in broken input, is told as a mistake."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as exc:
+        message = f"character {exc.start + 1} is none of UTF-8: {text[exc.start]!r}"
+        raise QueryFailed(message) from exc
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    if isinstance(value, float) and math.isfinite(value):
+        return f"cast({literal(repr(value))} as double)"
+    if isinstance(value, str) and "\0" not in value:
+        encoded(value)
+        return literal(value)
+    if isinstance(value, datetime):
+        return f"cast({literal(value.isoformat())} as timestamptz)"
+    if isinstance(value, date):
+        return f"cast({literal(value.isoformat())} as date)"
+    message = f"a parameter is text, a finite number, true, false, a date or None, not {value!r}"
+    raise QueryFailed(message)

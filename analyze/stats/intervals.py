@@ -5,15 +5,23 @@ of each other. A closed form on counts, one of each a case; it reads no data and
 How much less the trials tell than as many cases would, the design effect, is measured from the
 spread of the cases, and shrunk to a prior where the data say little about it: near 0 and 1 and
 with few cases the spread is mostly chance, and an interval that trusts it grows when a trial fails.
+
+The interval of a mean over trials of several cases: what costs and times are known to.
+
+Percentiles as they are told: which are beyond the time limit, which have enough behind them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from statistics import NormalDist
 
+from analyze.stats.paired_means import t_quantile
 from schemas.base import Interval
+from schemas.output.summary import PercentileName, Percentiles, Supported
 
 Z95 = NormalDist().inv_cdf(0.975)
 """Normal quantile of a two-sided 95 % interval: 1.959964."""
@@ -119,3 +127,113 @@ def wilson(p: float, n: float, z: float = Z95) -> tuple[float, float]:
     low = 0.0 if p == 0 else max((centre - half) / scale, 0.0)
     high = 1.0 if p == 1 else min((centre + half) / scale, 1.0)
     return low, high
+
+
+LOG_UNIT = 10**9
+"""Logarithms are summed as whole numbers of a billionth."""
+
+MOST_HALF = 600.0
+"""Half the width in ln; limits that lie farther apart than numbers go are none."""
+
+
+@dataclass(frozen=True)
+class CaseSums:
+    """What an interval needs of all cases: t is a case's total, m the trials it is divided by."""
+
+    n_cases: int
+    t: int
+    m: int
+    tt: int
+    """Sum of the squares of t."""
+    tm: int
+    """Sum of the products."""
+    mm: int
+    """Sum of the squares of m."""
+    n_zero: int
+    """Cases whose total is 0."""
+    n_logs: int
+    """Cases with a mean above 0: both t and m are."""
+    log: int
+    """Sum of ln(t / m) over them, each rounded to a whole number of 1 / LOG_UNIT."""
+    log_log: int
+    """Sum of the squares of those whole numbers."""
+
+
+def mean_interval(sums: CaseSums) -> tuple[float, float] | None:
+    """Return the 95 % limits of the mean t / m of what is never negative; None below two cases.
+
+    R exp(-h) and R exp(h) with R = t / m and h = t_0.975,n-1 max(SE / R, C): SE^2 is
+    n / (n - 1) * sum((t_i - R m_i)^2) / m^2, which is s^2 / n at equal m, and
+    C^2 = s_L^2 / n + s_L^4 / (2 (n - 1)) with s_L the spread of ln(t_i / m_i), left out where a
+    total is 0. Cases that all agree give an interval without width.
+
+    Args:
+        sums: whole numbers, so that the residuals of equal cases are an exact zero.
+
+    Returns:
+        The limits; None also where they lie farther apart than numbers go.
+    """
+    n = sums.n_cases
+    if n < MIN_CASES or sums.m == 0:
+        return None
+    mean = Fraction(sums.t, sums.m)
+    if mean == 0:
+        return 0.0, 0.0
+    spread = sums.tt - 2 * mean * sums.tm + mean**2 * sums.mm
+    relative = math.sqrt(Fraction(n, n - 1) * spread / sums.t**2)
+    half = t_quantile(0.975, n - 1) * max(relative, _of_logs(sums))
+    if half > MOST_HALF:
+        return None
+    return float(mean) * math.exp(-half), float(mean) * math.exp(half)
+
+
+def _of_logs(sums: CaseSums) -> float:
+    n = sums.n_logs
+    if sums.n_zero or n < MIN_CASES:
+        return 0.0
+    variance = Fraction(n * sums.log_log - sums.log**2, n * (n - 1) * LOG_UNIT**2)
+    return math.sqrt(variance / n + variance**2 / (2 * (n - 1)))
+
+
+TAIL_TRIALS = 5
+"""Trials that must lie above a percentile: p95 from 100 trials on, p99 from 500."""
+
+
+def is_supported(n: int, percent: int) -> bool:
+    """Return n (1 - q) >= 5, in whole numbers so that the bound itself is exact."""
+    return n * (100 - percent) >= 100 * TAIL_TRIALS
+
+
+def supported(n: int) -> Supported:
+    """Return which of the summary's percentiles n trials support."""
+    return Supported(p50=is_supported(n, 50), p95=is_supported(n, 95), p99=is_supported(n, 99))
+
+
+def percentiles(
+    values: tuple[float | None, float | None, float | None],
+    mean: float | None,
+    n: int,
+    n_timeouts: int,
+) -> Percentiles:
+    """Return the percentiles of one time of one model.
+
+    Args:
+        values: p50, p95 and p99 as the view has them, in ms; None: no trial, or beyond the limit.
+        mean: of the successes, in ms.
+        n: successes whose time is known.
+        n_timeouts: time-outs that count in these percentiles.
+    """
+    names: tuple[PercentileName, ...] = ("p50", "p95", "p99")
+    n_all = n + n_timeouts
+    beyond = [name for name, value in zip(names, values, strict=True) if n_all and value is None]
+    p50, p95, p99 = values
+    return Percentiles(
+        p50=p50,
+        p95=p95,
+        p99=p99,
+        mean=mean,
+        n=n,
+        supported=supported(n_all),
+        n_timeouts=n_timeouts,
+        beyond_limit=tuple(beyond),
+    )

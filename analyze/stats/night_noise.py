@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from analyze.stats.intervals import Z90, Z95
-from analyze.stats.mean_difference import FEWEST_PAIRS, SMALLEST_P, MeanDifference
-from analyze.stats.paired_means import t_cdf, t_quantile
+from analyze.stats.paired_means import FEWEST_PAIRS, SMALLEST_P, MeanDifference, t_cdf, t_quantile
 from analyze.stats.paired_rates import RateInterval
 from analyze.stats.power.nights import FEWEST_RUNS, LOGIT_SD, PRIOR_DF, shrunk_variance
 

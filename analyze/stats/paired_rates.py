@@ -3,6 +3,8 @@
 Wilson's interval of each side is carried over to the difference with the correlation of the case
 rates (MOVER). Closed forms; the test of the same difference is `sign_flip`, which decides where
 the two disagree.
+
+The one test of a rate difference over the same cases.
 """
 
 from __future__ import annotations
@@ -12,17 +14,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import sub
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from analyze.stats.intervals import (
-    MIN_CASES,
-    Z90,
-    Z95,
-    effective_trials,
-    mean_rate,
-    wilson,
-)
-from analyze.stats.paired_counts import Counts, PairedCounts, paired_counts
+from analyze.stats.exact_tests import Counts, PairedCounts, paired_counts, sign_flip, within_case_p
+from analyze.stats.intervals import MIN_CASES, Z90, Z95, effective_trials, mean_rate, wilson
+from analyze.stats.paired_means import paired_t
 
 Z_POWER = NormalDist().inv_cdf(0.8)
 """Normal quantile of a power of 80 %: 0.8416."""
@@ -180,3 +176,68 @@ def _limits(
 
 def _joined(one: float, other: float, r: float) -> float:
     return math.sqrt(max(one**2 + other**2 - 2 * r * one * other, 0.0))
+
+
+TestName = Literal["sign_flip_mid_p", "sign_flip_normal", "intersection_union"]
+
+
+@dataclass(frozen=True, slots=True)
+class RateTest:
+    """A two-sided p, which test it is of, and how much stands behind it."""
+
+    n_cases: int
+    n_nonzero: int
+    """Cases whose rate differs."""
+    p: float
+    test: TestName
+
+
+def rate_test(
+    k_a: Iterable[float], m_a: Iterable[float], k_b: Iterable[float], m_b: Iterable[float]
+) -> RateTest:
+    """Return the two-sided p of the mean difference of the case rates.
+
+    As many trials on both sides of every case: `sign_flip`. Else the larger of `within_case_p` and
+    `over_cases_p`, and never below 2^-n for n cases that differ, which is what as many equal signs
+    reach: fewer than five cases that differ show nothing.
+
+    Args:
+        k_a: passed trials of each case of the base.
+        m_a: its scored trials, at least one a case.
+        k_b: passed trials of each case of the candidate.
+        m_b: its scored trials, at least one a case.
+
+    Raises:
+        ValueError: the counts are no pairs (see `paired_counts`).
+    """
+    pairs = paired_counts(k_a, m_a, k_b, m_b)
+    if list(pairs.m_a) == list(pairs.m_b):
+        flipped = sign_flip(*pairs)
+        return RateTest(flipped.n_cases, flipped.n_nonzero, flipped.p, flipped.test)
+    n_nonzero = sum(a * n_b != b * n_a for a, n_a, b, n_b in zip(*pairs, strict=True))
+    least = 2.0 ** -min(n_nonzero, 1_000)
+    p = max(within_case_p(*pairs), over_cases_p(*pairs), least)
+    return RateTest(len(pairs.k_a), n_nonzero, p, "intersection_union")
+
+
+def over_cases_p(
+    k_a: Iterable[float], m_a: Iterable[float], k_b: Iterable[float], m_b: Iterable[float]
+) -> float:
+    """Return the smaller p of two that take the cases as a sample: of the interval, and of t.
+
+    Args:
+        k_a: passed trials of each case of the base.
+        m_a: its scored trials, at least one a case.
+        k_b: passed trials of each case of the candidate.
+        m_b: its scored trials, at least one a case.
+
+    Raises:
+        ValueError: the counts are no pairs (see `paired_counts`).
+    """
+    pairs = paired_counts(k_a, m_a, k_b, m_b)
+    differences = [b / n_b - a / n_a for a, n_a, b, n_b in zip(*pairs, strict=True)]
+    if sum(differences) < 0:  # to the last digit the same when the sides are exchanged
+        pairs = PairedCounts(pairs.k_b, pairs.m_b, pairs.k_a, pairs.m_a)
+    of_t = paired_t(differences)
+    of_interval = p_excluding_zero(*pairs)
+    return of_interval if of_t is None else min(of_interval, of_t.p)

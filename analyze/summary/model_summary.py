@@ -15,15 +15,18 @@ from analyze.contracts import (
     RepetitionsRow,
     ToolCountsRow,
 )
-from analyze.stats.case_rate import case_rate, interval_of_units
-from analyze.stats.identical import repetitions_identical
-from analyze.stats.percentiles import percentiles
+from analyze.stats.intervals import percentiles
 from analyze.stats.rates import (
+    LABELS,
+    case_rate,
+    interval_of_units,
     pass_at_k,
     pass_curve,
     pass_hat_k,
+    repetitions_identical,
+    tier_confident,
+    tier_of,
 )
-from analyze.stats.tiers import LABELS, tier_confident, tier_of
 from schemas.config.project import Thresholds
 from schemas.output.summary import GroupSummary, TokenTotals, ToolUse
 from schemas.run.inventory import ResourceSnapshot

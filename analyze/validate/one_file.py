@@ -1,19 +1,90 @@
-"""Everything wrong with one file: it is recognised by its content, and read once."""
+"""Everything wrong with one file: it is recognised by its content, and read once.
+
+What is wrong with a file that holds one JSON document, by its kind.
+
+What `analyze validate` found, as text that editors can jump from, and as JSON.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from analyze.render.text import fit, safe
-from analyze.validate.documents import document_problems
-from analyze.validate.file_lines import LONGEST_LINE, FileLine, lines_of
-from analyze.validate.head import kind_of_lines
-from analyze.validate.kinds import LinesKind
-from analyze.validate.lines import MOST_KEPT, Tally
-from schemas.base import DocumentKind, Finding, ValidatedFile, error
+from analyze.render.text import cells, fit, safe
+from analyze.validate.kinds import LinesKind, kind_of, kind_of_lines, unknown_kind
+from analyze.validate.lines import LONGEST_LINE, MOST_KEPT, FileLine, Tally, lines_of
+from schemas.base import DocumentKind, Finding, ValidatedFile, error, warning
+from schemas.errors import MOST_SHOWN, NotMigratable, counted
+from schemas.io.json_text import BOM, read_json_text
+
+Problems = Callable[[Any, bytes], Iterable[Finding]]
+
+
+def document_problems(content: bytes) -> tuple[DocumentKind, tuple[Finding, ...]]:
+    """Return the kind of a document, and every problem of it.
+
+    Args:
+        content: of the whole file.
+    """
+    value, told = read_json_text(content)
+    if value is None and told:
+        first, wrong = read_json_text(content.partition(b"\n")[0])
+        is_other = isinstance(first, dict) and not wrong and kind_of(first) == "unknown"
+        return "unknown", (unknown_kind(first, line=1),) if is_other else told
+    kind = kind_of(value)
+    if kind not in BY_KIND:
+        return "unknown", (*told, unknown_kind(value))
+    return kind, (*told, *BY_KIND[kind](value, content.removeprefix(BOM)))
+
+
+def _report(value: object, _: bytes) -> Iterable[Finding]:
+    from schemas.formats.report_v2_problems import schema_problems  # noqa: PLC0415 - not for every kind
+
+    return schema_problems(value)
+
+
+def _earlier_report(value: object, _: bytes) -> Iterable[Finding]:
+    from schemas.formats.migration.migrate import migration_of  # noqa: PLC0415 - not for every kind
+
+    try:
+        migration_of(value)
+    except NotMigratable as exc:
+        findings = [one for one in exc.findings if isinstance(one, Finding)]
+        return findings or (error("not_migratable", "", str(exc)),)
+    message = "a report of an earlier schema; `analyze migrate FILE -o OUT` makes it one of today"
+    return (warning("migrate", "", message),)
+
+
+def _swebench(value: object, _: bytes) -> Iterable[Finding]:
+    from schemas.formats.swebench_problems import swebench_problems  # noqa: PLC0415 - not for every kind
+
+    return swebench_problems(value)
+
+
+def _prediction_list(value: object, _: bytes) -> Iterable[Finding]:
+    from schemas.formats.swebench_problems import prediction_problems  # noqa: PLC0415 - same
+
+    return prediction_problems(value)
+
+
+def _summary(value: dict[str, Any], text: bytes) -> Iterable[Finding]:
+    from analyze.validate.run_summary import summary_problems  # noqa: PLC0415 - same
+
+    return summary_problems(value, text)
+
+
+BY_KIND: dict[DocumentKind, Problems] = {
+    "report-v2": _report,
+    "report-v1": _earlier_report,
+    "swebench": _swebench,
+    "predictions": _prediction_list,
+    "summary": _summary,
+}
+"""Who knows what is wrong with a document of each kind; all others are files of lines."""
+
 
 LARGEST_DOCUMENT = 512 * 2**20
 """Bytes of a file that is read as one document; its values take several times as much memory."""
@@ -96,7 +167,7 @@ def _results() -> LineProblems:
 
 
 def _predictions() -> LineProblems:
-    from analyze.validate.prediction_lines import PredictionLines  # noqa: PLC0415 - same
+    from analyze.validate.results_log import PredictionLines  # noqa: PLC0415 - same
 
     return PredictionLines().problems
 
@@ -106,3 +177,34 @@ LINES: dict[LinesKind, Callable[[], LineProblems]] = {
     "predictions": _predictions,
 }
 """Who knows what is wrong with the lines of a file, by its kind."""
+
+
+def validation_lines(files: Sequence[ValidatedFile]) -> Iterator[str]:
+    """Yield one line a file, and below it each of its findings as `path:line pointer: sentence`.
+
+    Args:
+        files: in the order in which they were named.
+    """
+    kinds = max((cells(one.kind) for one in files), default=0)
+    paths = max((cells(safe(one.path)) for one in files), default=0)
+    for one in files:
+        path = safe(one.path)
+        room = " " * (paths - cells(path))
+        counts = f"{counted(one.n_errors, 'error')}, {counted(one.n_warnings, 'warning')}"
+        verdict = "ok" if one.valid else "invalid"
+        yield f"{verdict:<7}  {one.kind:<{kinds}}  {path}{room}  {counts}"
+        for finding in one.findings[:MOST_SHOWN]:
+            yield f"  {_finding_line(path, finding)}"
+        if more := one.n_errors + one.n_warnings - len(one.findings[:MOST_SHOWN]):
+            yield f"  {path}: and {more:,} more"
+
+
+def validation_json(files: Sequence[ValidatedFile]) -> str:
+    """Return a list of what was found, one entry a file; ASCII only."""
+    return json.dumps([one.model_dump(mode="json") for one in files], indent=2)
+
+
+def _finding_line(path: str, finding: Finding) -> str:
+    where = path if finding.line is None else f"{path}:{finding.line}"
+    place = f" {safe(finding.pointer)}" if finding.pointer else ""
+    return f"{where}{place}: {finding.severity}: {safe(finding.message)}"

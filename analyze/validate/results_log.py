@@ -2,15 +2,17 @@
 
 A line is wrong when readers of the log refuse it, and they pass over it then. Several results of
 one trial are no mistake: the last one counts.
+
+What is wrong with the lines of a predictions file for SWE-bench.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyze.validate.file_lines import FileLine
-from analyze.validate.refused import refused
+from analyze.validate.lines import FileLine, refused
 from schemas.base import Finding, error, pointer, warning
+from schemas.formats.swebench_problems import PredictionCheck
 from schemas.io.json_text import described, read_json_text, shown, value_problems
 from schemas.lake.bulk_load import is_document_line
 from schemas.lake.foreign_rows import DocumentResult
@@ -91,3 +93,20 @@ class ResultsCheck:
                 self._types.add(kind)
             message = f"{shown(kind)} is a kind of record that is unknown; readers pass over it"
             yield warning("unknown_record_type", where, message, number)
+
+
+class PredictionLines:
+    """Looks at the lines of one file in turn; the last of them needs no newline."""
+
+    def __init__(self) -> None:
+        self._check = PredictionCheck()
+
+    def problems(self, line: FileLine) -> Iterator[Finding]:
+        """Yield what is wrong with the next line."""
+        if not line.content.strip():
+            yield error("not_json", "", "the line is empty: the harness stops there", line.number)
+            return
+        value, told = read_json_text(line.content)
+        yield from (one.model_copy(update={"line": line.number}) for one in told)
+        if not told:
+            yield from self._check.look(value, line=line.number).findings

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from analyze.validate.refused import Unknown, refused
+from analyze.validate.lines import Unknown, refused
 from schemas.base import Count, Finding, Rate, error, pointer, warning
 from schemas.errors import counted
 from schemas.io.json_text import value_problems

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from analyze.history import open_lake
+from analyze.lake.raw_tables import open_lake
 from analyze.query.catalog import create_views
 from analyze.query.session import Session
 from analyze.report import build as build_module

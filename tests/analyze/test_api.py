@@ -5,7 +5,7 @@ import pytest
 
 from analyze.api import MARTS, open_history
 from analyze.query.catalog import NAMES
-from analyze.sql.bound import bind
+from analyze.sql.guard import bind
 from analyze.summary.summarize import summarize_run
 from schemas.errors import (
     ConfigError,

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from analyze.stats.intervals import wilson_shrunk
-from analyze.stats.mean_difference import paired_t
+from analyze.stats.paired_means import paired_t
 from analyze.stats.paired_rates import rate_difference
 from analyze.stats.power.assumptions import CaseSeen, RunSeen, assumptions_of
 from tests.analyze_cli import call

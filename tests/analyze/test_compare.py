@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analyze.compare.sides import resolve_sides
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.comparison.verdict import limits_of, verdict_of
 from analyze.query.session import open_session
 from analyze.query.thresholds import limits_in_force

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from analyze.compare.sides import resolve_sides
+from analyze.cli_startup import imported_meanwhile
 from analyze.comparison.evidence.outcomes import read_causes, read_outcomes
 from analyze.comparison.evidence.read import read_evidence
-from analyze.meanwhile import imported_meanwhile
+from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.query.session import Session
 from tests.sided_runs import Runs
 from tests.support.paths import ROOT
@@ -69,7 +69,7 @@ def test_a_run_whose_start_says_nothing_is_read_too(new_run):
 
 
 def test_modules_are_there_when_the_block_ends():
-    with imported_meanwhile("analyze.meanwhile", "colorsys"):
+    with imported_meanwhile("analyze.cli_startup", "colorsys"):
         pass
 
     assert "colorsys" in sys.modules
@@ -111,7 +111,7 @@ def test_a_module_that_is_not_there_raises_when_the_block_ends_and_hides_no_othe
 
 SWALLOWED = """
 import signal, threading
-from analyze.meanwhile import imported_meanwhile
+from analyze.cli_startup import imported_meanwhile
 class Deaf:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)

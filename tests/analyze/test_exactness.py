@@ -27,7 +27,7 @@ from analyze.contracts import (
     TiersRow,
     ToolUseRow,
 )
-from analyze.history import open_lake
+from analyze.lake.raw_tables import open_lake
 from analyze.query.catalog import VIEWS, create_views, name_of, read_view, sql_of
 from schemas.base import MOST
 from schemas.lake.tables import TABLES, RunRow

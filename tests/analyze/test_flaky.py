@@ -7,7 +7,7 @@ import pytest
 
 from analyze.query.session import open_session
 from analyze.regressions.flaky import find_flaky
-from analyze.stats.flip_rate import flip_limits, flip_rate
+from analyze.stats.rates import flip_limits, flip_rate
 from schemas.config.known_issues import KnownFile, Quarantined
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analyze.stats.flip_rate import flip_limits, flip_rate, steadiness
+from analyze.stats.rates import flip_limits, flip_rate, steadiness
 from tests.support.interpreter import run_without
 
 COUNTS = st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -7,8 +7,7 @@ import pytest
 from junitparser import JUnitXml
 
 from analyze.api import open_history
-from analyze.gate.render import gate_lines
-from analyze.report.gate_markdown import gate_markdown
+from analyze.gate.render import gate_lines, gate_markdown
 from schemas.errors import ConfigError
 from schemas.output.gate import GateResult
 from tests.analyze_cli import call

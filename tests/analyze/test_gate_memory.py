@@ -6,7 +6,7 @@ import pytest
 from junitparser import JUnitXml
 
 from analyze.api import open_history
-from analyze.gate.open_shifts import with_open_shifts
+from analyze.gate.decide import with_open_shifts
 from analyze.gate.render import gate_lines
 from analyze.gate.rules import judge
 from analyze.report.html.page import render_html

@@ -6,9 +6,8 @@ import pytest
 
 from analyze.comparison.verdict import limits_of
 from analyze.gate.document import next_steps
-from analyze.gate.render import gate_lines
+from analyze.gate.render import gate_lines, gate_markdown
 from analyze.gate.rules import judge
-from analyze.report.gate_markdown import gate_markdown
 from schemas.config.project import Thresholds
 from schemas.output.gate import BaselineComparison, GateRules
 from tests.gates import RULES, comparison, difference, facts, group, ratio

@@ -11,10 +11,10 @@ from analyze.gate.decide import Question, decide
 from analyze.query.session import open_session
 from analyze.query.thresholds import limits_in_force
 from analyze.regressions import series as series_module
+from analyze.regressions.detect import runs_since_shift
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories, read_history
 from analyze.report.build import build_report
-from analyze.shifts.since import runs_since_shift
 from schemas.config.project import Thresholds
 from schemas.output.gate import GateRules
 from tests.nights import Nights

@@ -6,9 +6,8 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.history import open_lake
 from analyze.lake import raw_tables
-from analyze.lake.raw_tables import RAW_TABLES
+from analyze.lake.raw_tables import RAW_TABLES, open_lake
 from analyze.query.catalog import create_views
 from analyze.summary.summarize import summarize_run
 from schemas.base import SCHEMA_VERSION

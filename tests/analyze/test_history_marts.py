@@ -17,7 +17,7 @@ from analyze.contracts import (
 from analyze.lake.raw_tables import connect, fill
 from analyze.lake.sync import sync
 from analyze.query.catalog import VIEWS, create_views, name_of, read_view
-from analyze.stats.tiers import tier_of
+from analyze.stats.rates import tier_of
 from tests.made_history import MadeHistory
 
 MINUTE_MS = 60_000

@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from analyze.importers.pae import import_pae
-from analyze.show.judged_scores import score_lines
 from analyze.show.trace_file import read_trace
+from analyze.show.transcript import score_lines
 from schemas.errors import ConfigError
 from schemas.lake.parse_log import read_records
 from schemas.run.import_record import load_import_record

@@ -7,9 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze.exporters.report_v2 import reports_of_run
-from analyze.importers.base import run_id_of
+from analyze.importers.base import NotImportable, run_id_of
 from analyze.importers.sf_bench import import_sf_bench
-from analyze.imports.refused import NotImportable
 from analyze.lake.sync import sync
 from analyze.query.session import open_session
 from analyze.show.trace_file import read_trace

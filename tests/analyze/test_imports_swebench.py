@@ -8,8 +8,8 @@ import pytest
 
 from analyze.exporters.majority import fold
 from analyze.exporters.swebench import of_folded, swebench_json, swebench_report
+from analyze.importers.base import NotImportable
 from analyze.importers.swebench import import_swebench
-from analyze.imports.refused import NotImportable
 from analyze.lake.sync import sync
 from analyze.query.session import open_session
 from analyze.show.trace_file import read_trace

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
 
-from analyze.gate.case_counts import CandidateCase
+from analyze.gate.decide import CandidateCase
 from analyze.gate.junit import junit_xml
 from analyze.gate.rules import judge
 from schemas.output.comparison import CaseChange, ExcludedCase

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyze.stats import split_scan
+from analyze.stats.changepoints import scan as split_scan
 from analyze.stats.changepoints.rates import free_runs, scan_rate
+from analyze.stats.changepoints.scan import scan_tail
 from analyze.stats.changepoints.values import scan_values
-from analyze.stats.split_scan import scan_tail
 from tests.told_nightly import (
     MARGIN,
     RATIO_MARGIN,

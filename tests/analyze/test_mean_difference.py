@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
-from analyze.stats.families import benjamini_hochberg
-from analyze.stats.mean_difference import FEWEST_PAIRS, SMALLEST_P, paired_t
+from analyze.stats.paired_means import FEWEST_PAIRS, SMALLEST_P, benjamini_hochberg, paired_t
 
 DIFFERENCES = st.lists(
     st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=FEWEST_PAIRS, max_size=60

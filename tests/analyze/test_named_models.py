@@ -8,7 +8,7 @@ import pytest
 
 from analyze.query.model_names import read_names
 from analyze.query.session import open_session
-from analyze.regressions.after_run import open_after_run
+from analyze.regressions.open_shifts import open_after_run
 from analyze.report.build import build_report
 from analyze.report.html.page import render_html
 from schemas.run.model_names import with_names

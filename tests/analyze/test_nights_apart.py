@@ -10,7 +10,6 @@ from scipy import stats
 from analyze.api import open_history
 from analyze.stats.changepoints.rates import scan_rate
 from analyze.stats.changepoints.values import scan_values
-from analyze.stats.night_level import level_of_logs, level_of_rates, may_have_shifted
 from analyze.stats.night_noise import (
     rate_between_nights,
     t_between_nights,
@@ -19,6 +18,7 @@ from analyze.stats.night_noise import (
     variance_within,
 )
 from analyze.stats.paired_rates import rate_difference
+from analyze.stats.power.nights import level_of_logs, level_of_rates, may_have_shifted
 from benchmarks.nights_apart import passes, rate_p, shared, time_p, times
 from schemas.output.comparison import Comparison
 from tests.analyze_cli import call

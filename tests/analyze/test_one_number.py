@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from analyze.render.numbers import points, whole
-from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
+from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
 from collect.console.run_summary import detectable_lines
 from collect.plan.plan import sizes_of, trial_of
 from collect.plan.power import powers_json, powers_of

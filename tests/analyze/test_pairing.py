@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from analyze.compare.sides import resolve_sides
 from analyze.comparison.evidence.outcomes import METRICS, CaseKey, read_causes, read_outcomes
+from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.comparison.pairing import pair
 from analyze.lake.sync import sync
 from analyze.query.session import Session

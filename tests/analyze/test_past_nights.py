@@ -4,11 +4,17 @@ import math
 
 import pytest
 
-from analyze.compare.night_runs import Plan, past_nights
-from analyze.compare.paired import own_trials
-from analyze.compare.seen_runs import read_model_runs
 from analyze.comparison.evidence.outcomes import METRICS, Answers, read_outcomes
-from analyze.comparison.evidence.past_runs import FIRST_LOG, PastCell, read_cells, together
+from analyze.comparison.evidence.past_runs import (
+    FIRST_LOG,
+    PastCell,
+    Plan,
+    past_nights,
+    read_cells,
+    together,
+)
+from analyze.comparison.pairing import own_trials
+from analyze.comparison.planned import read_model_runs
 from analyze.query.session import open_session
 from analyze.stats.power.assumptions import CaseSeen
 from tests.analyze.test_compared_independently import Nights
@@ -16,7 +22,7 @@ from tests.support.interpreter import run_without
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-LEAST_COVERAGE = "analyze.compare.night_runs.LEAST_COVERAGE"
+LEAST_COVERAGE = "analyze.comparison.evidence.past_runs.LEAST_COVERAGE"
 
 
 def test_the_metrics_of_a_cell_are_in_their_order():

@@ -15,12 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, ttest_1samp
 
-from analyze.stats import within_case
-from analyze.stats.best_of import RankedModel, is_ranked, may_be_best
-from analyze.stats.exact_tests import sign_flip
-from analyze.stats.paired_rates import p_excluding_zero, rate_difference
-from analyze.stats.rate_test import over_cases_p, rate_test
-from analyze.stats.within_case import within_case_p
+from analyze.stats import exact_tests
+from analyze.stats.exact_tests import sign_flip, within_case_p
+from analyze.stats.paired_rates import over_cases_p, p_excluding_zero, rate_difference, rate_test
+from analyze.stats.rates import RankedModel, is_ranked, may_be_best
 from benchmarks.rate_tests import left_out, wrong_at_unequal
 
 ONE_THEN_FIVE = [1] * 30, [1] * 30, [5] * 22 + [4] * 8, [5] * 30
@@ -145,7 +143,7 @@ def test_far_tails_keep_their_precision_and_no_p_is_zero():
     found = within_case_p([3] * n, [3] * n, [0] * n, [2] * n)
 
     assert found == pytest.approx(0.1**n, rel=1e-12)
-    assert within_case_p([3] * 900, [3] * 900, [0] * 900, [2] * 900) == within_case.SMALLEST_P
+    assert within_case_p([3] * 900, [3] * 900, [0] * 900, [2] * 900) == exact_tests.SMALLEST_P
 
 
 def test_the_normal_limit_takes_over_where_exactness_costs_too_much(monkeypatch):
@@ -163,7 +161,7 @@ def test_the_normal_limit_takes_over_where_exactness_costs_too_much(monkeypatch)
     assert limit == pytest.approx(2 * norm.sf(abs(z)), rel=1e-9)
     few = [[10] * 40, [21] * 40, [1] * 32 + [2] * 8, [3] * 40]
     exact = within_case_p(*few)
-    monkeypatch.setattr(within_case, "MAX_WORK", 0)
+    monkeypatch.setattr(exact_tests, "MAX_WORK", 0)
     assert within_case_p(*few) == pytest.approx(exact, rel=0.15)
 
 
@@ -171,10 +169,10 @@ def test_lists_and_arrays_count_the_same(monkeypatch):
     rng = np.random.default_rng(5)
     m_a, m_b = rng.choice((6, 7), 60), rng.choice((2, 3), 60)
     counts = rng.binomial(m_a, 0.8), m_a, rng.binomial(m_b, 0.7), m_b
-    monkeypatch.setattr(within_case, "MAX_LISTED", 10**9)
+    monkeypatch.setattr(exact_tests, "MAX_LISTED", 10**9)
     listed = within_case_p(*counts)
 
-    monkeypatch.setattr(within_case, "MAX_LISTED", 0)
+    monkeypatch.setattr(exact_tests, "MAX_LISTED", 0)
     assert within_case_p(*counts) == pytest.approx(listed, rel=1e-12)
 
 

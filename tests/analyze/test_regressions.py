@@ -7,8 +7,8 @@ import pytest
 
 from analyze.query.session import open_session
 from analyze.regressions.alerts import find_regressions
+from analyze.regressions.detect import runs_since_shift
 from analyze.regressions.points import read_points
-from analyze.shifts.since import runs_since_shift
 from schemas.config.known_issues import Acknowledged, KnownFile
 from schemas.config.project import Thresholds
 from schemas.errors import ConfigError

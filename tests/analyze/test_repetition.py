@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from analyze.stats.identical import repetitions_identical
 from analyze.stats.rates import (
     pass_at_k,
     pass_curve,
     pass_hat_k,
+    repetitions_identical,
     steps_of_k,
 )
 

@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from analyze.parts.reported_run import reported_run
 from analyze.query.run_list import read_run
 from analyze.query.session import open_session
 from analyze.report.build import build_report
@@ -14,7 +13,7 @@ from analyze.report.glossary import terms_for
 from analyze.report.glossary_terms import ENTRIES, SECTIONS
 from analyze.report.html import sections
 from analyze.report.html.table import Table
-from analyze.report.sections.answer import answers_of
+from analyze.report.sections.answer import answers_of, reported_run
 from analyze.report.sections.provenance import provenance_of
 from schemas.base import Record
 from schemas.run.config import EffectiveSetting

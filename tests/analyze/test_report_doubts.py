@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from analyze.compare.sides import resolve_sides
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.query.session import open_session
 from analyze.report.caveats.registry import CODES, doubts_of
 from analyze.report.caveats.words import query_of

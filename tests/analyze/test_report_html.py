@@ -10,17 +10,13 @@ from importlib.resources import files
 import pytest
 from markupsafe import Markup
 
-from analyze.report.html.anchors import anchors_of, trial_anchor
-from analyze.report.html.assets import SCRIPTS, STYLE, read_asset
 from analyze.report.html.chart_bundle import embeddable, fetched_bundle
-from analyze.report.html.clean import visible, visible_in
 from analyze.report.html.first_screen import standings
+from analyze.report.html.page import SCRIPTS, STYLE, read_asset, render_html, visible, visible_in
 from analyze.report.html.page import _since as since
-from analyze.report.html.page import render_html
-from analyze.report.html.table import sorts_as
-from analyze.report.html.tables_comparison import _number_in as number_in
-from analyze.report.html.tables_comparison import changed_cases
-from analyze.report.html.tables_models import leaderboard
+from analyze.report.html.table import anchors_of, sorts_as, trial_anchor
+from analyze.report.html.tables_models import _number_in as number_in
+from analyze.report.html.tables_models import changed_cases, leaderboard
 from schemas.errors import AnalyzeError
 from schemas.output.report import RunReport
 from tests.hostile_strings import STRINGS

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analyze.parts.latency import latency_of
 from analyze.query.session import open_session
 from analyze.report.sections.cost_frontier import frontier_of
-from analyze.report.sections.failures import MOST_KINDS, failures_of
+from analyze.report.sections.failures import MOST_KINDS, failures_of, latency_of
 from analyze.report.sections.history import MOST_POINTS, MOST_RUNS, history_of
 from analyze.report.sections.matrix import MOST_CASES, MOST_CELLS, MOST_MARKS, matrix_of
-from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
+from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.run.config import Narrowed
 from tests.asked_runs import asked_in, asked_of
 from tests.sided_runs import Runs

@@ -13,14 +13,17 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyze.compare.sides import Chosen
 from analyze.comparison.compare import compare
-from analyze.parts.answer_diff import MOST_PAIRS, answer_diff
-from analyze.parts.choose_trials import MOST_SAMPLED, choose_trials
+from analyze.comparison.evidence.run_sets import Chosen
 from analyze.report.sections import transcripts as transcripts_room
-from analyze.report.sections.flips import ANSWER_CHARS, flips_of
+from analyze.report.sections.flips import ANSWER_CHARS, MOST_PAIRS, answer_diff, flips_of
 from analyze.report.sections.trace_excerpt import LEAST_TEXT, MARK, fitted, parts_of, units_of
-from analyze.report.sections.transcripts import MOST_SHARE, transcripts_of
+from analyze.report.sections.transcripts import (
+    MOST_SAMPLED,
+    MOST_SHARE,
+    choose_trials,
+    transcripts_of,
+)
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, read_trace
 from schemas.lake.writer import mirror_run
 from schemas.run.trace import Artifact

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyze.render.json import record_json
+from analyze.routing.order import NO_SCOPE_RATE, scope_rate
 from analyze.routing.paired import Draws, paired_quality
 from analyze.routing.render import route_lines, route_result
 from analyze.routing.route import route
-from analyze.routing.scope import NO_SCOPE_RATE, scope_rate
 from analyze.routing.values import Needs, Option
 from analyze.stats.intervals import wilson_shrunk
-from analyze.stats.more_cases import more_cases_above, more_cases_for_tier
-from analyze.stats.tiers import tier_confident, tier_of
+from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
+from analyze.stats.rates import tier_confident, tier_of
 
 
 def rate(passed, cases):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyze.stats.run_values import RunValues
+from analyze.stats.changepoints.rates import RunValues
 
 
 def of(values, present):

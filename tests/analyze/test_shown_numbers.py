@@ -15,7 +15,7 @@ from analyze.charts.registry import specs_of
 from analyze.comparison.document import ratio_word
 from analyze.render.numbers import in_cases, percent
 from analyze.report.html.sections import sections_of
-from analyze.report.html.tables_comparison import compared_models
+from analyze.report.html.tables_models import compared_models
 from analyze.report.html.tables_models import frontier as frontier_table
 from analyze.report.html.tables_models import leaderboard as leaderboard_table
 from analyze.report.html.tables_run import history as history_table

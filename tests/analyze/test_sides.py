@@ -2,8 +2,7 @@
 
 import pytest
 
-from analyze.compare.sides import Chosen, resolve_sides
-from analyze.comparison.evidence.run_sets import SIDE_WORDS
+from analyze.comparison.evidence.run_sets import SIDE_WORDS, Chosen, resolve_sides
 from analyze.lake.sync import sync
 from analyze.query.session import Session
 from schemas.errors import EXIT_CANNOT_JUDGE, EXIT_USAGE, ConfigError, RunNotFound

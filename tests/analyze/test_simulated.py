@@ -9,7 +9,7 @@ from math import comb, sqrt
 import numpy as np
 import pytest
 
-from analyze.stats.flip_rate import steadiness
+from analyze.stats.rates import steadiness
 from benchmarks.measures import (
     coverage_of_rates,
     figures_of_pairs,

@@ -5,14 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from analyze.stats import (
-    intervals,
-    mean_interval,
-    night_noise,
-    paired_rates,
-    rate_test,
-    within_case,
-)
+from analyze.stats import exact_tests, intervals, night_noise, paired_rates
+from analyze.stats import intervals as mean_interval
+from analyze.stats import paired_rates as rate_test
 from analyze.stats.changepoints import rates as level_shift
 from analyze.stats.changepoints import recovery, values
 from tests import plain_statistics as plain
@@ -126,7 +121,7 @@ def test_the_p_of_a_difference():
         found = rate_test.rate_test(*counts)
         kinds.add(found.test)
         assert same(found.p, plain.rate_p(*counts), rel=1e-6), counts
-        assert same(within_case.within_case_p(*counts), plain.within_case_p(*counts)), counts
+        assert same(exact_tests.within_case_p(*counts), plain.within_case_p(*counts)), counts
     assert len(kinds) == 2
 
 
@@ -147,7 +142,7 @@ def test_the_p_within_very_many_trials():
     rates = rng.beta(2, 1, 3000)
     passed = [rng.binomial(m, rates).tolist() for m in (97, 89)]
     counts = passed[0], [97] * 3000, passed[1], [89] * 3000
-    assert same(within_case.within_case_p(*counts), plain.within_case_normal_p(*counts))
+    assert same(exact_tests.within_case_p(*counts), plain.within_case_normal_p(*counts))
 
 
 def test_nights_of_logarithms():

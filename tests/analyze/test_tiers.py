@@ -2,9 +2,8 @@
 
 import pytest
 
-from analyze.stats.intervals import wilson_shrunk
-from analyze.stats.percentiles import is_supported, supported
-from analyze.stats.tiers import LABELS, tier_confident, tier_of
+from analyze.stats.intervals import is_supported, supported, wilson_shrunk
+from analyze.stats.rates import LABELS, tier_confident, tier_of
 from schemas.config.project import Thresholds
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyze.stats.case_rate import case_rate, interval_of_units
+from analyze.stats.changepoints.rates import unit_columns
 from analyze.stats.intervals import wilson_shrunk
-from analyze.stats.unit_columns import unit_columns
+from analyze.stats.rates import case_rate, interval_of_units
 from analyze.stats.units import n_clusters, unit_means, unit_places, unit_sums
 
 CLUSTERS = ["b", None, "a", "b", None, "a", "b"]

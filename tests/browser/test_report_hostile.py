@@ -5,8 +5,7 @@ import re
 import pytest
 
 from analyze.charts.registry import config_of_report, specs_of
-from analyze.report.html.clean import visible
-from analyze.report.html.page import render_html
+from analyze.report.html.page import render_html, visible
 from schemas.output.report import RunReport
 from tests.hostile_strings import MEGABYTE, STRINGS
 from tests.made_records import Maker

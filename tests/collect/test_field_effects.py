@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from analyze.comparison.verdict import effective_margin
 from analyze.stats.power.planning import Planner
-from analyze.stats.tiers import tier_of
+from analyze.stats.rates import tier_of
 from collect.checks import judge
 from collect.checks.declarative import Trial, run_check
 from collect.commands.plan import plan_text, preview

@@ -9,7 +9,7 @@ import pytest
 
 from analyze import mirror
 from analyze.query.session import open_session
-from analyze.regressions import after_run
+from analyze.regressions import open_shifts
 from collect.console import run_summary
 from collect.console.progress import RunReport
 from collect.execute.mirror_process import MirrorChild
@@ -44,7 +44,7 @@ def test_the_mirror_leaves_what_stands_as_its_last_words(run_dir, capsys):
 
 @pytest.mark.parametrize("look", [lambda _: time.sleep(30), lambda _: 1 / 0], ids=["slow", "fails"])
 def test_a_look_that_is_slow_or_fails_is_silent(run_dir, monkeypatch, capsys, look):
-    monkeypatch.setattr(after_run, "open_after_run", look)
+    monkeypatch.setattr(open_shifts, "open_after_run", look)
     monkeypatch.setattr(mirror, "LONGEST_LOOK_S", 0.05)
     began = time.monotonic()
     mirror._tell_open_shifts(run_dir)
@@ -80,12 +80,12 @@ def test_the_last_line_is_the_one_command_that_fits(run_dir, capsys, facts, how,
 
 
 def test_more_than_a_few_are_counted(run_dir, monkeypatch):
-    found = after_run.find_open_shifts(
+    found = open_shifts.find_open_shifts(
         open_session(run_dir.parent), [run_dir.name], limits=Thresholds(), metrics=["passed_rate"]
     )
     many = replace(found, shifts=found.shifts * 7)
-    monkeypatch.setattr(after_run, "find_open_shifts", lambda *_, **__: many)
-    lines = after_run.open_after_run(run_dir)
+    monkeypatch.setattr(open_shifts, "find_open_shifts", lambda *_, **__: many)
+    lines = open_shifts.open_after_run(run_dir)
 
     assert len(lines) == 6
     assert lines[-1] == f"and 2 more open shifts: analyze runs --runs {run_dir.parent}"
@@ -94,12 +94,12 @@ def test_more_than_a_few_are_counted(run_dir, monkeypatch):
 def test_runs_that_the_lake_lacks_are_told_with_the_command_that_brings_them(run_dir):
     shutil.rmtree(run_dir.parent / "lake")
     asyncio.run(_mirrored(run_dir))
-    (told,) = after_run.open_after_run(run_dir)
+    (told,) = open_shifts.open_after_run(run_dir)
 
     assert told.startswith("10 other runs are not in the lake yet, so open shifts may be missing")
     command = told.partition("open: ")[2]
     assert "smoke / m, pass rate: 100.0 -> 0.0 % passed" in call(*command.split()[1:]).out
-    (told,) = after_run.open_after_run(run_dir)
+    (told,) = open_shifts.open_after_run(run_dir)
     assert told.startswith("open shift: smoke / m, pass rate")
 
 
@@ -115,4 +115,4 @@ def test_the_first_runs_of_a_suite_say_nothing(tmp_path):
     (only,) = nights.add(rates={"m": 0.0})
     open_session(nights.runs_dir).close()
 
-    assert after_run.open_after_run(nights.runs_dir / only) == []
+    assert open_shifts.open_after_run(nights.runs_dir / only) == []

@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analyze.compare.run_facts import among
-from analyze.comparison.evidence.outcomes import ModelKey
+from analyze.comparison.evidence.outcomes import ModelKey, among
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

@@ -1,6 +1,6 @@
 """All that a comparison reads of the lake, apart from what it makes of it.
 
-Needs neither models nor numpy, so that the engine works while these load (`analyze.meanwhile`).
+Needs neither models nor numpy, so that the engine works while these load (`analyze.cli_startup`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.compare.night_runs import PastNights, Plan, past_nights, read_plans
-from analyze.compare.sides import Chosen
 from analyze.comparison.evidence.outcomes import (
     CaseOutcome,
     Causes,
@@ -19,7 +17,15 @@ from analyze.comparison.evidence.outcomes import (
     read_cuts,
     read_outcomes,
 )
-from analyze.comparison.evidence.past_runs import PastCell, read_cells
+from analyze.comparison.evidence.past_runs import (
+    PastCell,
+    PastNights,
+    Plan,
+    past_nights,
+    read_cells,
+    read_plans,
+)
+from analyze.comparison.evidence.run_sets import Chosen
 from schemas.lake.layout import month_of
 
 if TYPE_CHECKING:

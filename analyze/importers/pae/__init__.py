@@ -10,14 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from analyze.importers.base import Traced, Written, new_record, run_id_of, write_run
+from analyze.importers.defaults import file_moment, slug_of
 from analyze.importers.originals import SourceChanged
 from analyze.importers.pae.evaluations import Evaluations
-from analyze.importers.pae.files import Profile, profiles_at
+from analyze.importers.pae.files import Profile, load, profiles_at
 from analyze.importers.pae.result import Trial, traced_of
 from analyze.importers.pae.survey import Survey, survey
-from analyze.imports.moments import file_moment
-from analyze.imports.names import slug_of
-from analyze.imports.pae_document import load
 from schemas.base import Finding
 from schemas.errors import ConfigError, Problem
 from schemas.run.import_record import ImportRecord

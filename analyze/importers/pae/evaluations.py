@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from analyze.importers.pae.files import Evaluated, Profile
-from analyze.imports.pae_document import Document, load
+from analyze.importers.pae.files import Document, Evaluated, Profile, load
 from schemas.base import Finding
 
 FOLDER = re.compile(r"eval_profile_(.+)_([0-9a-f]+)")

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analyze.importers.pae.evaluations import Evaluations
-from analyze.importers.pae.files import Key, Profile
+from analyze.importers.pae.files import Document, Key, Profile, load
 from analyze.importers.pae.result import UNKNOWN, Asked, asked_of, started_at
-from analyze.imports.pae_document import Document, load
 from schemas.base import Finding, error, warning
 from schemas.run.import_record import UnfinishedTrial
 

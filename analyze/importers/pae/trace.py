@@ -13,7 +13,7 @@ from typing import Any, get_args
 import orjson
 from pydantic import JsonValue
 
-from analyze.imports.pae_document import Document
+from analyze.importers.pae.files import Document
 from schemas.config.case import Role
 
 AGENT = "openclaw"

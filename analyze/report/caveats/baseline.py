@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.comparison.document import axis_lines
 from analyze.gate.rules import LEAST_CASES
-from analyze.parts.reported_run import config_of_run
 from analyze.query.run_ref import run_folder
+from analyze.regressions.detect import FEWEST
 from analyze.render.numbers import in_cases, pair
 from analyze.report.caveats.words import compare_of, some
 from analyze.report.context import Asked
-from analyze.shifts.levels import FEWEST
+from analyze.report.sections.answer import config_of_run
 from schemas.output.comparison import AxisReport, Comparison, GroupComparison
 from schemas.output.regressions import Regressions
 from schemas.output.report import Doubt

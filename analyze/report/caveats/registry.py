@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import get_args
 
-from analyze.parts.doubts_size import few_cases, identical_repetitions, one_repetition
 from analyze.report.caveats.baseline import changed_with_it, not_comparable, skipped_history
 from analyze.report.caveats.facts import RunDoubtFacts, doubt_facts
 from analyze.report.caveats.missing import coverage, infrastructure, missing_trials, no_verdict
@@ -20,7 +19,16 @@ from analyze.report.caveats.requests import (
     truncated,
     unpinned_routing,
 )
-from analyze.report.caveats.scope import imported, narrowed, reused, shard, unknown_cost
+from analyze.report.caveats.scope import (
+    few_cases,
+    identical_repetitions,
+    imported,
+    narrowed,
+    one_repetition,
+    reused,
+    shard,
+    unknown_cost,
+)
 from analyze.report.context import Asked
 from schemas.output.regressions import Regressions
 from schemas.output.report import Doubt, DoubtCode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from analyze.regressions.document import open_sentences
 from analyze.render.numbers import case_mean, duration, moment, percent, strict_after, whole
 from analyze.report.html.tables_models import asked_as
-from analyze.report.open_shift_words import open_sentences
 from analyze.report.sentences import change_sentence, changes_beside
 from schemas.errors import counted
 from schemas.output.comparison import Verdict

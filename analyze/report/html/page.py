@@ -2,13 +2,22 @@
 
 Every value that a template prints is made visible first and escaped then, in one place; only
 scripts, the style and data that is made safe here stand in the page as they are.
+
+Files of the page that are packaged: its style and its scripts.
+
+Text from outside, made visible before it stands in a page (D-H5).
+
+The policy of the page: nothing is fetched, and only what is in it by hash may run or style.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from itertools import groupby
 from typing import cast
 
@@ -16,16 +25,77 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from analyze.render.numbers import duration, moment, whole
-from analyze.report.html.assets import SCRIPTS, STYLE, read_asset, read_template
+from analyze.render.text import safe
 from analyze.report.html.chart_bundle import fetched_bundle
-from analyze.report.html.clean import visible, visible_in
-from analyze.report.html.csp import policy
 from analyze.report.html.sections import sections_of
 from analyze.report.html.table import Mark
 from analyze.report.sentences import headline_of
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from schemas.run.model_names import id_of
+
+SCRIPTS = ("tables.js", "links.js", "trials.js", "boot.js")
+"""In the order in which they stand in the page, each an element with a hash of its own."""
+
+STYLE = "style.css"
+
+TEMPLATES = "templates"
+
+
+def read_asset(name: str) -> str:
+    """Return the text of a packaged file of the page."""
+    return (files("analyze.report.html") / name).read_text(encoding="utf-8")
+
+
+def read_template(name: str) -> str:
+    """Return the text of a template."""
+    return read_asset(f"{TEMPLATES}/{name}")
+
+
+LINE_ENDS = "\n"
+
+
+def visible(text: str) -> str:
+    """Return text whose every character can be seen; line ends and tabs stay."""
+    if text.isprintable():
+        return text
+    lines = text.replace("\r\n", LINE_ENDS).split(LINE_ENDS)
+    return LINE_ENDS.join("\t".join(map(safe, line.split("\t"))) for line in lines)
+
+
+def visible_in(value: object) -> object:
+    """Return a JSON value whose every text can be seen: names and values, at any depth."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible_in(name): visible_in(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [visible_in(inner) for inner in value]
+    return value
+
+
+def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """Return the Content-Security-Policy of a page with these scripts and styles and no others."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            _only("script-src", scripts),
+            _only("style-src", styles),
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _only(directive: str, texts: Sequence[str]) -> str:
+    return " ".join((directive, *(map(source_of, texts) if texts else ("'none'",))))
+
+
+def source_of(text: str) -> str:
+    """Return the source expression of one inline script or style: `'sha256-...'`."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
 
 PAGE = "page.html.j2"
 

@@ -1,8 +1,12 @@
-"""Which sections a page has, in their order; one that has nothing to show is left out."""
+"""Which sections a page has, in their order; one that has nothing to show is left out.
+
+Which trials a page shows word for word, in words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from analyze.comparison.document import (
@@ -13,33 +17,23 @@ from analyze.comparison.document import (
     limits_line,
     notes_of,
 )
-from analyze.regressions.document import (
-    details,
-    entry_line,
-    everything,
-    mark,
-    skipped_lines,
-)
+from analyze.regressions.document import details, entry_line, everything, mark, skipped_lines
 from analyze.regressions.document import headline as shift_headline
 from analyze.render.numbers import whole
-from analyze.report.html.anchors import Place, anchors_of, place_of
 from analyze.report.html.first_screen import doubts, open_shifts, run_facts, standings
-from analyze.report.html.table import Table, explained
-from analyze.report.html.tables_comparison import (
+from analyze.report.html.table import Place, Table, anchors_of, explained, place_of
+from analyze.report.html.tables_models import (
     changed_cases,
     compared_models,
     compared_parts,
     compared_ratios,
     compared_repeats,
     compared_scores,
-)
-from analyze.report.html.tables_models import (
     frontier,
     leaderboard,
     tiers,
     times,
 )
-from analyze.report.html.tables_resources import resources, served
 from analyze.report.html.tables_run import (
     MARKS,
     config_files,
@@ -47,9 +41,27 @@ from analyze.report.html.tables_run import (
     glossary,
     history,
     matrix,
+    resources,
+    served,
 )
-from analyze.report.html.trial_words import shown_trials
-from schemas.output.report import RunReport
+from schemas.output.report import RunReport, Transcript
+
+WHY = {
+    "flipped": "whose case flipped",
+    "failed": "that failed or did not pass",
+    "sampled": "that passed",
+}
+"""In the order of the page."""
+
+BESIDE = "of the baseline beside them"
+
+
+def shown_trials(shown: Sequence[Transcript]) -> str:
+    """Return how many trials are shown, and why: `2 whose case flipped, 3 that passed`."""
+    counted = Counter(BESIDE if one.is_baseline else WHY[one.why] for one in shown)
+    order = [WHY["flipped"], BESIDE, WHY["failed"], WHY["sampled"]]
+    return ", ".join(f"{whole(counted[what])} {what}" for what in order if counted[what])
+
 
 MOST_SHIFTS = 20
 MOST_OPEN = 6

@@ -1,18 +1,62 @@
-"""The answer of a report: how good each model is, how sure that is, and what changed."""
+"""The answer of a report: how good each model is, how sure that is, and what changed.
+
+A run at the head of a report: what was asked, and how much of it is there.
+
+Cases and trials with a verdict: what stands behind a model's passed rate.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from analyze.compare.paired import own_trials
 from analyze.comparison.evidence.outcomes import read_outcomes
-from analyze.parts.verdict_counts import verdicts_of
+from analyze.comparison.pairing import own_trials
+from analyze.query.run_ref import run_folder
 from analyze.report.context import Asked
-from analyze.stats.best_of import RankedModel, is_ranked, may_be_best
+from analyze.stats.rates import RankedModel, is_ranked, may_be_best
 from schemas.output.comparison import CaseChange, GroupComparison
-from schemas.output.report import ModelAnswer
+from schemas.output.report import ModelAnswer, ReportedRun
 from schemas.output.summary import GroupSummary
+from schemas.run.config import read_config
+from schemas.run.layout import is_planned
+
+if TYPE_CHECKING:
+    from analyze.query.run_list import ListedRun
+    from analyze.query.session import Session
+    from schemas.run.config import RunConfig
+
+
+class Verdicts(NamedTuple):
+    """Of one model."""
+
+    n_cases: int
+    """With a verdict."""
+    n_trials: int
+    """With a verdict."""
+    n_clusters: int | None = None
+    """Units that these cases make up; None when each stands alone."""
+
+    @property
+    def n_units(self) -> int:
+        """Draws that the rate rests on."""
+        return self.n_cases if self.n_clusters is None else self.n_clusters
+
+
+def verdicts_of(group: GroupSummary) -> Verdicts:
+    """Return what stands behind a model's passed rate; the summary has it with its interval.
+
+    In a summary of before, no interval meant that there is one case at most.
+    """
+    interval = group.passed_ci95
+    if interval is not None:
+        return Verdicts(interval.n_cases, interval.n_trials, interval.n_clusters)
+    n_trials = round((group.coverage or 0.0) * group.n_scorable)
+    if group.n_cases is not None:
+        return Verdicts(group.n_cases, n_trials, group.n_clusters)
+    return Verdicts(1 if n_trials else 0, n_trials)
 
 
 def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
@@ -119,3 +163,58 @@ def _why_untested(compared: GroupComparison | None) -> str | None:
 
 def _flips(cases: Iterable[CaseChange]) -> Counter[tuple[str, str]]:
     return Counter((case.candidate_model_id, case.flip) for case in cases if case.flip is not None)
+
+
+def reported_run(session: Session, run: ListedRun) -> ReportedRun:
+    """Return what a report says of a run, or of its baseline.
+
+    Args:
+        session: the open lake.
+        run: as lists have it.
+
+    Raises:
+        SchemaError: the run's config is there and cannot be read.
+        ViewError: the lake cannot be read.
+    """
+    run_id = run.run_id
+    config = config_of_run(run_folder(session, run_id))
+    asked, came = run.asked, run.came
+    return ReportedRun(
+        run_id=run_id,
+        suite_id=asked.suite_id,
+        suite_title=asked.suite_title,
+        run_profile_id=asked.run_profile_id,
+        started_at_ms=asked.started_at_ms,
+        wall_clock_ms=came.wall_clock_ms,
+        took_ms=run.took_ms,
+        labels=asked.labels,
+        is_imported=asked.is_imported,
+        shard=None if config is None else config.narrowed.shard,
+        benchlake_version=asked.benchlake_version,
+        n_cases=n_cases_of(session, run_id),
+        n_planned=came.n_planned,
+        n_total=came.n_total,
+        n_scorable=came.n_scorable,
+        n_scored=came.n_scored,
+        coverage=came.coverage,
+    )
+
+
+def config_of_run(folder: Path | None) -> RunConfig | None:
+    """Return what a run was asked to do; None where its folder is elsewhere, or has no plan.
+
+    Raises:
+        SchemaError: it is there and cannot be read.
+    """
+    return None if folder is None or not is_planned(folder) else read_config(folder)
+
+
+def n_cases_of(session: Session, run_id: str) -> int:
+    """Return how many cases a run planned.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    query = "select count(distinct case_id) from stg_plans where run_id = ?"
+    ((n_cases,),) = session.rows(query, [run_id])
+    return int(n_cases)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyze.contracts import CostQualityRow
 from analyze.report.sections.answer import may_be_named
-from analyze.stats.mean_interval import LOG_UNIT, CaseSums, mean_interval
+from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.output.report import FrontierPoint
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
 
     The interval of a rate is the summary's. Those of the cost per trial with a verdict and of the
     mean time of successes are Student's t over cases, as a factor of the mean
-    (`analyze.stats.mean_interval`); None below two cases. The cost has in it
+    (`analyze.stats.intervals`); None below two cases. The cost has in it
     what was paid for trials without a verdict.
 
     Raises:

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from analyze.compare.run_facts import RunFacts, read_facts
-from analyze.parts.reported_run import config_of_run
+from analyze.comparison.evidence.outcomes import RunFacts, read_facts
 from analyze.report.context import Asked
+from analyze.report.sections.answer import config_of_run
 from analyze.summary.summarize import read_inventory
 from schemas.errors import runs_flag
 from schemas.output.report import ModelProvenance, Provenance

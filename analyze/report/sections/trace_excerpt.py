@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analyze.show.trace_text import json_text
+from analyze.show.transcript import json_text
 from schemas.base import Record
 from schemas.errors import counted
 from schemas.output.report import TranscriptPart

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analyze.stats.split_scan import MIN_LENGTH, MIN_RUNS, Floats, Ints
+from analyze.stats.changepoints.scan import MIN_LENGTH, MIN_RUNS, Floats, Ints
 
 SAME = 1e-9
 """Tails this close, relatively, are the same but for rounding: the earlier split counts."""

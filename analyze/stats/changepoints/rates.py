@@ -3,38 +3,115 @@
 The cases are fixed, the same ones night after night, so only their trials vary: the variance of a
 run is that of its trials within cases. It is estimated over the whole prefix, and made larger where
 the runs differ by more than their trials explain.
+
+The value of a run as its cases make it up, whichever of them were there.
+
+Runs x cases to runs x units: the columns of a series, where cases are in clusters.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analyze.stats.changepoints.scan import (
-    Alert,
-    Bools,
-    Levels,
-    Scan,
-    find_points,
-    scan_series,
-)
-from analyze.stats.intervals import Z95
-from analyze.stats.run_values import RunValues
-from analyze.stats.split_scan import (
     BLUR,
     MIN_LENGTH,
     MIN_RUNS,
+    Alert,
+    Bools,
     Floats,
     Ints,
+    Levels,
+    Scan,
     best_splits,
     blocks,
     both_hold,
+    find_points,
+    scan_series,
     scan_tail,
     surprising,
 )
+from analyze.stats.intervals import Z95
+from analyze.stats.units import Clusters, unit_places
+
+
+@dataclass(frozen=True, slots=True)
+class RunValues:
+    """The values of a series at each of its lengths.
+
+    Attributes:
+        means: of each run, the mean over the cases that it has.
+        shares: runs x cases: 1 over the number of cases of the run, 0 for a case that it has not;
+            None when every run has every case, and levels play no part.
+        levels: lengths x cases: level of a case over so many runs, less the mean of all levels;
+            0 for a case that no run has yet.
+    """
+
+    means: Floats
+    shares: Floats | None
+    levels: Floats
+
+    @classmethod
+    def of(cls, values: Floats, present: Bools, totals: Floats, weights: Floats) -> RunValues:
+        """Return them for runs x cases; each run has a case.
+
+        Args:
+            values: of a case in a run; 0 where it has none.
+            present: whether it has one.
+            totals: what the level of a case is pooled from: sum of `totals` over sum of `weights`.
+            weights: of a case in a run; 0 where it has no value.
+        """
+        n_cases = present.sum(axis=1)
+        means = values.sum(axis=1) / n_cases
+        if present.all():
+            return cls(means, None, np.zeros((0, 0)))
+        amounts = weights.cumsum(axis=0)
+        known = amounts > 0
+        levels = totals.cumsum(axis=0) / np.where(known, amounts, 1)
+        overall = levels.sum(axis=1) / known.sum(axis=1)
+        levels = np.where(known, levels - overall[:, None], 0.0)
+        return cls(means, present / n_cases[:, None], levels)
+
+    def at(self, length: int) -> Floats:
+        """Return the values of the first `length` runs, when these are all there is."""
+        means = self.means[:length]
+        if self.shares is None:
+            return means
+        found: Floats = means - self.shares[:length] @ self.levels[length - 1]
+        return found
+
+    def sums(self, low: int, high: int, first: int) -> tuple[Floats, Floats]:
+        """Return the partial sums and the scatter of the lengths `low` to `high`.
+
+        Args:
+            low: first length.
+            high: last length.
+            first: fewest runs on either side of a split.
+
+        Returns:
+            For each length the sums of the first k values less their mean over the whole length,
+            a column each k from `first` to `high` - `first`; and the sum of the squares of the
+            values less that mean.
+        """
+        lengths = np.arange(low, high + 1)
+        places = np.arange(first, high - first + 1)
+        if self.shares is None:
+            centred = self.means[:high] - self.means[0]
+            sums, squares = centred.cumsum(), (centred * centred).cumsum()
+            whole = sums[low - 1 : high]
+            mean = whole / lengths
+            return sums[places - 1] - mean[:, None] * places, squares[low - 1 : high] - mean * whole
+        values = self.means[:high] - self.levels[low - 1 : high] @ self.shares[:high].T
+        inside = np.arange(high) < lengths[:, None]
+        values -= (values.sum(axis=1, where=inside) / lengths)[:, None]
+        values *= inside
+        return values.cumsum(axis=1)[:, places - 1], (values * values).sum(axis=1)
+
 
 ALPHA = 0.001
 """Chance of a false alert in one look; a history is looked at every night."""
@@ -214,3 +291,47 @@ def _dispersed(variance: Floats, scatter: Floats, lengths: Ints) -> Floats:
     """Return the variance, or where it is larger what the runs scatter around their two levels."""
     larger: Floats = np.maximum(variance, scatter / free_runs(lengths))
     return larger
+
+
+UNKNOWN = -1
+
+
+def unit_columns(clusters: Clusters, hashes: Ints, *counts: Ints) -> tuple[Ints, ...]:
+    """Return the hashes and counts of units: a column each, in the order of their first cases.
+
+    A unit has the sums of the counts of its cases, and a hash made of those of the cases that a run
+    planned: another version of one of them, or one more, is another version of the unit. A case
+    that stands alone keeps its column as it is.
+
+    Args:
+        clusters: of each case.
+        hashes: runs x cases: a number for the version of a case, -1 where it was not planned.
+        counts: each runs x cases.
+    """
+    if not any(clusters):
+        return hashes, *counts
+    places = np.array(unit_places(clusters))
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+
+    def summed(columns: NDArray[Any]) -> NDArray[Any]:
+        return np.add.reduceat(columns[:, order], starts, axis=1)
+
+    is_known = hashes != UNKNOWN
+    together = (summed(_mixed(hashes) * is_known) >> np.uint64(1)).astype(np.int64)
+    together[summed(is_known.astype(np.int64)) == 0] = UNKNOWN
+    is_alone = np.bincount(places) == 1
+    together[:, is_alone] = hashes[:, order[starts]][:, is_alone]
+    return together, *(summed(columns) for columns in counts)
+
+
+def _mixed(hashes: Ints) -> NDArray[np.uint64]:
+    """Return a number of 64 bits for each case and its version, whose sums say which they were.
+
+    The finalizer of splitmix64 (Steele, Lea & Flood 2014).
+    """
+    column = np.arange(1, hashes.shape[1] + 1, dtype=np.uint64)
+    x: NDArray[np.uint64] = np.add(hashes.astype(np.uint64), column * np.uint64(0x9E3779B97F4A7C15))
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))

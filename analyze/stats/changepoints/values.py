@@ -14,26 +14,24 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analyze.stats.changepoints.rates import RunValues
 from analyze.stats.changepoints.scan import (
+    BLUR,
+    MIN_LENGTH,
+    MIN_RUNS,
     Alert,
     Bools,
+    Floats,
+    Ints,
     Levels,
     Scan,
+    best_splits,
+    blocks,
+    both_hold,
     find_points,
     scan_series,
 )
 from analyze.stats.paired_means import t_cdf, t_quantile
-from analyze.stats.run_values import RunValues
-from analyze.stats.split_scan import (
-    BLUR,
-    MIN_LENGTH,
-    MIN_RUNS,
-    Floats,
-    Ints,
-    best_splits,
-    blocks,
-    both_hold,
-)
 
 ALPHA = 5e-4
 """Chance of a false alert in one look: with 1e-4 a doubled time after four nights is told within

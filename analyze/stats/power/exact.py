@@ -5,6 +5,8 @@ before five cases differ, and its steps are coarse. With one trial a case a pair
 trinomial (McNemar's table), whose power is enumerated. With repetitions it is looked up in a table
 that `benchmarks/power_table.py` simulated, and interpolated: n D^2, which is near to a variance,
 is nearly linear in 1/n, 1/m, p, rho and kappa. Standard library only: the collector plans with it.
+
+How many more cases make a rate sure: of its tier, or of being above a floor.
 """
 
 from __future__ import annotations
@@ -13,14 +15,18 @@ import itertools
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from statistics import NormalDist
 from typing import NamedTuple
 
+from analyze.stats.intervals import MIN_CASES, Z95
 from analyze.stats.paired_means import t_quantile
 from analyze.stats.power.smallest_drop import planning_mde, variance_of
+from analyze.stats.rates import DEFAULT, tier_of
+from schemas.base import Interval
+from schemas.config.project import Thresholds
 
 TABLE = Path(__file__).with_name("power_table.json")
 
@@ -250,3 +256,71 @@ def _place(n_cases: int, repetitions: int, model: PairModel) -> int:
     if model.rho == 0:
         return place
     return place + 1 + (RHOS.index(model.rho) - 1) * len(KAPPAS) + KAPPAS.index(model.kappa)
+
+
+MOST_CASES = 100_000
+"""A rate this near to its bound is on it, for all that anybody will ever measure."""
+
+
+def more_cases_for_tier(
+    rate: float | None, n_cases: int, interval: Interval | None, bounds: Thresholds = DEFAULT
+) -> int | None:
+    """Return how many more cases put the whole interval inside the tier of the rate.
+
+    Args:
+        rate: tool-use rate; None where nothing was tried, which is taken as all to be passed.
+        n_cases: cases behind it, or clusters where they are in some; further ones are counted so.
+        interval: of the rate; None below two of them.
+        bounds: rates at which the tiers begin.
+
+    Returns:
+        0 when it is confident already; None when the rate lies on a bound, or the mean over cases
+        that the interval is of in another tier: there no number of cases is enough.
+    """
+    expected = 1.0 if rate is None else rate
+    tier = tier_of(expected, bounds)
+    edges = {1: (bounds.tier_1_from,), 2: (bounds.tier_2_from, bounds.tier_1_from)}
+    beyond = edges.get(tier or 3, (bounds.tier_2_from,))
+    if interval and tier_of(interval.low, bounds) == tier_of(interval.high, bounds) == tier:
+        return 0
+    estimate = _estimate(expected, interval)
+    if tier_of(estimate, bounds) != tier:
+        return None
+    return _more(estimate, n_cases, interval, beyond)
+
+
+def more_cases_above(
+    floor: float, rate: float, n_cases: int, interval: Interval | None
+) -> int | None:
+    """Return how many more cases lift the lower end of the interval to `floor`.
+
+    Returns:
+        0 when it is there already; None when what the interval is of is not above the floor.
+    """
+    if interval is not None and interval.low >= floor:
+        return 0
+    estimate = _estimate(rate, interval)
+    return _more(estimate, n_cases, interval, (floor,)) if estimate > floor else None
+
+
+def _estimate(rate: float, interval: Interval | None) -> float:
+    """Return what the interval is of: the mean over cases, around which it shrinks."""
+    known = None if interval is None else interval.estimate
+    return rate if known is None else known
+
+
+def _more(
+    rate: float, n_cases: int, interval: Interval | None, beyond: Iterable[float]
+) -> int | None:
+    """Return the further cases until every bound lies outside the interval, with power 0.8."""
+    edges = [bound for bound in beyond if 0 < bound < 1]  # no interval passes 0 or 1
+    reached = NormalDist().inv_cdf(1 - (1 - POWER) / max(len(edges), 1))
+    per_case = 1.0 if interval is None or n_cases == 0 else interval.n_eff / n_cases
+    wanted = float(MIN_CASES)
+    for bound in edges:
+        if rate == bound:
+            return None
+        root = Z95 * math.sqrt(bound * (1 - bound)) + reached * math.sqrt(rate * (1 - rate))
+        wanted = max(wanted, (root / (rate - bound)) ** 2 / per_case)
+    total = math.ceil(wanted)
+    return None if total > MOST_CASES else max(total - n_cases, 1)

@@ -1,1 +1,0 @@
-"""Which model to use for what, and why."""

@@ -1,1 +1,0 @@
-"""What the runs of a suite say over time: level shifts of series, shifts of cells, flaky cells."""
