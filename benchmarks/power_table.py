@@ -1,6 +1,6 @@
 """Writes the table of small sizes: the drop that the sign-flip test finds four times in five.
 
-    python benchmarks/power_table.py            writes analyze/stats/power_table.json (15 minutes)
+    python benchmarks/power_table.py     writes analyze/stats/power/power_table.json (15 minutes)
 
 Case rates of the two runs are beta-distributed with intra-case correlation rho, and correlated by
 kappa through a normal copula (as far as two such distributions can be). Passes are binomial. Of

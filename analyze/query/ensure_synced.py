@@ -101,10 +101,7 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
         RunNotFound: the lake holds none by one of the ids.
     """
     from analyze.lake.moved_files import until_settled  # noqa: PLC0415
-    from analyze.lake.raw_tables import (
-        engine_errors,
-        open_lake,
-    )
+    from analyze.lake.raw_tables import engine_errors, open_lake  # noqa: PLC0415
     from analyze.lake.repair import settle  # noqa: PLC0415
     from analyze.lake.sync import prune  # noqa: PLC0415 - loads pyarrow
 

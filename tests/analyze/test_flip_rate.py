@@ -94,7 +94,8 @@ def test_impossible_counts_are_our_own_mistake(k, n):
 
 def test_whoever_asks_for_no_limits_never_loads_scipy():
     code = (
-        "from analyze.stats import cell_shift, flip_rate, level_shift, value_shift\n"
-        "flip_rate.flip_rate(1, 2); flip_rate.steadiness(1, 2)"
+        "from analyze.stats import rates\n"
+        "from analyze.stats.changepoints import cells, rates as level_shifts, values\n"
+        "rates.flip_rate(1, 2); rates.steadiness(1, 2)"
     )
     run_without(code, "scipy")

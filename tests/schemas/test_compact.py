@@ -516,7 +516,7 @@ def _fill(path, free):
 KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
-from schemas import compact as compact_module, rewrite
+from schemas.lake import compact as compact_module, rewrite
 from schemas.lake.compact import compact
 rewrite.GROUP_ROWS = 4
 os.fsync = lambda handle: None  # who is killed loses nothing that was written, synced or not
