@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from analyze.aliases.renames import find_renames
-from analyze.lake.aliases import Join, join, read_aliases, take_back
 from analyze.query.run_ref import MOST_NAMED, require_suite
 from schemas.errors import AnalyzeError, ConfigError, Problem, nearest
 from schemas.run.alias import Alias, Aliases
@@ -37,6 +36,8 @@ def join_cases(session: Session, suite_id: str, old: str, new: str) -> bool:
         if old != new:
             _require_one_case(written, suite_id, old, new)
     with _disk_errors(session):
+        from analyze.lake.aliases import Join, join  # noqa: PLC0415 - loads pyarrow
+
         return join(session.lake, suite_id, [Join(old, new)], "person") > 0
 
 
@@ -49,6 +50,8 @@ def take_cases_apart(session: Session, suite_id: str, old: str, new: str) -> Non
         AnalyzeError: the lake cannot be written.
     """
     require_suite(session, suite_id)
+    from analyze.lake.aliases import read_aliases, take_back  # noqa: PLC0415 - as above
+
     row = read_aliases(session.lake).get((suite_id, old))
     if row is None or new not in (row.joined_to, row.case_id):
         is_to = None if row is None else row.joined_to
@@ -82,6 +85,8 @@ def list_aliases(session: Session, suite_id: str) -> Aliases:
         ConfigError: there is no such suite.
         ViewError: the lake cannot be read.
     """
+    from analyze.lake.aliases import read_aliases  # noqa: PLC0415 - as above
+
     require_suite(session, suite_id)
     joined = [
         (row.old_case_id, row.joined_to, row.case_id, row)

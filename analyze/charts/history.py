@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from analyze.charts.axes import chosen, shortened
-from analyze.charts.label_layout import CHARACTER
+from analyze.charts.label_layout import LABEL_CHARACTER
 from analyze.charts.leaderboard import has_other_means, with_estimate
 from analyze.charts.theme import (
     BETTER,
@@ -108,11 +108,11 @@ def _placed(
         taken: from where to where each line is full, in px; gets what is placed.
     """
     for label in labels:
-        length = CHARACTER * (len(label) + 1)
+        length = LABEL_CHARACTER * (len(label) + 1)
         sides = {"left": (at, at + length), "right": (at - length, at)}
         for line, full in enumerate(taken):
             for side, (left, right) in sides.items():
-                if left < -CHARACTER * 3 or right > PLOT_WIDTH + CHARACTER:
+                if left < -LABEL_CHARACTER * 3 or right > PLOT_WIDTH + LABEL_CHARACTER:
                     continue
                 if all(right <= start or end <= left for start, end in full):
                     full.append((left, right))

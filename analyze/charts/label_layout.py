@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-CHARACTER, LINE = 6.7, 12.0
+LABEL_CHARACTER, LABEL_LINE = 6.7, 12.0
 """Width of a character and height of a line, in px, rather too much than too little."""
 
 MARK = 7.0
@@ -88,7 +88,7 @@ def placed(points: Sequence[Point], width: float, height: float) -> list[Place |
 
 
 def _box(point: Point, side: Place) -> _Box:
-    length = CHARACTER * len(point.name)
+    length = LABEL_CHARACTER * len(point.name)
     x, y = point.x + side.dx, point.y + side.dy
     left = {"left": x, "center": x - length / 2, "right": x - length}[side.align]
-    return _Box(left, y - LINE / 2, left + length, y + LINE / 2)
+    return _Box(left, y - LABEL_LINE / 2, left + length, y + LABEL_LINE / 2)

@@ -82,7 +82,7 @@ def latency(
         f"{told}, of answered trials; thick where many lie, for each model by itself"
         + "; at the end: time-outs, beyond the time limit" * (not late.is_empty()),
         f"{title} of {counted(len(models), 'model')}, where most answered trials lie: "
-        + listed([_said(rows.filter(rows["model_id"] == model)) for model in timed])
+        + listed([_latency_words(rows.filter(rows["model_id"] == model)) for model in timed])
         + "; beyond the time limit: " * (not late.is_empty())
         + listed([f"{name} {whole(n)}" for name, n in late.select("model_id", "n").iter_rows()])
         + ".",
@@ -149,7 +149,7 @@ def _places(bins: pl.DataFrame) -> pl.DataFrame:
     return grouped.with_columns(thick=dense / dense.max().over("model_id")).drop("place")
 
 
-def _said(rows: pl.DataFrame) -> str:
+def _latency_words(rows: pl.DataFrame) -> str:
     fullest = rows.sort("thick", descending=True).row(0, named=True)
     total = rows["n"].sum()
     return (

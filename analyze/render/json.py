@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from schemas.base import Record
+if TYPE_CHECKING:
+    from schemas.base import Record
 
 
 def record_json(record: Record) -> str:

@@ -10,7 +10,7 @@ import re
 from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, fullmatches, searches, strip, verdict
-from collect.tools import tool_use
+from collect.tools.detect import tool_use
 from schemas.config.validators import (
     Contains,
     Exact,

@@ -9,9 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from pydantic import JsonValue
-
-Validator = dict[str, JsonValue]
+from collect.tables.choice import Validator
 
 ASSERTION = re.compile(
     r"(?P<name>[a-z]+(?:-[a-z]+)*)(?:\([0-9.]+\))?(?::\s*(?P<value>.*))?", re.DOTALL

@@ -12,19 +12,15 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from analyze.stats.changepoints.scan import BLUR, Bools, Floats
 
 MOST_RUNS = 7
 FEWEST_RUNS = 4
 
 Z_ONE_SIDED = NormalDist().inv_cdf(0.95)
 """95 % quantile of the standard normal distribution."""
-
-BLUR = 1e-12
-"""What rounding may add to a mean or take from it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""Renamed cases: which there are, how they are joined, what files that name cases mean by them."""

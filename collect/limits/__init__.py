@@ -1,1 +1,0 @@
-"""How fast and how often a model is asked."""
