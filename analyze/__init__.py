@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analyze.exporters.make_report import generate_markdown_summary, make_run_report
+    from analyze.exporters.report_v2 import generate_markdown_summary, make_run_report
     from schemas import (
         EvaluationConfig,
         EvaluationReport,
@@ -43,5 +43,5 @@ def __getattr__(name: str) -> Any:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
     return getattr(
-        import_module("analyze.exporters.make_report" if name in _OURS else "schemas"), name
+        import_module("analyze.exporters.report_v2" if name in _OURS else "schemas"), name
     )

@@ -19,7 +19,7 @@ import typer
 from analyze.cli_startup import LeanCommand, LeanGroup
 from schemas.command_group import VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError, file_error
-from schemas.io.shortage import shortage_of, too_few_addresses
+from schemas.io.files import shortage_of, too_few_addresses
 from schemas.io.standard_streams import (
     closing_code,
     is_trouble_of_output,

@@ -19,9 +19,8 @@ import orjson
 
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.failures import classify
-from schemas.run.config import RunConfig, RunModel
+from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig, RunModel
 from schemas.run.inventory import Host, Inventory
-from schemas.run.plan import FingerprintParts, PlannedTrial
 from schemas.run.result import Result
 
 Array = np.ndarray[Any, Any]

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyze.routing.order import Candidate, order_of
-from analyze.routing.paired import Draws, PairedRule
+from analyze.routing.order import Candidate, Draws, PairedRule, order_of
 from analyze.stats.intervals import wilson_shrunk
 
 SEED = 20261122

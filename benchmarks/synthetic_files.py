@@ -17,8 +17,7 @@ from schemas.config.run_profile import ExecutionPolicy
 from schemas.lake.layout import Coverage, Part
 from schemas.lake.rewrite import GROUP_ROWS
 from schemas.lake.tables import TABLES, compression_of, file_facts
-from schemas.run.config import RunConfig, RunModel
-from schemas.run.plan import PlannedTrial
+from schemas.run.config import PlannedTrial, RunConfig, RunModel
 from schemas.run.result import Result
 
 PLAN_DEFAULTS = {

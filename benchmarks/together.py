@@ -31,8 +31,7 @@ from analyze.query.session import open_session
 from schemas.lake import compact
 from schemas.lake import writer as mirror
 from schemas.lake.layout import lake_of, live_files
-from schemas.run.config import RunConfig
-from schemas.run.plan import FingerprintParts, PlannedTrial
+from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig
 from schemas.run.result import Result
 
 N_READERS, N_WRITERS = 8, 4

@@ -15,8 +15,7 @@ from typing import Any
 from analyze.gate.decide import Question, decide
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
-from schemas.output.gate import GateResult, GateRules
-from schemas.output.regressions import CellShift, Regressions, Shift
+from schemas.output.regressions import CellShift, GateResult, GateRules, Regressions, Shift
 
 LIMITS = ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
 RULES = GateRules(metrics=("passed_rate",), max_drop=0.0, min_coverage=0.95, prove=False)

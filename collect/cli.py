@@ -343,7 +343,7 @@ def _code() -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else EXIT_OK
     except BenchError as exc:
-        from schemas.io.shortage import shortage_of
+        from schemas.io.files import shortage_of
 
         lines = str(exc).splitlines()
         if (text := shortage_of(exc)) is not None and "ulimit" not in lines[-1]:
@@ -353,7 +353,7 @@ def _code() -> int:
     except Exception as exc:  # noqa: BLE001 - a mistake of ours, and no other
         if isinstance(exc, OSError) and is_trouble_of_output(exc):
             return EXIT_BAD_NEWS
-        from schemas.io.shortage import shortage_of
+        from schemas.io.files import shortage_of
 
         if (text := shortage_of(exc)) is not None:
             sys.stderr.write(f"error: {text}\n")

@@ -30,19 +30,17 @@ from schemas.config.suite import Suite
 from schemas.failures import FAILURES, classify
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
-from schemas.lake.tables_document import lake_document
+from schemas.lake.tables import lake_document
 from schemas.output.comparison import Comparison
 from schemas.output.doctor import DoctorReport
-from schemas.output.gate import GateResult
-from schemas.output.regressions import Flaky, Regressions
+from schemas.output.regressions import Flaky, GateResult, Regressions
 from schemas.output.report import RunReport
 from schemas.output.route import RouteResult
 from schemas.output.summary import GroupSummary, RunSummary
 from schemas.run.alias import Aliases
-from schemas.run.config import RunConfig
+from schemas.run.config import PlannedTrial, RunConfig
 from schemas.run.import_record import ImportRecord
 from schemas.run.inventory import Inventory
-from schemas.run.plan import PlannedTrial
 from schemas.run.result import Event, Result
 from schemas.run.trace import Artifact
 

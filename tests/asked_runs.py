@@ -8,7 +8,7 @@ from analyze.query.run_list import read_run
 from analyze.query.run_ref import run_folder
 from analyze.query.session import open_session
 from analyze.regressions.alerts import find_regressions
-from analyze.report.context import Asked
+from analyze.report.sections import Asked
 from analyze.summary.summarize import summary_of
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed

@@ -50,7 +50,7 @@ USED = {
         "analyze.sql.output",
         "analyze.sql.repl",
         "analyze.summary.summarize",
-        "analyze.query.view_pages",
+        "analyze.query.dictionary",
         "analyze.query.run_ref",
         "typer.rich_utils",
     ),

@@ -10,7 +10,7 @@ from schemas.output.comparison import (
     SideFacts,
     ThresholdsUsed,
 )
-from schemas.output.gate import GateRules
+from schemas.output.regressions import GateRules
 from schemas.run.config import load_run_config
 
 START = 1_763_762_400_000

@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from schemas.run.plan import FingerprintParts
+from schemas.run.config import FingerprintParts
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
 
 DAY_MS = 86_400_000

@@ -1,8 +1,7 @@
 """Records of a run as tests want them: every field has a value, and any can be another."""
 
-from schemas.run.config import RunConfig
+from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig
 from schemas.run.inventory import Host, Inventory
-from schemas.run.plan import FingerprintParts, PlannedTrial
 from schemas.run.result import Event, Result
 
 HASH, PART = "a" * 64, "a" * 16

@@ -3,7 +3,7 @@
 import json
 
 from schemas.lake.writer import mirror_run
-from schemas.run.plan import FingerprintParts
+from schemas.run.config import FingerprintParts
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
 from tests.histories import DAY_MS
 

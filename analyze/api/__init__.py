@@ -2,6 +2,8 @@
 
 Every time is in ms (whole, Int64), every point in time in ms since 1970-01-01 UTC, every cost in
 USD, every rate between 0 and 1. Verdicts are typed records, and `frame` makes frames of them.
+
+What notebooks and scripts ask of one run: its summary, its pages as text, its report.
 """
 
 from __future__ import annotations
@@ -11,17 +13,106 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.api.pages import Pages
 from analyze.api.verdicts import Verdicts
 from analyze.query.catalog import NAMES, VIEWS, grain_of, name_of, sql_of
 from analyze.query.frames import frame, frame_of_table
+from analyze.query.run_ref import resolve_run, run_folder
 from analyze.query.session import Session, open_session
 from schemas.errors import ConfigError, Problem, ViewNotFound, counted, nearest
+from schemas.output.summary import RunSummary
 from schemas.run.layout import MARKS
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+
+    from schemas.config.known_issues import KnownFile
+    from schemas.output.comparison import ThresholdsUsed
+    from schemas.output.report import RunReport
+
+PAGE_WIDTH = 100
+"""Columns of a page outside a terminal."""
+
+
+class Pages:
+    """The part of a history that tells of one run; `History` is one."""
+
+    _session: Session
+
+    def summary(self, run: str = "latest") -> RunSummary:
+        """Return what a run came to: what summary.json holds.
+
+        Args:
+            run: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
+
+        Raises:
+            RunNotFound: there is none; names the nearest.
+        """
+        from analyze.summary.summarize import summary_of  # noqa: PLC0415 - loads numpy
+
+        run_id = resolve_run(self._session, run)
+        return summary_of(self._session, run_id, run_folder(self._session, run_id))
+
+    def show(
+        self,
+        run: str,
+        case: str | None = None,
+        model: str | None = None,
+        repetition: int | None = None,
+    ) -> str:
+        """Return a page as text: a run, every trial of a case, or what was said in trials.
+
+        Args:
+            run: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
+            case: a case_id.
+            model: a model_id, model string or label.
+            repetition: from 1; without it every one.
+
+        Raises:
+            RunNotFound: there is no such run.
+            ConfigError: no such case, model or repetition in it; names the nearest.
+        """
+        from analyze.show.show import show  # noqa: PLC0415
+
+        page = show(self._session, run, case, model, repetition, width=PAGE_WIDTH)
+        return "\n".join(page.lines)
+
+    def report(
+        self,
+        run: str = "latest",
+        *,
+        baseline: str | None = None,
+        transcript_bytes: int | None = None,
+        known: Path | KnownFile | None = None,
+        limits: ThresholdsUsed | None = None,
+    ) -> RunReport:
+        """Return everything that a report of a run shows, as typed parts.
+
+        Args:
+            run: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
+            baseline: what `compare` takes as its base, or `none`; by default the run of the suite
+                before.
+            transcript_bytes: of text of transcripts, as UTF-8; by default 100 KB.
+            known: shifts that are acknowledged.
+            limits: thresholds, and where they are from.
+
+        Raises:
+            RunNotFound: there is no such run; names the nearest.
+            ConfigError: the baseline means nothing, or the run itself.
+        """
+        from analyze.api.verdicts import known_of  # noqa: PLC0415 - as above
+        from analyze.query.thresholds import limits_in_force  # noqa: PLC0415 - loads pydantic
+        from analyze.report.build import TRANSCRIPT_BYTES, build_report  # noqa: PLC0415 - loads all
+
+        return build_report(
+            self._session,
+            resolve_run(self._session, run),
+            baseline=baseline,
+            limits=limits or limits_in_force(Path.cwd()),
+            transcript_bytes=TRANSCRIPT_BYTES if transcript_bytes is None else transcript_bytes,
+            known=known_of(known),
+        )
+
 
 __all__ = ["MARTS", "TIMEOUT_S", "History", "frame", "open_history"]
 

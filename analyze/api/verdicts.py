@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from analyze.power.plan import PowerAnswer
     from schemas.config.known_issues import KnownFile
     from schemas.output.comparison import Axis, Comparison, Metric, ThresholdsUsed
-    from schemas.output.gate import GateResult
-    from schemas.output.regressions import Flaky, Regressions
+    from schemas.output.regressions import Flaky, GateResult, Regressions
 
 
 class Verdicts:
@@ -122,7 +121,7 @@ class Verdicts:
         """
         from analyze.comparison.axes import axes_named, metrics_named  # noqa: PLC0415 - as in `compare`
         from analyze.gate.decide import Question, decide  # noqa: PLC0415 - loads the records
-        from schemas.output.gate import GateRules  # noqa: PLC0415 - as above
+        from schemas.output.regressions import GateRules  # noqa: PLC0415 - as above
 
         used = limits or _limits()
         least = used.thresholds.min_coverage if min_coverage is None else min_coverage
@@ -242,7 +241,7 @@ class Verdicts:
 
     def _meant(self, model: str | None) -> str | None:
         """Return the model_id of a label; anything else stays."""
-        from analyze.query.model_names import meant_model  # noqa: PLC0415 - loads the base records
+        from analyze.query.run_ref import meant_model  # noqa: PLC0415 - loads the base records
 
         return meant_model(self._session, model)
 

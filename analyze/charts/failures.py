@@ -1,17 +1,41 @@
-"""Why trials were not answered, by model and by whose fault it is."""
+"""Why trials were not answered, by model and by whose fault it is.
+
+How long answers take: not one number, but where they lie.
+
+Which model passes which case, with its repetitions visible.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
-from analyze.charts.axes import axis_width, chosen, height_of, rows_of
-from analyze.charts.theme import COLOURS, PAPER, QUIET, finished, legend_below, listed, shown, tip
+from analyze.charts.axes import MILLIS, LogRange, axis_width, chosen, height_of, log_range, rows_of
+from analyze.charts.theme import (
+    COLOURS,
+    GRID,
+    PAPER,
+    QUIET,
+    WORSE,
+    finished,
+    legend_below,
+    listed,
+    role,
+    share,
+    shown,
+    tip,
+    with_texts,
+)
+from analyze.render.numbers import BEYOND_LIMIT, whole
 from schemas.errors import counted
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from schemas.output.summary import RunSummary
 
 CAUSES = {
     "model": COLOURS[1],
@@ -93,3 +117,218 @@ def failures(counts: pl.DataFrame) -> Any:
 def _said(model: str, rows: pl.DataFrame) -> str:
     parts = [f"{n:,} {kind}" for kind, n in rows.select("failure_type", "n_trials").iter_rows()]
     return f"{model} {', '.join(parts[:3])}" + (" and others" if len(parts) > 3 else "")
+
+
+Metric = Literal["e2e_ms", "ttft_ms"]
+
+TITLES: dict[Metric, tuple[str, str, str]] = {
+    "e2e_ms": ("Latency", "first request byte to last response byte", "answer time"),
+    "ttft_ms": ("Time to first token", "first request byte to first token", "time to first token"),
+}
+"""What the picture is called, what was measured, and what stands at the axis."""
+
+STEP, THICKEST = 40, 32
+"""Height of the row of a model, and of the fullest place in it, in px."""
+
+NO_TIMEOUTS: Mapping[str, int] = MappingProxyType({})
+
+BESIDE = 72
+"""From the end of the scale to the end of the number of time-outs, in px."""
+
+EDGES = (10, 15, 20, 25, 30, 40, 50, 60, 80)
+"""Of the places of one power of ten; each end of a bin is one of them or lies between two."""
+
+
+def latency(
+    bins: pl.DataFrame, metric: Metric = "e2e_ms", timeouts: Mapping[str, int] = NO_TIMEOUTS
+) -> Any:
+    """Return where the times of answered trials lie on a log scale, a row a model.
+
+    The area is the number of trials. Bins of one power of ten are as wide as each other in ms,
+    which makes them ever narrower on a log scale: neighbours are drawn as one.
+
+    Args:
+        bins: `frame(report, "latency")`: model_id, metric, bin_from_ms, bin_to_ms, n_trials.
+        metric: which of the times.
+        timeouts: model_id to the time-outs that count against it: later than every time, beyond the
+            limit, so that they have no place on the scale and are counted at its end.
+    """
+    import polars as pl  # noqa: PLC0415 - loaded already
+
+    title, told, of = TITLES[metric]
+    rows = _places(chosen(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
+                          "bin_to_ms", "n_trials"))  # fmt: skip
+    late = _late(timeouts)
+    models = pl.concat([rows["model_id"], late["model_id"]]).unique(maintain_order=True).to_list()
+    span = log_range([*rows["low"], *rows["high"]], 1) or LogRange(1, 10, from_zero=False)
+    words = tip({
+        "model": "datum.model_id", "from ms": shown("from", ","), "to ms": shown("high", ","),
+        "trials": shown("n", ","),
+    })  # fmt: skip
+    chart = (
+        alt.Chart(rows)
+        .mark_bar(
+            height=alt.ExprRef(f"max(2, {THICKEST} * datum.thick)"), color=COLOURS[0], tooltip=words
+        )
+        .encode(
+            x=alt.X("low:Q", scale=span.scale, axis=span.axis(f"{of}, log scale", MILLIS)),
+            x2=alt.X2(field="high"),
+            y=rows_of("model_id", models),
+        )
+    )
+    timed = rows["model_id"].unique(maintain_order=True).to_list()
+    return finished(
+        chart if late.is_empty() else chart + _beyond(late, models),
+        title,
+        f"{told}, of answered trials; thick where many lie, for each model by itself"
+        + "; at the end: time-outs, beyond the time limit" * (not late.is_empty()),
+        f"{title} of {counted(len(models), 'model')}, where most answered trials lie: "
+        + listed([_latency_words(rows.filter(rows["model_id"] == model)) for model in timed])
+        + "; beyond the time limit: " * (not late.is_empty())
+        + listed([f"{name} {whole(n)}" for name, n in late.select("model_id", "n").iter_rows()])
+        + ".",
+        height_of(models, STEP),
+    )
+
+
+def timeouts_of(summary: RunSummary, metric: Metric) -> dict[str, int]:
+    """Return how many time-outs of each model count, beside the times of a metric."""
+    return {
+        group.model_id: (group.latency_ms if metric == "e2e_ms" else group.ttft_ms).n_timeouts
+        for group in summary.models
+    }
+
+
+def _late(timeouts: Mapping[str, int]) -> pl.DataFrame:
+    """Return a row for each model with time-outs: model_id, n, label."""
+    import polars as pl  # noqa: PLC0415 - loaded already
+
+    known = {model_id: n for model_id, n in timeouts.items() if n}
+    frame = pl.DataFrame(
+        {"model_id": list(known), "n": list(known.values())},
+        schema={"model_id": pl.String, "n": pl.Int64},
+    )
+    return with_texts(
+        chosen(frame, "model_id", "n"), label=(f"{whole(n)} {BEYOND_LIMIT}" for n in known.values())
+    )
+
+
+def _beyond(late: pl.DataFrame, models: list[str]) -> Any:
+    """Return the number of time-outs at the end of each row."""
+    words = tip({"model": "datum.model_id", "beyond the time limit": shown("n", ",")})
+    return (
+        alt.Chart(late)
+        .mark_text(align="right", tooltip=words, color=WORSE)
+        .encode(
+            x=alt.value(alt.ExprRef(f"width + {BESIDE}")),
+            y=rows_of("model_id", models),
+            text=alt.Text("label:N"),
+        )
+    )
+
+
+def _places(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each model and place on the log scale: from, low, high, n, thick."""
+    import polars as pl  # noqa: PLC0415 - loaded already
+
+    start = pl.col("bin_from_ms").cast(pl.Float64)
+    ten = pl.lit(10.0).pow(start.clip(1).log10().add(1e-9).floor().sub(1))
+    digits = start / ten
+    low = pl.coalesce(
+        pl.when(digits >= edge).then(edge * ten) for edge in reversed(EDGES)
+    ).fill_null(0.0)
+    grouped = (
+        bins.with_columns(place=pl.when(start < 10).then(start).otherwise(low))
+        .group_by("model_id", "place", maintain_order=True)
+        .agg(
+            pl.min("bin_from_ms").alias("from"), pl.max("bin_to_ms").alias("high"),
+            pl.sum("n_trials").alias("n"),
+        )
+        .with_columns(low=pl.max_horizontal("from", pl.lit(1)))
+    )  # fmt: skip
+    dense = pl.col("n") / (pl.col("high") / pl.col("low")).log10().clip(0.01)
+    return grouped.with_columns(thick=dense / dense.max().over("model_id")).drop("place")
+
+
+def _latency_words(rows: pl.DataFrame) -> str:
+    fullest = rows.sort("thick", descending=True).row(0, named=True)
+    total = rows["n"].sum()
+    return (
+        f"{fullest['model_id']} {fullest['from']:,} to {fullest['high']:,} ms "
+        f"({fullest['n']:,} of {total:,})"
+    )
+
+
+CELL, WIDE = 22, 72
+"""Height and width of a cell, in px."""
+
+MOST_CASES = 120
+"""That a picture has room for; the hardest are drawn."""
+
+
+def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
+    """Return a table of cases and models; hardest case first, and how many repetitions passed.
+
+    Args:
+        cells: `frame(report.matrix, "cells")`, or rows of the mart `cells` of one run: case_id,
+            model_id, n_scored, n_passed, n_planned, passed_rate. Grey cells have no verdict.
+        n_cases: of the run, where the frame has the hardest ones alone.
+    """
+    rows = chosen(cells, "case_id", "model_id", "n_passed", "n_scored", "n_planned", "passed_rate")
+    every = _hardest_first(rows)
+    order = every[:MOST_CASES]
+    told = "passed of the repetitions with a verdict; hardest first"
+    n_all = n_cases or len(every)
+    if n_all > len(order):
+        told += f", {len(order)} of {n_all:,} cases"
+        rows = rows.filter(rows["case_id"].is_in(order))
+    words = tip({
+        "case": "datum.case_id", "model": "datum.model_id", "passed": "datum.n_passed",
+        "with a verdict": "datum.n_scored", "planned": "datum.n_planned",
+    })  # fmt: skip
+    base = alt.Chart(rows).encode(
+        x=alt.X("model_id:N", title=None, axis=alt.Axis(orient="top", labelAngle=-30)),
+        y=alt.Y("case_id:N", scale=alt.Scale(domain=order), sort=None, title=None),
+    )
+    boxes = base.mark_rect(stroke=PAPER, strokeWidth=2, tooltip=words).encode(
+        color=alt.condition(
+            "datum.n_scored > 0",
+            alt.Color(
+                "passed_rate:Q",
+                scale=alt.Scale(
+                    domain=[0, 0.5, 1], range=[WORSE, role("middle"), COLOURS[0]],
+                    interpolate="rgb",
+                ),
+                legend=alt.Legend(title="passed", format="%"),
+            ),
+            alt.value(GRID),
+        )
+    )  # fmt: skip
+    numbers = base.mark_text(
+        fontSize=11, aria=False,
+        text=alt.ExprRef("datum.n_scored > 0 ? datum.n_passed + '/' + datum.n_scored : '–'"),
+        color=alt.ExprRef(
+            "datum.n_scored > 0 && abs(datum.passed_rate - 0.5) > 0.35 ? paper : ink"
+        ),
+    )  # fmt: skip
+    n_models = rows["model_id"].n_unique()
+    passed, scored = (int(rows[name].sum()) for name in ("n_passed", "n_scored"))
+    chart = finished(
+        boxes + numbers,
+        "Cases and models",
+        told,
+        f"{counted(len(order), 'case')} and {counted(n_models, 'model')}, hardest case first; "
+        + (f"{share(passed / scored)} of {counted(scored, 'trial')} passed." if scored else
+           "no trial has a verdict."),
+        CELL * len(order),
+    )  # fmt: skip
+    return chart.properties(width=WIDE * n_models)
+
+
+def _hardest_first(cells: pl.DataFrame) -> list[str]:
+    import polars as pl  # noqa: PLC0415 - loaded already
+
+    rates = cells.group_by("case_id").agg(pl.sum("n_passed", "n_scored"))
+    ordered = rates.sort([pl.col("n_passed") / pl.col("n_scored"), "case_id"], nulls_last=True)
+    names: list[str] = ordered["case_id"].to_list()
+    return names

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import altair as alt
 
-from analyze.charts.axes import MILLIS, USD, LogRange, chosen, log_range, shortened
-from analyze.charts.label_layout import Place, Point, placed
+from analyze.charts.axes import (
+    MILLIS,
+    USD,
+    LogRange,
+    Place,
+    Point,
+    chosen,
+    log_range,
+    placed,
+    shortened,
+)
 from analyze.charts.leaderboard import has_other_means, ticks_said, with_estimate
 from analyze.charts.theme import (
     COLOURS,

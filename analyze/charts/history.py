@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from analyze.charts.axes import chosen, shortened
-from analyze.charts.label_layout import LABEL_CHARACTER
+from analyze.charts.axes import LABEL_CHARACTER, chosen, shortened
 from analyze.charts.leaderboard import has_other_means, with_estimate
 from analyze.charts.theme import (
     BETTER,

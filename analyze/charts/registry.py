@@ -1,23 +1,39 @@
 """The charts of a report as Vega-Lite specs, for a page that draws them by itself.
 
 Colours are variables of the page, widths are the page's, and the look is shared by all charts.
+
+Charts by name, for `analyze chart`: which part of a report each one draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from analyze.charts.comparison import comparable, comparison
-from analyze.charts.failures import failures
-from analyze.charts.frontier import frontier
+from analyze.charts.failures import Metric, failures, latency, matrix, timeouts_of
+from analyze.charts.frontier import ALONG, By, frontier
 from analyze.charts.history import history
-from analyze.charts.latency import latency, timeouts_of
-from analyze.charts.leaderboard import leaderboard
+from analyze.charts.leaderboard import leaderboard, tiers
 from analyze.charts.theme import CSS, config_of
-from analyze.charts.tiers import tiers
 from analyze.query.frames import frame
+from analyze.regressions.alerts import find_regressions
+from analyze.report.sections.cost_frontier import frontier_of
+from analyze.report.sections.failures import failures_of, latency_of, matrix_of
+from analyze.report.sections.history import history_of
+from analyze.summary.summarize import thresholds_of
+from schemas.errors import AnalyzeError
 from schemas.output.report import RunReport
+from schemas.run.model_names import NO_NAMES, ModelNames, with_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from analyze.report.sections import Asked
+    from schemas.base import Record
+    from schemas.output.comparison import Comparison
 
 DIGITS = 5
 """That a number keeps: more than a screen can show."""
@@ -90,3 +106,106 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(one) for one in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+Draw = Callable[["pl.DataFrame"], Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the charts of one run are drawn from."""
+
+    asked: Asked
+    compared: Callable[[], Comparison]
+    """With the baseline."""
+    names: ModelNames = NO_NAMES
+    """What the models are called."""
+
+    def models(self) -> pl.DataFrame:
+        """Return a row for each model of the run's summary."""
+        return self.frame(self.asked.summary, "models")
+
+    def frame(self, record: Record, part: str) -> pl.DataFrame:
+        """Return the frame of a part of a record, with the names of models in it."""
+        return frame(with_names(record, self.names), part)
+
+    def part(self, **part: Any) -> pl.DataFrame:
+        """Return the frame of one part of a report: `part(latency=latency_of(asked))`."""
+        (name,) = part
+        return self.frame(RunReport.model_construct(**part), name)
+
+
+def _comparison(source: Source) -> tuple[pl.DataFrame, Draw]:
+    return comparable(source.frame(source.compared(), "groups")), comparison
+
+
+def _history(source: Source) -> tuple[pl.DataFrame, Draw]:
+    asked = source.asked
+    points = source.part(history=history_of(asked))
+    if points.is_empty():
+        return points, history
+    shifts = find_regressions(asked.session, limits=asked.limits, suite=asked.run.asked.suite_id)
+    return points, partial(history, shifts=source.frame(shifts, "shifts"))
+
+
+def _latency(metric: Metric, source: Source) -> tuple[pl.DataFrame, Draw]:
+    bins = source.part(latency=latency_of(source.asked))
+    late = timeouts_of(with_names(source.asked.summary, source.names), metric)
+    return bins.filter(bins["metric"] == metric), partial(latency, metric=metric, timeouts=late)
+
+
+def _frontier(by: By, source: Source) -> tuple[pl.DataFrame, Draw]:
+    points = source.part(frontier=frontier_of(source.asked))
+    return points.drop_nulls(["passed_rate", ALONG[by].value]), partial(frontier, by=by)
+
+
+def _matrix(source: Source) -> tuple[pl.DataFrame, Draw]:
+    found = matrix_of(source.asked)
+    return source.frame(found, "cells"), partial(matrix, n_cases=found.n_cases)
+
+
+def _tiers(source: Source) -> tuple[pl.DataFrame, Draw]:
+    bounds = thresholds_of(source.asked.folder)
+    return source.models().drop_nulls("tool_use_rate"), partial(tiers, bounds=bounds)
+
+
+CHARTS: dict[str, tuple[Callable[[Source], tuple[pl.DataFrame, Draw]], str]] = {
+    "leaderboard": (
+        lambda source: (source.models().drop_nulls("passed_rate"), leaderboard),
+        "no trial of it has a verdict",
+    ),
+    "matrix": (_matrix, "it is empty"),
+    "comparison": (
+        _comparison,
+        "no model can be compared with the baseline; `analyze compare` says why",
+    ),
+    "history": (_history, "fewer than two runs of its suite have a verdict"),
+    "latency": (partial(_latency, "e2e_ms"), "no answered trial of it was timed"),
+    "ttft": (partial(_latency, "ttft_ms"), "no answered trial of it was streamed"),
+    "frontier": (partial(_frontier, "cost"), "no trial of it has a verdict and a known cost"),
+    "frontier_time": (partial(_frontier, "time"), "no trial of it has a verdict and a time"),
+    "tiers": (_tiers, "no case of it expects a tool"),
+    "failures": (
+        lambda source: (source.part(failures=failures_of(source.asked)), failures),
+        "no trial of it failed",
+    ),
+}
+"""Name to the rows of a chart and what draws them, and what is said when there are none."""
+
+
+def drawn(name: str, source: Source) -> Any:
+    """Return a chart.
+
+    Args:
+        name: one of `CHARTS`.
+        source: the run.
+
+    Raises:
+        AnalyzeError: there is nothing to draw.
+    """
+    read, nothing = CHARTS[name]
+    rows, draw = read(source)
+    if rows.is_empty():
+        message = f"run `{source.asked.run_id}` has nothing to draw as {name}: {nothing}"
+        raise AnalyzeError(message)
+    return draw(rows)

@@ -27,8 +27,7 @@ def alias(
 
     Example: analyze alias nightly sums/old_name sums/new_name
     """
-    from analyze.aliases.join import join_cases, list_aliases, take_cases_apart
-    from analyze.aliases.render import alias_lines
+    from analyze.aliases import alias_lines, join_cases, list_aliases, take_cases_apart
     from analyze.query.session import open_session
 
     if (old is None) != (new is None) or (undo and new is None):

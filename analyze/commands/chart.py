@@ -11,7 +11,7 @@ from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption, RunsOption
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
-    from analyze.report.context import Asked
+    from analyze.report.sections import Asked
     from schemas.output.comparison import Comparison
 
 Name = Literal[
@@ -54,10 +54,9 @@ def chart(
     """
     kind = _kind_of(output, force=force)
 
-    from analyze.charts.draw import Source, drawn
+    from analyze.charts.registry import Source, drawn
     from analyze.charts.theme import DARK, LIGHT, themed
-    from analyze.query.model_names import read_names
-    from analyze.query.run_ref import resolve_run, runs_dir_of
+    from analyze.query.run_ref import read_names, resolve_run, runs_dir_of
     from analyze.query.session import open_session
 
     with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
@@ -97,7 +96,7 @@ def _asked(session: Session, run_id: str) -> Asked:
     from analyze.query.run_list import read_run
     from analyze.query.run_ref import run_folder
     from analyze.query.thresholds import limits_in_force
-    from analyze.report.context import Asked
+    from analyze.report.sections import Asked
     from analyze.summary.summarize import summary_of
 
     folder = run_folder(session, run_id)

@@ -71,8 +71,7 @@ def compare(
     from analyze.cli_startup import imported_meanwhile
     from analyze.comparison.evidence.read import read_evidence
     from analyze.gate.base_runs import resolve_compared
-    from analyze.query.model_names import meant_model, read_names
-    from analyze.query.run_ref import runs_dir_of
+    from analyze.query.run_ref import meant_model, read_names, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from schemas.run.model_names import NO_NAMES, with_names
@@ -102,7 +101,7 @@ def compare(
 
     found = compare_evidence(evidence, limits=limits, allow=allowed, by=by)
     if wanted == "json":
-        from analyze.render.json import record_json
+        from analyze.render.text import record_json
 
         typer.echo(record_json(found))
     elif wanted == "md":

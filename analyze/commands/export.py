@@ -112,8 +112,7 @@ def _of_run(
 ) -> tuple[list[ExportText], Path | None]:
     """Return the files of a run, and where its reports go unless somebody says otherwise."""
     from analyze.exporters.files import own_place, texts_of_run
-    from analyze.query.model_names import meant_model
-    from analyze.query.run_ref import resolve_run, run_folder, runs_dir_of
+    from analyze.query.run_ref import meant_model, resolve_run, run_folder, runs_dir_of
     from analyze.query.session import open_session
 
     with open_session(runs_dir_of(runs, what), sync=sync) as session:

@@ -39,8 +39,7 @@ def flaky(
     Example: analyze flaky --suite nightly
     """
     from analyze.gate.known_issues import read_known
-    from analyze.query.model_names import meant_model, read_names
-    from analyze.query.run_ref import require_those
+    from analyze.query.run_ref import meant_model, read_names, require_those
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from analyze.regressions.flaky import find_flaky
@@ -59,7 +58,7 @@ def flaky(
             session, limits=limits, known=known, suite=suite, model=model, tell=progress
         )
     if wanted == "json":
-        from analyze.render.json import record_json
+        from analyze.render.text import record_json
 
         typer.echo(record_json(found))
         return

@@ -89,11 +89,10 @@ def gate(
     from analyze.comparison.axes import axes_named, metrics_named
     from analyze.gate.decide import Question, decide
     from analyze.gate.known_issues import read_known
-    from analyze.query.model_names import meant_model, read_names
-    from analyze.query.run_ref import runs_dir_of
+    from analyze.query.run_ref import meant_model, read_names, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
-    from schemas.output.gate import GateRules
+    from schemas.output.regressions import GateRules
     from schemas.run.model_names import NO_NAMES, with_names
 
     wanted, limits = form_of(form, json=json), limits_in_force(Path.cwd())
@@ -126,7 +125,7 @@ def gate(
 
             report = junit_xml(decision.result, candidate_cases(session, decision.candidate))
     if wanted == "json":
-        from analyze.render.json import record_json
+        from analyze.render.text import record_json
 
         typer.echo(record_json(decision.result))
     elif wanted == "md":

@@ -12,7 +12,7 @@ from analyze.cli_options import JsonOption
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analyze.report_v2.find_older import Located, OldReport
+    from analyze.report_v2.older import Located, OldReport
     from schemas.formats.migration.migrate import Migration
 
 REPORT_FILE = "report.json"
@@ -45,8 +45,7 @@ def migrate(
     Example: analyze migrate old/report.json --output report.json
     """
     from analyze.report_v2.files import write_texts
-    from analyze.report_v2.find_older import find_report
-    from analyze.report_v2.migration_render import migration_json, migration_lines
+    from analyze.report_v2.older import find_report, migration_json, migration_lines
     from schemas.errors import NotOurFile
 
     target = output / REPORT_FILE if output.is_dir() else output
@@ -103,7 +102,7 @@ def _migrated(source: Path, found: OldReport, model: str | None, *, json: bool) 
 
 def _refusal(source: Path, mistakes: Sequence[Located], *, json: bool) -> typer.Exit:
     """Tell every mistake, and return how the command ends."""
-    from analyze.report_v2.migration_render import refusal_json, refusal_lines
+    from analyze.report_v2.older import refusal_json, refusal_lines
     from schemas.errors import EXIT_BAD_NEWS
 
     if json:

@@ -44,8 +44,7 @@ def power(
     """
     from analyze.power.plan import PowerQuestion, plan_power
     from analyze.power.render import answer_json, answer_lines
-    from analyze.query.model_names import meant_model, read_names
-    from analyze.query.run_ref import runs_dir_of
+    from analyze.query.run_ref import meant_model, read_names, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from schemas.run.model_names import NO_NAMES, with_names

@@ -57,8 +57,7 @@ def regressions(
     Example: analyze regressions --suite nightly
     """
     from analyze.gate.known_issues import read_known
-    from analyze.query.model_names import meant_model, read_names
-    from analyze.query.run_ref import require_those
+    from analyze.query.run_ref import meant_model, read_names, require_those
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from analyze.regressions.alerts import find_regressions
@@ -87,7 +86,7 @@ def regressions(
             tell=progress,
         )
     if wanted == "json":
-        from analyze.render.json import record_json
+        from analyze.render.text import record_json
 
         typer.echo(record_json(found))
     elif wanted == "md":

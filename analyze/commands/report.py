@@ -76,8 +76,7 @@ def report(
     Example: analyze report latest --baseline previous
     """
     from analyze.cli_startup import imported_meanwhile
-    from analyze.query.model_names import read_names
-    from analyze.query.run_ref import resolve_run, run_folder, runs_dir_of
+    from analyze.query.run_ref import read_names, resolve_run, run_folder, runs_dir_of
     from analyze.query.session import open_session
     from analyze.render.progress import Progress
     from analyze.report.file import form_of, page_of, require_free, write_page
@@ -161,6 +160,6 @@ def _text_of(found: RunReport, form: str) -> str:
         from analyze.report.markdown import report_markdown
 
         return report_markdown(found)
-    from analyze.render.json import record_json
+    from analyze.render.text import record_json
 
     return record_json(found) + "\n"

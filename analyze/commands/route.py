@@ -41,7 +41,7 @@ def route(
     from analyze.query.run_ref import require_suite
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
-    from analyze.render.json import record_json
+    from analyze.render.text import record_json
     from analyze.routing.options import Scope, read_options
     from analyze.routing.render import route_lines, route_result
     from analyze.routing.route import route as choose

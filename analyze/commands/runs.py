@@ -44,10 +44,15 @@ def runs(
     Example: analyze runs --limit 20
     """
     from analyze.gate.known_issues import read_known
-    from analyze.query.model_names import meant_model, read_names
     from analyze.query.run_list import read_runs
     from analyze.query.run_list_render import run_lines, runs_json
-    from analyze.query.run_ref import require_label, require_model, require_suite
+    from analyze.query.run_ref import (
+        meant_model,
+        read_names,
+        require_label,
+        require_model,
+        require_suite,
+    )
     from analyze.query.session import open_session
     from analyze.regressions.document import open_lines, unused_lines
     from analyze.render.text import screen_width

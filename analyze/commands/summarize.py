@@ -25,8 +25,7 @@ def summarize(
 
     Example: analyze summarize latest
     """
-    from analyze.query.model_names import read_names
-    from analyze.query.run_ref import known_runs, resolve_run, run_folder, runs_dir_of
+    from analyze.query.run_ref import known_runs, read_names, resolve_run, run_folder, runs_dir_of
     from analyze.query.session import open_session
     from analyze.summary.summarize import (
         names_of_run,

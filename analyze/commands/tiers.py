@@ -28,7 +28,7 @@ def tiers(
     from analyze.query.session import open_session
     from analyze.render.text import screen_width
     from analyze.routing.options import Scope, bounds_of, read_tool_use
-    from analyze.routing.tiers_render import tier_lines, tiers_json
+    from analyze.routing.render import tier_lines, tiers_json
 
     with open_session(runs, sync=not no_sync) as session:
         names = [] if run in (None, ["all"]) else run or []

@@ -20,7 +20,7 @@ def views(
 
     Example: analyze views model_summary
     """
-    from analyze.query.view_pages import page_json, page_text, views_json, views_text
+    from analyze.query.dictionary import page_json, page_text, views_json, views_text
 
     if name is None:
         typer.echo(views_json() if json else views_text(), nl=False)

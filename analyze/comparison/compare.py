@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from analyze.aliases.renames import renames_among
+from analyze.aliases import renames_among
 from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
 from analyze.comparison.evidence.read import Evidence, read_evidence
 from analyze.comparison.evidence.run_sets import Chosen
@@ -32,10 +32,10 @@ from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled, pair
 from analyze.comparison.planned import model_runs
 from analyze.comparison.ratios import ratios_of
 from analyze.lake.content_ids import AskedId
+from analyze.stats.intervals import Clusters, n_clusters, unit_sums
 from analyze.stats.paired_means import benjamini_hochberg
 from analyze.stats.paired_rates import rate_difference
 from analyze.stats.power.assumptions import LOOK_BACK
-from analyze.stats.units import Clusters, n_clusters, unit_sums
 from schemas.errors import runs_flag
 from schemas.output.comparison import (
     Axis,

@@ -26,6 +26,7 @@ from analyze.comparison.verdict import (
     verdict_of,
     warnings_of,
 )
+from analyze.stats.intervals import n_clusters, unit_sums
 from analyze.stats.night_noise import NightDifference, rate_between_nights
 from analyze.stats.paired_rates import RateInterval, RateTest, rate_difference, rate_test
 from analyze.stats.rates import (
@@ -35,7 +36,6 @@ from analyze.stats.rates import (
     pass_hat_k,
     repetitions_identical,
 )
-from analyze.stats.units import n_clusters, unit_sums
 from schemas.config.project import Thresholds
 from schemas.output.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
 

@@ -16,9 +16,9 @@ from analyze.comparison.evidence.outcomes import METRICS
 from analyze.comparison.nights import Nights, told
 from analyze.comparison.pairing import PairedCase, Pooled
 from analyze.render.numbers import percent
+from analyze.stats.intervals import n_clusters, unit_means
 from analyze.stats.night_noise import t_between_nights
 from analyze.stats.paired_means import MeanDifference, benjamini_hochberg, paired_t
-from analyze.stats.units import n_clusters, unit_means
 from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise, Ratio, RatioMetric, Verdict
 

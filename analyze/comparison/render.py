@@ -10,7 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from analyze.aliases.render import rename_lines
+from analyze.aliases import rename_lines
 from analyze.comparison.document import (
     CHANGE_TITLES,
     RATIO_NAMES,

@@ -2,22 +2,20 @@
 
 The SQL is written by hand and these records prove it: a test compares the columns of each view
 with its contract. No rule and no arithmetic live here.
+
+What each column of each view and raw table means: from the contracts and from lake.json.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
+import duckdb
+
 from analyze.contracts.base import GROUP_ORDER, Group, GroupRow, ViewRow
-from analyze.contracts.case_outcomes import CaseOutcomesRow
-from analyze.contracts.history import (
-    CaseMatrixRow,
-    CellHistoryRow,
-    CellsRow,
-    FlipsRow,
-    PairsRow,
-)
+from analyze.contracts.history import CaseMatrixRow, CellHistoryRow, CellsRow, FlipsRow, PairsRow
 from analyze.contracts.models import (
+    CaseOutcomesRow,
     CasePassesRow,
     CaseToolUseRow,
     CostQualityRow,
@@ -32,15 +30,19 @@ from analyze.contracts.models import (
     ToolCountsRow,
     ToolUseRow,
 )
-from analyze.contracts.plan import (
+from analyze.contracts.trials import (
+    AttemptsRow,
     CaseAliasesRow,
     CasesRow,
     EventsRow,
+    FailuresRow,
     ModelsRow,
+    OutputsRow,
     PlannedTrialsRow,
+    ResultsRow,
     RunsRow,
 )
-from analyze.contracts.trials import AttemptsRow, FailuresRow, OutputsRow, ResultsRow
+from schemas.lake.layout import LakeColumn, lake_columns
 
 CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
     {
@@ -116,3 +118,82 @@ __all__ = [
     "ToolUseRow",
     "ViewRow",
 ]
+
+
+SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "stg_runs": ("raw_runs",),
+        "stg_plans": ("raw_plans", "planned_trials"),
+        "stg_results": ("raw_results",),
+        "stg_outputs": ("raw_outputs",),
+        "stg_case_aliases": ("raw_aliases",),
+        "stg_events": ("events", "raw_results"),
+        "stg_thresholds": ("raw_thresholds",),
+        "stg_failure_types": ("raw_failure_types", "failures"),
+        "trials": ("raw_results",),
+        "int_plan_counts": ("model_summary",),
+        "int_case_clusters": ("cases",),
+        "int_failures": ("failures",),
+        "int_group_models": ("cells",),
+        "int_group_costs": ("cost_quality", "cells"),
+        "int_cell_hashes": ("flips",),
+        "int_cell_counts": ("cells",),
+        "int_cell_pairs": ("cell_history", "pairs", "cells"),
+    }
+)
+"""Views without a contract, and the tables and contracts that say what their columns mean.
+
+The first that knows a column tells. The same name means different things in different places:
+`started_at_ms` is the start of a trial here and of a run there.
+"""
+
+OWN: MappingProxyType[str, str] = MappingProxyType(
+    {
+        "is_ok": "The provider served the trial.",
+        "is_success": "Served, and ended without an error.",
+        "is_reused": "The answer was taken from an older run.",
+        "is_measured": "Asked in this run, so its time, tokens and cost are this run's.",
+        "has_expected_tools": "Names tools that the model should use.",
+        "cost_nano_usd": "Cost in whole nano-dollars (USD / 10^9); null when unknown.",
+        "run_rank": "Place of the run among all runs, by start and then by name, from 1.",
+        "series_no": "Stands for suite_id, provider, model, thinking_level and model_id.",
+        "case_no": "Stands for case_hash; null where that is not known.",
+        "previous_case_no": "case_no in the previous run.",
+        "previous_e2e_ms_total": "e2e_ms_total of the previous run, in ms.",
+        "previous_cost_nano_usd": "cost_nano_usd of the previous run (USD / 10^9).",
+    }
+)
+"""What columns mean that stand in no contract and no raw table."""
+
+
+def meanings_of(connection: duckdb.DuckDBPyConnection, name: str) -> dict[str, str]:
+    """Return the meaning of each column of a view, where one is declared.
+
+    A view says itself what its columns mean, in its contract. One without a contract means by a
+    column what the table means that it is made of, or the view that it is made for.
+    """
+    columns = [row[0] for row in connection.execute(f"describe {name}").fetchall()]
+    known: dict[str, str] = {}
+    for source in (name,) if name in CONTRACTS else (*SOURCES.get(name, ()), None):
+        for column, meaning in (OWN if source is None else _said_by(source)).items():
+            known.setdefault(column, meaning)
+    return {column: known[column] for column in columns if column in known}
+
+
+def _said_by(source: str) -> dict[str, str]:
+    """Return the meaning of each column that a raw table or a contract describes."""
+    if source in CONTRACTS:
+        return _declared(source)
+    columns = lake_columns()[source.removeprefix("raw_")]
+    return {column.name: meaning for column in columns if (meaning := meaning_of(column))}
+
+
+def _declared(name: str) -> dict[str, str]:
+    fields = CONTRACTS[name].model_fields
+    return {column: field.description for column, field in fields.items() if field.description}
+
+
+def meaning_of(column: LakeColumn) -> str:
+    """Return what a column of a raw table means, with its unit."""
+    unit = f"[{column.unit}]" if column.unit else ""
+    return " ".join(part for part in (column.description or "", unit) if part)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from schemas.base import Record
-from schemas.lake.columns import lake_columns
+from schemas.lake.layout import lake_columns
 
 Group = tuple[str, str, str | None, str]
 """(provider, model, thinking_level, model_id) of one run."""

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import JsonValue
 
 from analyze.exporters.majority import FoldedModel, fold
-from analyze.exporters.predictions import (
-    predictions_lines,
-    predictions_of_folded,
-    predictions_of_report,
-)
 from analyze.exporters.report_v2 import reports_of_run
 from analyze.exporters.run_trials import left_over
 from analyze.exporters.swebench import (
     HarnessInstance,
     of_folded,
     of_report,
+    predictions_lines,
+    predictions_of_folded,
+    predictions_of_report,
     swebench_file_name,
     swebench_json,
     swebench_report,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.run_sets import Chosen
 from schemas.errors import ConfigError, Problem
-from schemas.output.gate import GateLine, GateRules, Outcome
+from schemas.output.regressions import GateLine, GateRules, Outcome
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from analyze.aliases.ids import read_ids
+from analyze.aliases import read_ids
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.outcomes import CaseOutcome, read_causes, read_outcomes
 from analyze.comparison.evidence.plans import is_called
@@ -28,8 +28,13 @@ from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories
 from schemas.config.known_issues import Acknowledged, KnownFile
 from schemas.output.comparison import Axis, Comparison, ThresholdsUsed
-from schemas.output.gate import BaselineComparison, GateLine, GateResult, GateRules
-from schemas.output.regressions import OpenShift
+from schemas.output.regressions import (
+    BaselineComparison,
+    GateLine,
+    GateResult,
+    GateRules,
+    OpenShift,
+)
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

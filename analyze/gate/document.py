@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from analyze.aliases.render import rename_lines
+from analyze.aliases import rename_lines
 from analyze.comparison.document import (
     RATIO_NAMES,
     asked_of,
@@ -25,7 +25,7 @@ from analyze.render.numbers import percent, points
 from schemas.config.known_issues import Quarantined
 from schemas.errors import runs_flag
 from schemas.output.comparison import CaseChange, Comparison, GroupComparison, Metric
-from schemas.output.gate import GateLine, GateResult, GateRules, Outcome
+from schemas.output.regressions import GateLine, GateResult, GateRules, Outcome
 
 OUTCOMES: Mapping[Outcome, str] = {
     "passed": "passed",

@@ -17,8 +17,7 @@ from analyze.regressions.document import open_sentences
 from analyze.render.numbers import whole
 from analyze.render.text import line_of
 from schemas.output.comparison import CaseChange, ExcludedCase
-from schemas.output.gate import GateLine, GateResult
-from schemas.output.regressions import OpenShift
+from schemas.output.regressions import GateLine, GateResult, OpenShift
 
 EXCLUDED: Mapping[str, str] = {
     "only_in_base": "only the baseline has it",

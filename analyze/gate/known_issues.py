@@ -23,7 +23,7 @@ from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
 from schemas.io.yaml import KeyPath, Source, decode, read_bytes, read_yaml
 from schemas.output.comparison import Comparison
-from schemas.output.gate import GateResult
+from schemas.output.regressions import GateResult
 
 SUFFIXES = (".toml", ".yaml", ".yml", ".json")
 

@@ -31,7 +31,7 @@ from analyze.render.numbers import whole
 from analyze.render.text import UNLIMITED, Column, facts, line_of, table
 from analyze.summary.summary_table import as_text
 from schemas.errors import counted
-from schemas.output.gate import GateResult
+from schemas.output.regressions import GateResult
 
 CASE_COLUMNS = tuple(
     Column(title, "left" if least else "right", least, title in NAMES)

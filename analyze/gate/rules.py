@@ -20,7 +20,7 @@ from analyze.stats.paired_rates import Z_POWER
 from schemas.config.project import Thresholds
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
 from schemas.output.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
-from schemas.output.gate import BaselineComparison, GateLine, GateResult, GateRules, Outcome
+from schemas.output.regressions import BaselineComparison, GateLine, GateResult, GateRules, Outcome
 
 LEAST_CASES = 5
 """Fewer cases on both sides can prove nothing, whatever they say."""

@@ -28,7 +28,7 @@ from schemas.lake.bulk_load import is_imported, read_whole
 from schemas.lake.foreign_rows import DocumentResult
 from schemas.run.import_record import SOURCE_FOLDER
 from schemas.run.layout import IMPORT_FILE, LOG, is_run_id, refuse_name
-from schemas.run.log_lines import LineError, content_of
+from schemas.run.result import LineError, content_of
 
 MOST_FOUND = 60
 """Characters of a value that a message shows."""

@@ -34,7 +34,7 @@ from analyze.importers.defaults import (
     slugs_of,
     with_whole_text,
 )
-from analyze.report_v2.find_older import OldReport, find_report
+from analyze.report_v2.older import OldReport, find_report
 from schemas.base import Finding, error, pointer, warning
 from schemas.errors import ConfigError, NotMigratable, Problem, counted
 from schemas.failures import classify

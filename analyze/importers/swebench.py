@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from analyze.exporters.predictions import read_predictions
-from analyze.exporters.swebench import UNKNOWN, UNNAMED
+from analyze.exporters.swebench import UNKNOWN, UNNAMED, read_predictions
 from analyze.importers.base import (
     DERIVED,
     Traced,
@@ -28,8 +27,7 @@ from analyze.importers.defaults import file_moment, result_of, slug_of, slugs_of
 from analyze.importers.swebench_logs import InstanceLog, Logs
 from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem
-from schemas.formats.swebench import FAILURE_TIERS, Prediction, SwebenchReport
-from schemas.formats.swebench_problems import swebench_problems
+from schemas.formats.swebench import FAILURE_TIERS, Prediction, SwebenchReport, swebench_problems
 from schemas.io.json_text import read_json_text
 from schemas.redact import redact_json
 from schemas.run.import_record import UnfinishedTrial

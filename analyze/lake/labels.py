@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from analyze.lake.run_rows import latest_row, seal_row
+from analyze.lake.load_group import latest_row, seal_row
 from schemas.errors import ConfigError, Problem, RunNotFound, nearest, printable
 from schemas.io.files import write_whole
 from schemas.lake.bulk_load import is_imported

@@ -1,14 +1,20 @@
-"""Some runs into the lake, under their locks: whole ones together, those that grew one by one."""
+"""Some runs into the lake, under their locks: whole ones together, those that grew one by one.
+
+The row of a run in the lake: the one that counts, and a newer one.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from analyze.lake.find_changes import (
@@ -20,17 +26,20 @@ from analyze.lake.find_changes import (
     torn_tail,
 )
 from schemas.errors import BenchError, DamagedFile
+from schemas.io.arrow import record_of
 from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
-from schemas.lake.layout import BATCH_TABLES, LakeFile, Part, covered_until, lake_of
+from schemas.lake.layout import BATCH_TABLES, LakeFile, Part, covered_until, lake_of, month_of
 from schemas.lake.log_coverage import holds, tail_before
 from schemas.lake.manifest import Manifest, RunSeen
 from schemas.lake.recover import prune, remove_part
+from schemas.lake.rows import run_table
+from schemas.lake.tables import RunRow, files_of, reading
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
-from schemas.lake.writer import RunMirror
+from schemas.lake.writer import NO_LOG, LakeWriter, RunMirror
+from schemas.run.config import PlannedTrial
 from schemas.run.import_record import ImportRecord
 from schemas.run.layout import IMPORT_FILE, LOG, LogSeen, look_of
-from schemas.run.log_lines import LineError, misfit
-from schemas.run.plan import PlannedTrial
+from schemas.run.result import LineError, misfit
 
 WHOLE_BYTES = 32 * 2**20
 """A longer log has files of its own."""
@@ -192,7 +201,6 @@ class _Group:
         if is_shorter or (is_same and is_there):
             self._note(name, seen, [*whole.problems, *torn_tail(log, covered.end, seen)], told=[])
             return None
-        from analyze.lake.run_rows import keep_labels  # noqa: PLC0415 - few folders are read anew
 
         keep_labels(self._lake, whole)
         self._replaced[name] = [
@@ -267,3 +275,32 @@ class _Group:
 def _is_held(folder: Path, part: Part) -> bool:
     """Return whether a run's log holds the lines that a part was made of."""
     return not part.coverage.end or holds(folder / LOG, part.coverage)
+
+
+def seal_row(lake: Path, row: RunRow) -> None:
+    """Seal a newer row of a run."""
+    now_ms = max(time.time_ns() // 1_000_000, row.recorded_at_ms + 1)
+    writer = LakeWriter(lake, row.run_id, month_of(row.started_at_ms or 0))
+    newer = row.model_copy(update={"recorded_at_ms": now_ms})
+    writer.seal_batch({"runs": run_table(newer)}, NO_LOG)
+
+
+def latest_row(lake: Path, run_id: str) -> RunRow | None:
+    """Return the row of a run that counts; None when the lake does not know it."""
+    rows: list[RunRow] = []
+    for path in files_of(lake, "runs", run_id):
+        with reading(path), pq.ParquetFile(path) as file:
+            table = file.read()
+        mine = table.filter(pc.equal(table["run_id"], run_id))
+        rows += [record_of(RunRow, row) for row in mine.to_pylist()]
+    return max(rows, key=lambda row: row.recorded_at_ms, default=None)
+
+
+def keep_labels(lake: Path, whole: WholeRun) -> None:
+    """Give a run that is read anew the labels it has; they are nowhere but in the lake."""
+    (row,) = whole.tables["runs"].to_pylist()
+    new, old = record_of(RunRow, row), latest_row(lake, whole.run_id)
+    if old is not None:
+        now_ms = max(time.time_ns() // 1_000_000, old.recorded_at_ms + 1)
+        newer = new.model_copy(update={"labels": old.labels, "recorded_at_ms": now_ms})
+        whole.tables["runs"] = run_table(newer)

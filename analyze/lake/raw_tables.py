@@ -4,6 +4,8 @@ Needs the engine and lists of names only: neither pyarrow nor the models, whose 
 than most queries do. Columns that no file has yet are nulls of the declared type.
 
 The whole lake on a connection of its own.
+
+Which case of which run has a newer id than the run wrote: a table that raw tables are read with.
 """
 
 from __future__ import annotations
@@ -15,12 +17,79 @@ from pathlib import Path
 
 import duckdb
 
-from analyze.lake.case_names import NAMED_TABLES, make_case_names, with_newest_ids
 from analyze.lake.left_out import without_left_out
 from schemas.errors import DamagedFile, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
-from schemas.lake.columns import LakeColumn, lake_columns
-from schemas.lake.layout import ALIASES, TABLE_NAMES, live_files, may_hold
+from schemas.lake.layout import ALIASES, TABLE_NAMES, LakeColumn, lake_columns, live_files, may_hold
+
+TABLE = "case_names"
+"""(run_id, written_id, case_id) of every case that has a newer id than its run wrote."""
+
+NAMED_TABLES = frozenset({"results", "outputs", "plans"})
+"""Raw tables that name cases."""
+
+_MADE = """
+create or replace table case_names as
+with acts as (
+    select
+        suite_id,
+        old_case_id,
+        case_id,
+        row_number() over (
+            partition by suite_id, old_case_id
+            order by recorded_at_ms desc, case_id desc nulls last
+        ) as age
+    from {aliases}
+),
+newest as (
+    select suite_id, old_case_id, case_id from acts where age = 1 and case_id is not null
+),
+concerned as (
+    select suite_id, old_case_id as case_id from newest
+    union
+    select suite_id, case_id from newest
+),
+written as (
+    select distinct plans.run_id, plans.suite_id, plans.case_id as written_id
+    from {plans} as plans
+    semi join concerned
+        on plans.suite_id = concerned.suite_id and plans.case_id = concerned.case_id
+),
+named as (
+    select
+        written.run_id,
+        written.written_id,
+        coalesce(newest.case_id, written.written_id) as case_id
+    from written
+    left join newest
+        on written.suite_id = newest.suite_id and written.written_id = newest.old_case_id
+)
+select run_id, written_id, case_id
+from (select *, count(*) over (partition by run_id, case_id) as n_ids from named)
+where n_ids = 1 and written_id <> case_id
+"""
+
+
+def make_case_names(connection: duckdb.DuckDBPyConnection, aliases: str, plans: str) -> bool:
+    """Make the table, and return whether anything is in it.
+
+    Args:
+        connection: where to.
+        aliases: select of the rows of `aliases`.
+        plans: select of the rows of `plans`.
+    """
+    connection.execute(_MADE.format(aliases=f"({aliases})", plans=f"({plans})")).fetchall()
+    return bool(connection.execute(f"select 1 from {TABLE} limit 1").fetchall())  # noqa: S608
+
+
+def with_newest_ids(sql: str) -> str:
+    """Return a select of a raw table with each case under its newest id."""
+    return (
+        "select written.* replace (coalesce(names.case_id, written.case_id) as case_id) "  # noqa: S608
+        f"from ({sql}) as written left join {TABLE} as names "
+        "on written.run_id = names.run_id and written.case_id = names.written_id"
+    )
+
 
 SCHEMA_VERSION = 1
 """Version of files up to which this program reads; a test holds it equal to `schemas.base`."""

@@ -196,7 +196,7 @@ def prepare(
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, name: str, grain: str) -> None:
-    from analyze.contracts.meanings import meanings_of  # noqa: PLC0415 - contracts cost 0.3 s to import
+    from analyze.contracts import meanings_of  # noqa: PLC0415 - contracts cost 0.3 s to import
 
     connection.execute(f"comment on view {name} is {literal(grain)}").fetchall()
     for column, meaning in meanings_of(connection, name).items():

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import duckdb
 
-from analyze.contracts.meanings import meaning_of
+from analyze.contracts import meaning_of
 from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
 from analyze.lake.raw_tables import declare, engine_errors, fill, literal
 from analyze.query.catalog import create_views
-from analyze.query.view_pages import RAW_GRAINS
+from analyze.query.dictionary import RAW_GRAINS
 from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, shown
-from schemas.lake.columns import lake_columns
-from schemas.lake.layout import lake_of
+from schemas.lake.layout import lake_columns, lake_of
 
 MARK = "benchlake: views over the lake of a folder of runs"
 """Comment on the view `about` of a file that we wrote."""

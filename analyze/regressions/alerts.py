@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyze.aliases.ids import read_ids
-from analyze.aliases.renames import find_renames
+from analyze.aliases import find_renames, read_ids
 from analyze.regressions.cells import TOO_NEAR, may_lie_at
 from analyze.regressions.detect import Found, FoundShift, find_all
 from analyze.regressions.explain import Explainer, warnings_of

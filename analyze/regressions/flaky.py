@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyze.aliases.ids import read_ids
-from analyze.regressions.cell_table import CellRows, read_cell_rows
+from analyze.aliases import read_ids
 from analyze.regressions.detect import Found, find_all
+from analyze.regressions.points import CellRows, read_cell_rows
 from analyze.stats.rates import flip_limits, flip_rate, steadiness
 from schemas.output.regressions import Flaky, FlakyCell
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyze.aliases.ids import read_ids
-from analyze.query.model_names import read_names
+from analyze.aliases import read_ids
+from analyze.query.run_ref import read_names
 from analyze.query.session import open_session
 from analyze.regressions.alerts import Entries
 from analyze.regressions.detect import FEWEST, METRICS, FoundShift, rests_on, scan, why_not

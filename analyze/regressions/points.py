@@ -4,22 +4,31 @@ A series goes through the points of its suite in the order of their newest start
 known start come first, since only runs of an older tool lack it.
 
 Since when: what `--since` means, as milliseconds since 1970.
+
+All cells of a history as arrays of numbers: millions of them in a few hundred megabytes.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from analyze.query.session import Session
+    from schemas.output.comparison import Metric
+
+    Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -136,3 +145,162 @@ def since_ms(session: Session, text: str, now_ms: int | None = None) -> int:
         "select started_at_ms from stg_runs where run_id = ?", [run_id]
     )
     return -1 if started_at_ms is None else int(started_at_ms)
+
+
+STRETCH = 500_000
+"""Trials that are summed up at a time."""
+
+UNKNOWN = -1
+"""For a case_hash that is not known, and an answer that is not one."""
+
+COUNTS = {
+    "n_planned": "n_planned",
+    "n_scorable": "n_scorable",
+    "n_scored": "n_scored",
+    "n_independent": "n_independent",
+    "n_independent_passed": "n_independent_passed",
+    "answer": (
+        "case when first_hash = last_hash and n_failed_answers = 0 and n_answers >= n_independent "
+        "then coalesce(try_cast('0x' || substr(first_hash, 1, 15) as bigint), -1) else -1 end"
+    ),
+    "n_e2e_ms": "n_e2e_ms",
+}
+"""Of each cell, by the column of `int_case_outcomes`: what every series needs. `answer` stands for
+the one answer that all of its own trials gave; UNKNOWN where they gave several."""
+
+SUMS: Mapping[Metric, Mapping[str, str]] = {
+    "e2e_ms": {"ln_e2e_ms": "ln_e2e_ms"},
+    "ttft_ms": {"n_ttft_ms": "n_ttft_ms", "ln_ttft_ms": "ln_ttft_ms"},
+    "input_tokens": {"n_input_tokens": "n_input_tokens", "ln_input_tokens": "ln_input_tokens"},
+    "output_tokens": {"n_output_tokens": "n_output_tokens", "ln_output_tokens": "ln_output_tokens"},
+    "cost_usd": {"n_cost_usd": "n_cost", "ln_cost_usd": "ln_cost_nano_usd"},
+}
+"""What some metrics need besides; `ln_`: sums of logarithms in 1 / LN_SCALE."""
+
+SQL = """
+with
+
+places as (select unnest(?::varchar[]) as run_id, unnest(?::integer[]) as point_no),
+
+names as (select unnest(?::varchar[]) as name, unnest(?::integer[]) as name_no)
+
+select
+    places.point_no,
+    of_model.name_no as model_no,
+    of_case.name_no as case_no,
+    coalesce(try_cast('0x' || substr(counted.case_hash, 1, 15) as bigint), ?) as case_hash,
+    {numbers}
+from int_case_outcomes as counted
+inner join places on counted.run_id = places.run_id
+inner join names as of_model on counted.model_id = of_model.name
+inner join names as of_case on counted.case_id = of_case.name
+where counted.run_id between ? and ?
+"""
+
+"""No alias is called as a view is: that would be created along, by its name."""
+
+OF_MODEL = " and (counted.model_id = ? or counted.model = ?)"
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """One entry a run and cell in each array.
+
+    Attributes:
+        names: model_ids and case_ids; `model` and `case` are places in it.
+        point: place of the run's point in the list that was asked for.
+        case_hash: a number that stands for it, or UNKNOWN.
+        numbers: arrays by their name.
+    """
+
+    names: tuple[str, ...]
+    point: Ints
+    model: Ints
+    case: Ints
+    case_hash: Ints
+    numbers: dict[str, Ints]
+
+    def of_points(self, first: int, end: int) -> CellRows:
+        """Return the entries of the points at places from `first` to before `end`, counted anew."""
+        kept = np.flatnonzero((self.point >= first) & (self.point < end))
+        return CellRows(
+            names=self.names,
+            point=self.point[kept] - first,
+            model=self.model[kept],
+            case=self.case[kept],
+            case_hash=self.case_hash[kept],
+            numbers={name: column[kept] for name, column in self.numbers.items()},
+        )
+
+
+def read_cell_rows(
+    session: Session,
+    points: Sequence[Point],
+    numbers: Mapping[str, str],
+    *,
+    model: str | None = None,
+    tell: Callable[[str, int, int], None] | None = None,
+) -> CellRows:
+    """Return every cell of some points.
+
+    Args:
+        session: the open lake.
+        points: whose runs are read.
+        numbers: what is read of each cell, by its name: columns of `int_case_outcomes`.
+        model: only this one, by its model_id or model string.
+        tell: is told what is done, how much of it, and how much there is.
+    """
+    names = _names(session, model)
+    columns = ", ".join(f"coalesce({column}, 0) as {name}" for name, column in numbers.items())
+    sql = SQL.format(numbers=columns) + (OF_MODEL if model else "")
+    of_model = [model, model] if model else []
+    parts: list[dict[str, Any]] = []
+    n_read = 0
+    for stretch in _stretches(points):
+        run_ids = [run_id for run_id, _ in stretch]
+        places = [place for _, place in stretch]
+        lists = [run_ids, places, list(names), list(range(len(names)))]
+        parts.append(session.arrays(sql, [*lists, UNKNOWN, run_ids[0], run_ids[-1], *of_model]))
+        n_read += len(stretch)
+        if tell is not None:
+            tell("runs read", n_read, sum(len(point.run_ids) for point in points))
+    return CellRows(
+        names=names,
+        point=_joined(parts, "point_no"),
+        model=_joined(parts, "model_no"),
+        case=_joined(parts, "case_no"),
+        case_hash=_joined(parts, "case_hash"),
+        numbers={name: _joined(parts, name) for name in numbers},
+    )
+
+
+def _names(session: Session, model: str | None) -> tuple[str, ...]:
+    rows = session.rows(
+        "select model_id from stg_plans where ? in (model_id, model) or ? "
+        "union select case_id from stg_plans where ? in (model_id, model) or ? order by 1",
+        [model or "", model is None] * 2,
+    )
+    return tuple(name for (name,) in rows)
+
+
+def _stretches(points: Sequence[Point]) -> Iterator[list[tuple[str, int]]]:
+    """Yield stretches of (run_id, place of its point), by run_id: rows lie in that order."""
+    stretch: list[tuple[str, int]] = []
+    n_planned = 0.0
+    for run_id, place in sorted(
+        (run_id, place) for place, point in enumerate(points) for run_id in point.run_ids
+    ):
+        n_trials = points[place].n_planned / len(points[place].run_ids)
+        if stretch and n_planned + n_trials > STRETCH:
+            yield stretch
+            stretch, n_planned = [], 0.0
+        stretch.append((run_id, place))
+        n_planned += n_trials
+    if stretch:
+        yield stretch
+
+
+def _joined(parts: Sequence[dict[str, Any]], name: str) -> Ints:
+    """Return one column of all stretches, and let go of its parts."""
+    arrays = [np.asarray(part.pop(name)) for part in parts]
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyze.regressions.cell_table import COUNTS, SUMS, UNKNOWN, CellRows, read_cell_rows
-from analyze.regressions.points import Point, read_points
+from analyze.regressions.points import (
+    COUNTS,
+    SUMS,
+    UNKNOWN,
+    CellRows,
+    Point,
+    read_cell_rows,
+    read_points,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,13 +14,13 @@ import numpy as np
 
 from analyze.comparison.evidence.outcomes import LN_SCALE
 from analyze.regressions.detect import NANO, scan, why_not
-from analyze.stats.changepoints.recovery import (
+from analyze.stats.changepoints.scan import COMMON_FIFTHS
+from analyze.stats.changepoints.values import (
     change_of_rates,
     change_of_values,
     rate_is_back,
     value_is_back,
 )
-from analyze.stats.changepoints.scan import COMMON_FIFTHS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

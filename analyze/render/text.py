@@ -2,10 +2,13 @@
 
 Names, answers and messages of servers are hostile (D-H5): whatever a terminal would obey
 is shown as the escape that Python writes for it. No colours, so that a pipe gets the same.
+
+A record as JSON for programs: unrounded, in the order of its fields, one line a value.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -13,7 +16,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from schemas.base import Record
 
 GAP = "  "
 CUT = "…"
@@ -222,3 +228,8 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     room = max((cells(name) for name, _ in kept), default=0)
     for name, value in kept:
         yield f"{name}{' ' * (room - cells(name))}  {value}"
+
+
+def record_json(record: Record) -> str:
+    """Return a record as JSON; what a terminal would obey is written as an escape (D-H5)."""
+    return json.dumps(record.model_dump(mode="json"), indent=2)

@@ -1,12 +1,18 @@
 """Puts the parts of a report together: reads what several of them need once, then asks each room.
 
 The baseline is the run of the suite that started before, unless somebody names another one.
+
+The glossary of a report: every number that it shows, said once; the words are in glossary.toml.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.comparison.compare import compare
@@ -18,27 +24,145 @@ from analyze.regressions.alerts import find_regressions
 from analyze.regressions.detect import METRICS
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories
-from analyze.report.caveats.registry import doubts_of
-from analyze.report.context import Asked
-from analyze.report.glossary import terms_for
+from analyze.report.caveats import doubts_of
+from analyze.report.sections import Asked
 from analyze.report.sections.answer import answers_of, reported_run
 from analyze.report.sections.cost_frontier import frontier_of
-from analyze.report.sections.failures import failures_of, latency_of
+from analyze.report.sections.failures import failures_of, latency_of, matrix_of
 from analyze.report.sections.flips import flips_of
 from analyze.report.sections.history import history_of
-from analyze.report.sections.matrix import matrix_of
 from analyze.report.sections.provenance import provenance_of
 from analyze.report.sections.transcripts import transcripts_of
 from analyze.summary.summarize import summary_of, thresholds_of
-from schemas.output.comparison import Comparison, ThresholdsUsed
-from schemas.output.regressions import Regressions
-from schemas.output.report import RunReport
+from schemas.base import PassK, Record
+from schemas.output.comparison import (
+    CaseChange,
+    Comparison,
+    GroupComparison,
+    RateDifference,
+    Ratio,
+    SideFacts,
+    ThresholdsUsed,
+)
+from schemas.output.regressions import Regressions, Shift
+from schemas.output.report import (
+    FailureCount,
+    FrontierPoint,
+    HistoryPoint,
+    LatencyBin,
+    MatrixCell,
+    ModelAnswer,
+    RunReport,
+    Term,
+)
+from schemas.output.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
+from schemas.run.inventory import DiskRoot, ResourceSnapshot
 from schemas.run.model_names import NO_NAMES, ModelNames
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
     from analyze.regressions.detect import Tell
     from schemas.config.known_issues import KnownFile
+
+RECORDS: dict[str, type[Record]] = {
+    record.__name__: record
+    for record in (
+        CaseChange,
+        DiskRoot,
+        FailureCount,
+        FrontierPoint,
+        GroupComparison,
+        GroupSummary,
+        HistoryPoint,
+        LatencyBin,
+        MatrixCell,
+        ModelAnswer,
+        PassK,
+        Percentiles,
+        RateDifference,
+        Ratio,
+        ResourceSnapshot,
+        Shift,
+        SideFacts,
+        TokenTotals,
+        ToolUse,
+    )
+}
+"""What a report is made of, by name."""
+
+SECTIONS = (
+    "answer",
+    "leaderboard",
+    "matrix",
+    "comparison",
+    "history",
+    "latency",
+    "frontier",
+    "tiers",
+    "failures",
+    "resources",
+)
+"""Sections of a report that show numbers."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number.
+
+    Attributes:
+        name: as tables and charts have it.
+        field: its name in JSON, from the model or the case on.
+        sections: that show it.
+        record: name of the record that the last name of `field` is a field of.
+        said: what it means, where the record does not say it.
+        formula: how it is made.
+        source: where the formula is from.
+    """
+
+    name: str
+    field: str
+    sections: tuple[str, ...]
+    record: str
+    said: str | None = None
+    formula: str | None = None
+    source: str | None = None
+
+    @property
+    def meaning(self) -> str:
+        """What it means, in its own words or in those of its record."""
+        declared = RECORDS[self.record].model_fields[self.field.rpartition(".")[2]].description
+        return self.said or declared or ""
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Return every number, in the order in which a reader meets them."""
+    text = (files("analyze.report") / "glossary.toml").read_text(encoding="utf-8")
+    return tuple(
+        Entry(**entry | {"sections": tuple(entry["sections"])})
+        for entry in tomllib.loads(text)["entries"]
+    )
+
+
+def terms_for(sections: Collection[str]) -> tuple[Term, ...]:
+    """Return the numbers of some sections, in the order in which a reader meets them.
+
+    Args:
+        sections: that the report has, of `SECTIONS`.
+    """
+    shown = frozenset(sections)
+    return tuple(
+        Term(
+            name=entry.name,
+            field=entry.field,
+            meaning=entry.meaning,
+            formula=entry.formula,
+            source=entry.source,
+        )
+        for entry in entries()
+        if not shown.isdisjoint(entry.sections)
+    )
+
 
 WITHOUT = "none"
 """Said instead of a baseline: compare with nothing."""

@@ -14,8 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analyze.routing.order import ScopeRate, scope_rate
-from analyze.routing.paired import Case, Cases, Draws
+from analyze.routing.order import Case, Cases, Draws, ScopeRate, scope_rate
 from analyze.routing.values import Option
 from analyze.stats.rates import NO_RATE, CaseRate, case_rate
 from schemas.config.project import Thresholds

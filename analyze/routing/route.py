@@ -19,8 +19,15 @@ from dataclasses import replace
 
 from analyze.render.numbers import chance, in_cases, limits_after, percent, points, usd, whole
 from analyze.render.text import line_of
-from analyze.routing.order import Candidate, ScopeRate, order_of
-from analyze.routing.paired import PairedQuality, PairedRule, paired_quality, standing
+from analyze.routing.order import (
+    Candidate,
+    PairedQuality,
+    PairedRule,
+    ScopeRate,
+    order_of,
+    paired_quality,
+    standing,
+)
 from analyze.routing.values import (
     PER_TRIALS,
     Compared,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import get_args
 
-from analyze.routing.order import ScopeRate
-from analyze.routing.paired import Cases, PairedQuality
+from analyze.routing.order import Cases, PairedQuality, ScopeRate
 from schemas.output.route import Need, Standing, State
 
 PER_TRIALS = 1_000

@@ -11,11 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.aliases.ids import CaseIds, read_ids
-from analyze.query.model_names import meant_model, read_names
+from analyze.aliases import CaseIds, read_ids
 from analyze.query.run_list import read_run
 from analyze.query.run_list_render import run_object
-from analyze.query.run_ref import MOST_NAMED, resolve_run, run_folder
+from analyze.query.run_ref import MOST_NAMED, meant_model, read_names, resolve_run, run_folder
 from analyze.show.run_page import RunPage, case_lines, run_page_lines
 from analyze.show.trace_file import read_trace, validator_of
 from analyze.show.transcript import TrialPage, transcript_lines

@@ -118,7 +118,7 @@ def _statements(text: str) -> list[str]:
 
 def _command(text: str) -> bool:
     """Run a command of the prompt; return whether the prompt goes on."""
-    from analyze.query.view_pages import page_text, views_text  # noqa: PLC0415 - brings the models
+    from analyze.query.dictionary import page_text, views_text  # noqa: PLC0415 - brings the models
 
     name, _, argument = text.partition(" ")
     argument = argument.strip(" ;")

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from analyze.stats.intervals import mean_of_units, wilson_shrunk
+from analyze.stats.intervals import Clusters, mean_of_units, n_clusters, unit_sums, wilson_shrunk
 from analyze.stats.paired_rates import rate_test
-from analyze.stats.units import Clusters, n_clusters, unit_sums
 from schemas.base import Interval, PassK
 from schemas.config.project import Thresholds
 from schemas.output.summary import TierLabel

@@ -14,8 +14,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from analyze.render.text import cells, fit, safe
-from analyze.validate.kinds import LinesKind, kind_of, kind_of_lines, unknown_kind
-from analyze.validate.lines import LONGEST_LINE, MOST_KEPT, FileLine, Tally, lines_of
+from analyze.validate.kinds import (
+    LONGEST_LINE,
+    MOST_KEPT,
+    FileLine,
+    LinesKind,
+    Tally,
+    kind_of,
+    kind_of_lines,
+    lines_of,
+    unknown_kind,
+)
 from schemas.base import DocumentKind, Finding, ValidatedFile, error, warning
 from schemas.errors import MOST_SHOWN, NotMigratable, counted
 from schemas.io.json_text import BOM, read_json_text
@@ -59,19 +68,19 @@ def _earlier_report(value: object, _: bytes) -> Iterable[Finding]:
 
 
 def _swebench(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.formats.swebench_problems import swebench_problems  # noqa: PLC0415 - not for every kind
+    from schemas.formats.swebench import swebench_problems  # noqa: PLC0415 - not for every kind
 
     return swebench_problems(value)
 
 
 def _prediction_list(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.formats.swebench_problems import prediction_problems  # noqa: PLC0415 - same
+    from schemas.formats.swebench import prediction_problems  # noqa: PLC0415 - same
 
     return prediction_problems(value)
 
 
 def _summary(value: dict[str, Any], text: bytes) -> Iterable[Finding]:
-    from analyze.validate.run_summary import summary_problems  # noqa: PLC0415 - same
+    from analyze.validate.results_log import summary_problems  # noqa: PLC0415 - same
 
     return summary_problems(value, text)
 

@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from collect.checks import json_object, number, text
+from collect.checks import json_object, text
+from collect.checks import text as number
 from collect.checks import text as tools
 from collect.checks.base import Answer, Verdict
 from schemas.base import Record

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, fullmatches
-from collect.tools.detect import find_fences
+from collect.tools import find_fences
 from schemas.config.validators import JsonKeys, KeyRule, OneOfRule, RangeRule, RegexRule, TypeRule
 from schemas.redact import redact
 

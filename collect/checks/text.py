@@ -1,16 +1,20 @@
 """Validators that read the answer as plain text.
 
 The validator that asks whether one of the expected tools was invoked.
+
+The validator that compares a number in the answer.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Context, Decimal, localcontext
 
 from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, fullmatches, searches, strip, verdict
-from collect.tools.detect import tool_use
+from collect.tools import tool_use
 from schemas.config.validators import (
     Contains,
     Exact,
@@ -19,6 +23,7 @@ from schemas.config.validators import (
     MaxWords,
     Noop,
     NotContains,
+    Number,
     OneOf,
     RegexFullmatch,
     RegexSearch,
@@ -119,3 +124,100 @@ def tool_invocation(validator: ToolInvocation, answer: Answer) -> Verdict:
         "count": len(use.tool_calls),
     }
     return verdict(use.tool_use_success, f"no_tool_invocation expected={expected}", parsed)
+
+
+_LETTER = r"A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u03ff\u0400-\u052f"
+"""Of scripts that put a space between words; elsewhere (`答案是42`) a number may touch a letter."""
+
+TOKEN = re.compile(
+    rf"""
+    [{_LETTER}]++                                                 # a word, also `GPT-4.5`
+        (?: [-\u2010\u2011]? [0-9][{_LETTER}0-9]*+ (?:\.[0-9]++)*+ )?+
+    | (?P<number>
+        (?>
+            (?: (?<![0-9{_LETTER})\]}}%]) [-+\u2212] [$€£¥]? )?
+            (?:
+                [1-9][0-9]{{0,2}} (?: (?:,[0-9]{{3}}(?![0-9]))++
+                                    | (?:[\u00a0\u2009\u202f][0-9]{{3}}(?![0-9]))++ )
+                (?:\.[0-9]++)?+
+            |   [0-9]++ (?:\.[0-9]++)?+
+            |   (?<![0-9{_LETTER}.])\.[0-9]++
+            )
+            (?: [eE][-+\u2212]?[0-9]++ (?![{_LETTER}0-9]) )?+
+        )
+        (?! \.[0-9] | [{_LETTER}]*+[0-9] )
+      )
+    | [0-9][{_LETTER}0-9]*+ (?:\.[{_LETTER}0-9]++)*+              # no number: `1.2.3`, `4x4`
+    """,
+    re.VERBOSE,
+)
+PLAIN = str.maketrans({"\u2212": "-", "E": "e"} | dict.fromkeys("+$€£¥,\u00a0\u2009\u202f", ""))
+FARTHEST = 10**9
+"""An exponent beyond it changes no comparison: no text has as many digits."""
+
+EXACT = Context(prec=10_000, Emax=10**6, Emin=-(10**6))
+"""Holds the sum of any two numbers that a file can hold, to the last digit."""
+
+LARGEST_INT = 2**53
+SHOWN = 50
+"""Characters of a number that a violation shows."""
+
+
+def number(validator: Number, answer: Answer) -> Verdict:
+    """Pass when the last, or the only, number is at most the tolerance away from the value.
+
+    All numbers are compared as the decimals they are written as: 0.3 is 0.1 give or take 0.2.
+    """
+    count, written = 0, ""
+    for match in TOKEN.finditer(answer.text):
+        if match.lastgroup is not None:
+            count, written = count + 1, match[0]
+    if not count:
+        return Verdict(False, "no_number", {"number": None, "count": 0})
+    read = _decimal(written)
+    parsed: dict[str, JsonValue] = {"number": _stored(read), "count": count}
+    if validator.occurrence == "only" and count > 1:
+        return Verdict(False, f"several_numbers got={count}", parsed)
+    wanted, tolerance = _exact(validator.value), _exact(validator.tolerance)
+    with localcontext(EXACT):
+        passed = wanted - tolerance <= read <= wanted + tolerance
+    if passed:
+        return Verdict(True, None, parsed)
+    violation = f"number_mismatch got={written[:SHOWN]} want={validator.value}"
+    return Verdict(False, violation + f" tolerance={validator.tolerance}" * bool(tolerance), parsed)
+
+
+def read_number(text: str) -> int | float | None:
+    """Return the number that a text is, with its currency or percent sign, and nothing else.
+
+    None where it is none, begins with a needless zero (`007` is a name), or has more digits than a
+    file of ours can hold.
+    """
+    bare = text.strip(" \t\r\n").lstrip("$€£¥").removesuffix("%").rstrip(" \u00a0\u202f")
+    match = TOKEN.fullmatch(bare)
+    if match is None or match.lastgroup is None or re.match(r"[-+\u2212]?0[0-9]", bare):
+        return None
+    stored = _stored(_decimal(bare))
+    return stored if isinstance(stored, int | float) else None
+
+
+def _decimal(written: str) -> Decimal:
+    """Return a number as it is written, but for an exponent that no comparison needs whole."""
+    digits, _, exponent = written.translate(PLAIN).partition("e")
+    distance = exponent.lstrip("-0") or "0"
+    power = min(int(distance), FARTHEST) if len(distance) <= len(str(FARTHEST)) else FARTHEST
+    return Decimal(f"{digits}e{'-' * exponent.startswith('-')}{power}")
+
+
+def _exact(value: float) -> Decimal:
+    """Return a number of a file as it was written there, as far as a double tells."""
+    return Decimal(value) if isinstance(value, int) else Decimal(repr(value))
+
+
+def _stored(read: Decimal) -> JsonValue:
+    """Return a number that every reader takes, as a text where JSON would change its value."""
+    short = float(read)
+    if not math.isfinite(short) or Decimal(repr(short)) != read:
+        return str(read)[:SHOWN]
+    whole = abs(read) <= LARGEST_INT and read == read.to_integral_value()
+    return int(read) if whole else short

@@ -57,7 +57,7 @@ def write_starter(directory: Path) -> list[str]:
 
 def _name_servers(suite: Path) -> list[str]:
     """Write what answers on this machine into a suite, as comments; return a line on each."""
-    from collect.doctor.nearby import commented_models, servers_nearby  # noqa: PLC0415 - see cli
+    from collect.doctor.endpoints import commented_models, servers_nearby  # noqa: PLC0415 - see cli
 
     servers = servers_nearby()
     text = suite.read_text(encoding="utf-8")

@@ -18,14 +18,19 @@ from collect.inventory.model_builds import look_up, with_builds
 from collect.plan.changes import News, earlier_plan, news_since
 from collect.plan.estimate import ModelEstimate, estimate
 from collect.plan.plan import make_plan, sizes_of
-from collect.plan.power import detectable_drop, powers_json, powers_of, powers_text
-from collect.plan.previous_runs import outcomes_seen, tokens_seen
+from collect.plan.previous_runs import (
+    detectable_drop,
+    outcomes_seen,
+    powers_json,
+    powers_of,
+    powers_text,
+    tokens_seen,
+)
 from schemas.config.project import LoadedProject
 from schemas.errors import counted, printable
 from schemas.errors import shown as shown_path
-from schemas.run.config import Narrowed
+from schemas.run.config import Narrowed, PlannedTrial
 from schemas.run.model_names import ModelNames, with_id, with_names
-from schemas.run.plan import PlannedTrial
 
 if TYPE_CHECKING:
     from analyze.stats.power.planning import PowerPlan

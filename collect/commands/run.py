@@ -12,19 +12,22 @@ from pathlib import Path
 import orjson
 
 from collect.config import RunInputs, load_inputs, runnable
-from collect.config.concurrency import refuse_too_few_files
 from collect.config.endpoints import refuse_unusable_keys
+from collect.config.models import refuse_too_few_files
 from collect.console.progress import RunReport
 from collect.console.run_summary import detectable_lines, is_first
 from collect.console.screen import open_screen
+from collect.execute.budget import parse_assumed, refuse_unpriced, with_prices
 from collect.execute.job import stored_job
-from collect.execute.pricing import parse_assumed, refuse_unpriced, with_prices
-from collect.execute.resume_guards import (
+from collect.execute.run import (
+    NO_OPTIONS,
+    Options,
     refuse_foreign_executables,
     refuse_foreign_hosts,
     refuse_other_builds,
+    resume,
+    run,
 )
-from collect.execute.run import NO_OPTIONS, Options, resume, run
 from collect.plan.narrow import narrow, parse_shard
 from collect.plan.plan import planned_sizes
 from collect.run_folder.log import RunLog, is_begun, resume_command

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from collect.config.agents import assign_agents, fingerprint_agents
 from collect.config.cases import find_cases
-from collect.config.concurrency import too_many_at_once
-from collect.config.models import resolve_models
+from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import is_path, name_problems, resolve
 from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.config.select import suite_cases

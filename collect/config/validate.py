@@ -17,9 +17,8 @@ from pydantic import BaseModel
 
 from collect.config.agents import agent_folders, assign_agents, load_agent_file
 from collect.config.cases import CaseFile, find_cases, load_case
-from collect.config.concurrency import too_many_at_once
 from collect.config.evaluation import load_evaluation_profile
-from collect.config.models import resolve_models
+from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import FOLDERS, name_problems, project_of, unknown
 from collect.config.prompt_lists import load_prompt_list
 from collect.config.select import suite_cases

@@ -238,8 +238,11 @@ def detectable_lines(
         names: of the models.
     """
     from analyze.power.render import closing_line, merged  # noqa: PLC0415 - not
-    from collect.plan.power import powers_of  # noqa: PLC0415 - before the first request
-    from collect.plan.previous_runs import MOST_BYTES, outcomes_seen  # noqa: PLC0415
+    from collect.plan.previous_runs import (  # noqa: PLC0415
+        MOST_BYTES,
+        outcomes_seen,
+        powers_of,
+    )
 
     runs = outcomes_seen(runs_dir, suite_id, sizes, at_most=MOST_BYTES)
     plans = with_names(merged(powers_of(sizes, runs, limits)), names)

@@ -1,17 +1,24 @@
 """Is each key there, and is what is there plausibly a key? Values are never shown.
 
 Do the suites load, and would `collect run` take every case of them?
+
+Does the server have the model that is asked for, and does it do what the settings say?
 """
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 import shlex
+from collections.abc import Iterable
+from pathlib import Path
 
 from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of, key_of
-from collect.doctor.context import LookedAt, Scene, and_more
-from collect.doctor.findings import Details, found
+from collect.config.models import PINNED, ROUTING_OPTIONS
+from collect.doctor.context import Details, LookedAt, Scene, and_more, found
+from collect.doctor.probe import KNOWS_ITS_NAMES, Place, Visit, name_of
 from schemas.errors import ConfigError, counted, shown
 from schemas.output.doctor import DoctorCheck
 from schemas.redact import key_names
@@ -123,3 +130,145 @@ def _suite(suite: LookedAt) -> DoctorCheck:
         advice = "leave such cases out with `exclude_case_ids` or `exclude_tags`"
         return found("suites", suite.name, "fail", text, advice, details=details)
     return found("suites", suite.name, "ok", told, details=details)
+
+
+MOST_NEAR = 3
+LIKENESS = 0.5
+MOST_COMPARED = 5_000
+"""Names compared letter by letter; more take seconds, and no real list is as long."""
+
+CLI_NAMES = frozenset({"default", "sonnet", "opus", "haiku", "opusplan"})
+"""Names that the Claude Code CLI turns into listed ones itself."""
+
+DATED = re.compile(r"-\d{8}$")
+"""What follows a name of Anthropic's that means its newest build."""
+
+NO_PARAMETERS = frozenset({*ROUTING_OPTIONS, "user", "usage", "stream_options", "metadata"})
+"""Request options that are not the model's to support."""
+
+
+async def check_models(scene: Scene) -> list[DoctorCheck]:
+    """Return findings for each model of the suites."""
+    checks: list[DoctorCheck] = []
+    for name, model in scene.models():
+        if model.embedded is not None:
+            file = model.embedded.model_file
+            of = "the packaged weights" if file is None else shown(Path(file))
+            text = f"`{model.model}` is served by the run, from {of}"
+            checks.append(found("models", name, "ok", text, details={"requested": model.model}))
+            continue
+        visit = await scene.visit_of(Place.of(model))
+        checks.append(_name(name, model, visit))
+        if model.routing == "unpinned":
+            text = "OpenRouter chooses who serves each request: scores of several are mixed"
+            checks.append(found("models", name, "warn", text, PINNED))
+        if ignored := _ignored(model, visit):
+            text = f"does not support {', '.join(ignored)}: sent and ignored"
+            advice = "leave them out, or compare only with models that ignore them too"
+            checks.append(
+                found("models", name, "warn", text, advice, details={"ignored": list(ignored)})
+            )
+    return checks or [found("models", "–", "skip", "no suite names a model")]
+
+
+def _name(name: str, model: ResolvedModel, visit: Visit) -> DoctorCheck:
+    wanted, listed = model.model, visit.names
+    asked = f"`{wanted}`"
+    if visit.entries is None:
+        answered = visit.listing.status is not None
+        why = "no list of models came back" if answered else "its server does not answer"
+        return found("models", name, "skip", f"{asked} was not looked for: {why}")
+    near = near_names(wanted, listed)
+    details: Details = {"requested": wanted, "near": list(near), "listed": len(listed)}
+    if (as_listed := _on_list(wanted, visit)) is not None:
+        tail = "" if as_listed == wanted else f", as `{as_listed}`"
+        return found("models", name, "ok", f"{asked} is there{tail}", details=details)
+    if visit.kind == "llama.cpp" and len(listed) == 1:
+        text = f"{asked} is not the server's name, and it answers every name with `{listed[0]}`"
+        advice = f"write `requested_model: {listed[0]}`, so that records say what was asked"
+        return found("models", name, "warn", text, advice, details=details)
+    if visit.place.is_claude and wanted in CLI_NAMES:
+        text = f"{asked} is a name the CLI chooses a model by; which one changes over time"
+        advice = "write a dated name, such as " + (f"`{listed[0]}`" if listed else "the CLI's own")
+        return found("models", name, "warn", text, advice, details=details)
+    refuses = visit.kind in KNOWS_ITS_NAMES or (visit.kind == "llama.cpp" and bool(listed))
+    text = f"{asked} is not among the server's {counted(len(listed), 'model')}"
+    return found(
+        "models",
+        name,
+        "fail" if refuses else "warn",
+        text,
+        _advice(wanted, near, visit),
+        details=details,
+    )
+
+
+def _on_list(wanted: str, visit: Visit) -> str | None:
+    """Return the listed name that a request for `wanted` reaches."""
+    listed = frozenset(visit.names)
+    if wanted in listed:
+        return wanted
+    if visit.kind == "Ollama":
+        for other in (f"{wanted}:latest", wanted.removesuffix(":latest")):
+            if other in listed:
+                return other
+    if visit.kind == "OpenRouter" and (base := wanted.rpartition(":")[0]) in listed:
+        return base  # `:floor` and other variants are not listed
+    if visit.kind == "llama.cpp":
+        for entry in visit.entries or ():
+            aliases = entry.get("aliases")
+            if isinstance(aliases, list) and wanted in aliases:
+                return name_of(entry)
+    if visit.place.is_claude:
+        dated = [one for one in listed if DATED.sub("", one) == wanted.removesuffix("-latest")]
+        return max(dated, default=None)
+    return None
+
+
+def near_names(wanted: str, listed: Iterable[str]) -> tuple[str, ...]:
+    """Return the listed names most like the one that was asked for, the nearest first.
+
+    A name whose parts are all there comes first: `gpt-oss` means `openai/gpt-oss-20b`.
+    """
+    by_lower = {name.lower(): name for name in listed}
+    word = wanted.lower()
+    parts = [part for part in re.split(r"[/:_-]", word) if part]
+    holding = [low for low in by_lower if parts and all(part in low for part in parts)]
+    holding.sort(key=lambda low: (len(low), low))
+    few = by_lower if len(by_lower) <= MOST_COMPARED else ()
+    like = difflib.get_close_matches(word, few, n=MOST_NEAR, cutoff=LIKENESS)
+    chosen = dict.fromkeys([*holding[:MOST_NEAR], *like])
+    return tuple(by_lower[low] for low in list(chosen)[:MOST_NEAR])
+
+
+def _advice(wanted: str, near: tuple[str, ...], visit: Visit) -> str:
+    names = " or ".join(f"`{one}`" for one in near)
+    meant = f"did you mean {names}?" if near else ""
+    if visit.kind == "Ollama":
+        pull = f"ollama pull {shlex.quote(wanted)}"
+        return f"{pull}; {meant}" if meant else pull
+    if meant:
+        return meant
+    if visit.kind == "LM Studio":
+        return "load the model in LM Studio, or `lms get NAME`"
+    if 1 <= len(visit.names) <= MOST_NEAR:
+        return f"it has {', '.join(f'`{one}`' for one in visit.names)}"
+    return f"the names: curl {shlex.quote(visit.place.list_url)}"
+
+
+def _ignored(model: ResolvedModel, visit: Visit) -> tuple[str, ...]:
+    """Return what the model is sent and does not support, where its server says so."""
+    as_listed = _on_list(model.model, visit)
+    entry = next((one for one in visit.entries or () if name_of(one) == as_listed), None)
+    supported = entry.get("supported_parameters") if entry is not None else None
+    if not isinstance(supported, list):
+        return ()
+    sent = [
+        name
+        for name in ("temperature", "top_p", "max_tokens", "seed")
+        if name in model.settings and model.settings[name].value is not None
+    ]
+    sent += [name for name in model.request_options if name not in NO_PARAMETERS]
+    if model.thinking_level is not None:
+        sent.append("reasoning")
+    return tuple(dict.fromkeys(name for name in sent if name not in supported))

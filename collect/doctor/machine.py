@@ -21,10 +21,9 @@ from pathlib import Path
 
 from collect.config.embedded import ENGINE
 from collect.config.endpoints import host_of
-from collect.doctor.context import Scene, and_more
-from collect.doctor.findings import Details, found
+from collect.doctor.context import Details, Scene, and_more, found
 from collect.doctor.probe import Visit, beside
-from collect.inventory.subprocesses import output_of
+from collect.inventory.git import output_of
 from collect.local.weights import SIZE_BYTES, find_weights
 from schemas.errors import counted, shown
 from schemas.output.doctor import DoctorCheck

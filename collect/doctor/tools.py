@@ -17,9 +17,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from collect.doctor.context import Scene, and_more
-from collect.doctor.findings import Details, found
-from collect.inventory.subprocesses import output_of
+from collect.doctor.context import Details, Scene, and_more, found
+from collect.inventory.git import output_of
 from schemas.output.doctor import DoctorCheck
 
 LIMIT_S = 8.0

@@ -17,11 +17,11 @@ from itertools import chain
 from collect.config import LoadedCase, ResolvedModel
 from collect.execute.budget import Budget
 from collect.http_client import REFUSED
-from collect.http_client.completion_queue import Turns
-from collect.limits.concurrency import Gate, Place, Stopped
+from collect.http_client.pool import Turns
+from collect.limits import Gate, Place, Stopped
 from collect.providers.base import Reply
 from collect.runners.base import Execution, Runner, not_asked
-from schemas.run.plan import PlannedTrial
+from schemas.run.config import PlannedTrial
 
 GIVE_UP_AFTER = 3
 """Unreachable trials in a row after which an endpoint is given up (D-E7)."""

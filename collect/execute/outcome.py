@@ -12,9 +12,9 @@ from pydantic import JsonValue
 
 from collect.checks.base import Verdict
 from collect.checks.declarative import Trial, run_check
-from collect.execute.pricing import cost_of
+from collect.execute.budget import cost_of
 from collect.runners.base import Execution
-from collect.tools.detect import ToolUse
+from collect.tools import ToolUse
 from schemas.base import SCHEMA_VERSION
 from schemas.config.prices import NANO, Price
 from schemas.config.suite import Routing

@@ -1,8 +1,12 @@
-"""plan -> execute -> outcome -> log: the only module that sees them all."""
+"""plan -> execute -> outcome -> log: the only module that sees them all.
+
+Ctrl-C, SIGTERM and a terminal that is gone: once to finish what is in flight, twice to end.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,30 +19,78 @@ from collect.config import ResolvedModel
 from collect.console.progress import RunReport, Screen
 from collect.execute.budget import Budget
 from collect.execute.executor import MAX_COST, Executor, Hooks
-from collect.execute.job import Job
+from collect.execute.job import Job, tags_of
 from collect.execute.mirror_process import MirrorChild
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
-from collect.execute.run_config import tags_of
-from collect.execute.signals import GRACE_S, Interrupts
 from collect.execute.warm_up import Around
-from collect.http_client.completion_queue import Turns
+from collect.http_client.pool import Turns
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
 from collect.runners.base import Execution, now_ms
-from collect.runners.chat import LlmProbe
-from collect.runners.loop_lag import LoopClock
-from collect.tools.detect import tool_use
+from collect.runners.chat import LlmProbe, LoopClock
+from collect.tools import tool_use
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
 from schemas.failures import SKIPPED_ON_REQUEST
 from schemas.redact import redact, redact_json
+from schemas.run.config import PlannedTrial
 from schemas.run.model_names import ModelNames
-from schemas.run.plan import PlannedTrial
 from schemas.run.result import Event, Result
 from schemas.run.trace import artifact_frame
 
 if TYPE_CHECKING:
     from collect.local.servers import Servers
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+GRACE_S = 10.0
+"""How long trials in flight may take to finish after the first interrupt."""
+
+
+class Interrupts:
+    """Counts interrupts while it is entered and says them on.
+
+    Before `watch` is called there is nothing to finish, and the first interrupt cancels the task
+    that entered.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._listens: list[signal.Signals] = []
+        self._first: Callable[[], None] | None = None
+        self._again: Callable[[], None] | None = None
+
+    def __enter__(self) -> Interrupts:
+        """Begin to listen."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def interrupt() -> None:
+            self.count += 1
+            if self._first is None or self._again is None:
+                if task is not None:
+                    task.cancel()
+            elif self.count == 1:
+                self._first()
+            else:
+                self._again()
+
+        self._listens = [*SIGNALS]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` leaves it
+            self._listens.append(signal.SIGHUP)
+        for number in self._listens:
+            loop.add_signal_handler(number, interrupt)
+        return self
+
+    def watch(self, first: Callable[[], None], again: Callable[[], None]) -> None:
+        """From now on call `first` for the first interrupt, and `again` for each further one."""
+        self._first, self._again = first, again
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the signals as they were."""
+        loop = asyncio.get_running_loop()
+        for number in self._listens:
+            loop.remove_signal_handler(number)
+
 
 INTERRUPTED = "interrupted"
 """The stop reason of Ctrl-C and SIGTERM."""

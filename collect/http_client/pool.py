@@ -4,6 +4,8 @@ There is no queue: who calls decides how many requests are in flight. The connec
 used first, so that few stay warm and the rest may go.
 
 Where a model is asked, worked out once: host, request line and headers as bytes.
+
+One finished answer per pass of the event loop.
 """
 
 from __future__ import annotations
@@ -11,13 +13,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
-from collect.http_client.completion_queue import Turns
 from collect.http_client.connection import Connection
 from collect.http_client.errors import (
     ConnectError,
@@ -27,6 +28,42 @@ from collect.http_client.errors import (
     is_refusal,
 )
 from collect.http_client.exchange import Exchange
+
+
+class Turns:
+    """Wakes those who wait one at a time, in the order they came."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
+        self._moving = False
+
+    def wake(self, waiting: asyncio.Future[None], wrong: Exception | None = None) -> None:
+        """Finish a future when its turn has come, with an exception if there is one."""
+        self._waiting.append((waiting, wrong))
+        if not self._moving:
+            self._moving = True
+            loop = waiting.get_loop()
+            loop.call_soon(self._next, loop)
+
+    async def mine(self) -> None:
+        """Wait for the next turn."""
+        turn = asyncio.get_running_loop().create_future()
+        self.wake(turn)
+        await turn
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting:
+            waiting, wrong = self._waiting.popleft()
+            if waiting.done():  # whoever waited has gone
+                continue
+            if wrong is None:
+                waiting.set_result(None)
+            else:
+                waiting.set_exception(wrong)
+            loop.call_soon(self._next, loop)
+            return
+        self._moving = False
+
 
 Origin = tuple[str, str, int]
 """Scheme, host, port: what a connection can be shared by."""

@@ -23,9 +23,8 @@ from typing import Any, Self, TypeGuard
 import psutil
 
 from collect.config import RunInputs
-from collect.inventory.git import config_commit
+from collect.inventory.git import OLLAMA_STORE, Output, config_commit, output_of
 from collect.inventory.model_builds import Builds, served_models
-from collect.inventory.subprocesses import OLLAMA_STORE, Output, output_of
 from schemas.errors import CollectError
 from schemas.io.files import write_chunks
 from schemas.redact import key_names, redact

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from collect.config import ResolvedModel, RunInputs
 from collect.config.endpoints import key_of
-from collect.inventory.subprocesses import Output, output_of
+from collect.inventory.git import Output, output_of
 from schemas.errors import ConfigError, nearest, printable
 from schemas.redact import redact
 from schemas.run.inventory import ServedModel

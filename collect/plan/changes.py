@@ -12,7 +12,7 @@ import orjson
 
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file, read_own
-from schemas.run.plan import FINGERPRINT_VERSION, PART_DIGITS, FingerprintParts, PlannedTrial
+from schemas.run.config import FINGERPRINT_VERSION, PART_DIGITS, FingerprintParts, PlannedTrial
 
 TrialKey = tuple[str, str, int]
 """(model_id, case_id, repetition)."""

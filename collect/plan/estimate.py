@@ -13,7 +13,7 @@ from datetime import date
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.endpoints import TRANSPORT, host_of
 from schemas.config.prices import NANO, Price, PriceTable
-from schemas.run.plan import PlannedTrial
+from schemas.run.config import PlannedTrial
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb for English."""

@@ -20,7 +20,7 @@ from collect.config.models import ROUTING_OPTIONS
 from collect.config.resolved import NO_CONTEXT, as_json
 from schemas.base import Record
 from schemas.config.case import CaseContext
-from schemas.run.plan import PART_DIGITS, FingerprintParts
+from schemas.run.config import PART_DIGITS, FingerprintParts
 
 SAMPLING = ("temperature", "top_p", "max_tokens")
 """Settings that change an answer; the seed enters as the one that is really sent."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from collect.config import ResolvedModel, RunInputs
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.run.config import Narrowed
+from schemas.run.config import Narrowed, PlannedTrial
 from schemas.run.model_names import ModelNames
-from schemas.run.plan import PlannedTrial
 
 SHARD = re.compile(r"([1-9]\d{0,4})/([1-9]\d{0,4})")
 

@@ -25,7 +25,7 @@ from collect.plan.fingerprint import (
     tools_part,
 )
 from collect.plan.narrow import part_of
-from schemas.run.plan import FINGERPRINT_VERSION, PlannedTrial
+from schemas.run.config import FINGERPRINT_VERSION, PlannedTrial
 
 
 @dataclass(frozen=True, slots=True)

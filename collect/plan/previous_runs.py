@@ -2,6 +2,8 @@
 
 Reads results.jsonl line by line; a line that cannot be read is passed over, since a plan is no
 place to complain. Nothing of the lake is read: its engines stay out of this process.
+
+What a plan can show of each model, by what the last runs of its suite tell (S11).
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from analyze.stats.power.assumptions import LOOK_BACK, CaseSeen, RunSeen
+from analyze.power.render import LETTERS, merged, power_facts, power_lines
+from analyze.stats.power.assumptions import LOOK_BACK, CaseSeen, RunSeen, assumptions_of
+from analyze.stats.power.planning import PowerPlan, power_plan
 from collect.plan.estimate import CaseKey, TokensSeen
+from collect.plan.plan import PlanSize
+from schemas.config.project import Thresholds
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file, read_own
+from schemas.run.config import PlannedTrial
 from schemas.run.layout import LOG
-from schemas.run.plan import PlannedTrial
 
 MOST_BYTES = 64_000_000
 """What is read in a few tenths of a second: a plan, or the last words of a run, wait for it."""
@@ -171,3 +177,47 @@ def _case(outcomes: Sequence[_Outcome]) -> CaseSeen:
         is_repeated=len(answers) > 1,
         is_identical=len(answers) > 1 and len(set(answers)) == 1 and not failed,
     )
+
+
+def powers_of(
+    sizes: Mapping[str, PlanSize], runs: Sequence[Mapping[str, RunSeen]], limits: Thresholds
+) -> tuple[PowerPlan, ...]:
+    """Return what a plan shows of each model and what the margin of the thresholds would need.
+
+    Args:
+        sizes: of each model's part of the plan.
+        runs: from `outcomes_seen`, newest first; empty when there is no run yet.
+        limits: alpha, power, and the margin.
+    """
+    return tuple(
+        power_plan(
+            (model_id,),
+            assumptions_of(
+                (run[model_id] for run in runs if model_id in run),
+                size.clusters,
+                margin=limits.pass_rate_margin,
+            ),
+            limits,
+            n_cases=size.n_scorable_cases,
+            repetitions=max(size.repetitions, 1),
+        )
+        for model_id, size in sizes.items()
+    )
+
+
+def powers_text(plans: Sequence[PowerPlan], limits: Thresholds) -> list[str]:
+    """Return the same in words; models of which the same is known stand together."""
+    lines = [line for plan in merged(plans) for line in power_lines(plan, limits)]
+    return [*lines, *LETTERS]
+
+
+def powers_json(plans: Sequence[PowerPlan]) -> list[dict[str, object]]:
+    """Return the same for JSON, an object a model."""
+    return [facts for plan in plans for facts in power_facts(plan)]
+
+
+def detectable_drop(plans: Sequence[PowerPlan]) -> float | None:
+    """Return the drop that is shown of whichever model drops by it; None when of some none is."""
+    drops = [plan.smallest if plan.direction == "drop" else None for plan in plans]
+    known = [drop for drop in drops if drop is not None]
+    return max(known) if known and len(known) == len(drops) else None

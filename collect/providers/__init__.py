@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from collect.config import ResolvedModel
-from collect.http_client.completion_queue import Turns
+from collect.http_client.pool import Turns
 from collect.providers.base import Provider, ask_keyless
 
 PROVIDERS: Mapping[str, str] = {

@@ -32,7 +32,7 @@ from collect.http_client import (
     WireTransport,
     needs_proxy,
 )
-from collect.http_client.completion_queue import Turns
+from collect.http_client.pool import Turns
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http_reply import broken, read_answer
 from collect.providers.ignored_settings import ignored

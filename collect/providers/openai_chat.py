@@ -1,17 +1,353 @@
-"""POST {base_url}/chat/completions: Ollama, llama.cpp, vLLM, LM Studio, OpenAI."""
+"""POST {base_url}/chat/completions: Ollama, llama.cpp, vLLM, LM Studio, OpenAI.
+
+From the JSON of a chat completion, whole or in pieces, to a Reply.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import orjson
 from pydantic import JsonValue
 
 from collect.config.resolved import as_json
 from collect.http_client import Exchange
-from collect.providers.base import Reply, Request
-from collect.providers.http import OverHttp
-from collect.providers.openai_chat_parse import END, read_stream, read_whole
+from collect.providers.base import Reply, Request, ToolCall, Usage
+from collect.providers.http import END_MARKER, OverHttp, events
+from collect.providers.http_reply import (
+    Malformed,
+    count_of,
+    error_of,
+    failure_type_of,
+    kept,
+    malformed,
+    no_end,
+    said,
+    since_written,
+)
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call as far as its pieces came."""
+
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    def is_over(self, call_id: str, name: str, *, has_index: bool) -> bool:
+        """Return whether a piece that comes in the place of this call begins another one."""
+        if not name or not self.name or (call_id and call_id == self.call_id):
+            return False
+        return bool(call_id) or not has_index
+
+
+class ToolCalls:
+    """The tool calls of one answer, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._open: dict[tuple[bool, int], _Call] = {}
+
+    def add(self, piece: Any, number: int) -> None:
+        """Take a call or a piece of one in; what is neither is passed over.
+
+        Args:
+            piece: an item of `tool_calls`.
+            number: its place in that list, which stands in for an index left out.
+
+        Raises:
+            Malformed: arguments that no JSON text can hold.
+        """
+        function = piece.get("function") if isinstance(piece, dict) else None
+        if not isinstance(function, dict):
+            return
+        index = piece.get("index")
+        has_index = isinstance(index, int)
+        call_id, name = _text_of(piece.get("id")), _text_of(function.get("name"))
+        place = (has_index, index if isinstance(index, int) else number)
+        call = self._open.get(place)
+        if call is None or call.is_over(call_id, name, has_index=has_index):
+            call = self._open[place] = _Call()
+            self._calls.append(call)
+        call.call_id = call.call_id or call_id
+        if name != call.name:
+            call.name += name
+        call.arguments += _arguments(function.get("arguments"))
+
+    def done(self) -> tuple[ToolCall, ...]:
+        """Return the calls that have a name."""
+        return tuple(
+            ToolCall(one.call_id, one.name, one.arguments) for one in self._calls if one.name
+        )
+
+
+def _arguments(value: Any) -> str:
+    """Return arguments, or a piece of them, as text; the API of Ollama sends the object itself."""
+    if not isinstance(value, dict):
+        return _text_of(value)
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as exc:
+        message = f"arguments of a tool that are nested too deeply: {exc}"
+        raise Malformed(message) from exc
+
+
+def _text_of(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+MOST_USD = 1e6
+"""More is no cost of an answer."""
+
+
+def usage_of(data: Any) -> Usage:
+    """Return the usage object of the API in our terms."""
+    if not isinstance(data, dict):
+        return Usage()
+    prompt = data.get("prompt_tokens_details")
+    completion = data.get("completion_tokens_details")
+    n_in, n_out = count_of(data, "prompt_tokens"), count_of(data, "completion_tokens")
+    return Usage(
+        input_tokens=n_in,
+        output_tokens=n_out,
+        cached_input_tokens=count_of(prompt, "cached_tokens"),
+        reasoning_tokens=count_of(completion, "reasoning_tokens"),
+        cache_write_tokens=count_of(prompt, "cache_write_tokens"),
+        raw=kept(data),
+        source=None if n_in is None and n_out is None else "api",
+    )
+
+
+def usd_of(data: Any, name: str) -> float | None:
+    """Return a field of an object that is a sum of US dollars, else None."""
+    sum_usd = data.get(name) if isinstance(data, dict) else None
+    if isinstance(sum_usd, bool) or not isinstance(sum_usd, int | float):
+        return None
+    return float(sum_usd) if 0 <= sum_usd <= MOST_USD else None
+
+
+def text_of(content: Any) -> str:
+    """Return a message's content as text; a list of parts is joined."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    message = f"content is {type(content).__name__}, not text"
+    raise Malformed(message)
+
+
+class ChatAnswer:
+    """Collects one answer: from one object, or from the chunks of a stream."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls = ToolCalls()
+        self._failure: tuple[str | None, str | None] = (None, None)
+        self._finish_reason: str | None = None
+        self._model: str | None = None
+        self._provider: str | None = None
+        self._usage = Usage()
+
+    def add(self, data: Any, *, whole: bool) -> bool:
+        """Take one object in; return whether it brought content.
+
+        Raises:
+            Malformed: it is not a completion, or not a chunk of one.
+        """
+        if not isinstance(data, dict):
+            message = "not a JSON object"
+            raise Malformed(message)
+        get = data.get
+        self._model = _text(get("model")) or self._model
+        self._provider = _text(get("provider")) or self._provider
+        if usage := get("usage"):
+            self._usage = usage_of(usage)
+        choices = get("choices")
+        if choices is None and not whole and ("choices" in data or usage):
+            return False
+        if not isinstance(choices, list) or (whole and not choices):
+            message = "no choices"
+            raise Malformed(message)
+        if not choices:
+            return False
+        if len(choices) > 1:
+            message = f"{len(choices)} choices, and one was asked for"
+            raise Malformed(message)
+        choice = choices[0]
+        inner = choice.get("message" if whole else "delta") if isinstance(choice, dict) else None
+        if inner is None and not whole and isinstance(choice, dict):
+            inner = {}
+        if not isinstance(inner, dict):
+            message = "a choice without a message"
+            raise Malformed(message)
+        if choice.get("index") not in (None, 0):
+            message = f"a choice with the index {str(choice['index'])[:40]}, and one was asked for"
+            raise Malformed(message)
+        self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
+        if choice.get("error") is not None:
+            self._failure = error_of(choice)
+        return self._message(inner)
+
+    def _message(self, message: dict[str, Any]) -> bool:
+        get = message.get
+        text = text_of(get("content"))
+        if text:
+            self._text.append(text)
+        reasoning = get("reasoning_content") or get("reasoning")
+        if isinstance(reasoning, str):
+            self._reasoning.append(reasoning)
+        calls = get("tool_calls")
+        if not calls:
+            return bool(text)
+        for number, call in enumerate(calls if isinstance(calls, list) else []):
+            self._calls.add(call, number)
+        return True
+
+    def more(self, name: str, text: str) -> bool:
+        """Take one more piece of the field `name`; return whether it brought content."""
+        if name == "content":
+            self._text.append(text)
+            return bool(text)
+        self._reasoning.append(text)
+        return False
+
+    def reply(self) -> Reply:
+        """Return the answer; cut short or without text it is a failure of the model."""
+        calls = self._calls.done()
+        reply = Reply(
+            text="".join(self._text),
+            reasoning="".join(self._reasoning),
+            tool_calls=calls,
+            finish_reason=self._finish_reason,
+            served_model=self._model,
+            served_provider=self._provider,
+            usage=self._usage,
+            cost_usd=usd_of(self._usage.raw, "cost"),
+        )
+        if self._finish_reason == "error" or self._failure != (None, None):
+            code, words = self._failure
+            return reply.failed(
+                failure_type_of(code, "stream_interrupted"),
+                error_code=code or "finish_reason_error",
+                error_message=said(words, "the provider broke the answer off"),
+            )
+        if self._finish_reason == "length":
+            message = "the answer was cut off at max_tokens or at the end of the context"
+            return reply.failed("output_truncated", error_message=message)
+        if reply.text.strip() or calls:
+            return reply
+        return reply.failed("empty_response", error_message="the answer holds no text")
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+TEXTS = frozenset({"content", "reasoning_content", "reasoning"})
+"""Fields of a delta that hold a piece of text."""
+
+
+class DeltaShape:
+    """What surrounds the text in the last event that was read in full."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        """The field that the text belongs to."""
+        self._before = b""
+        self._after = b""
+
+    def learn(self, event: bytes, data: Any) -> None:
+        """Take the shape of an event whose delta holds text and nothing else."""
+        self._before = b""
+        choices = data.get("choices")
+        delta = choices[0].get("delta") if choices else None
+        if not delta:
+            return
+        full = [name for name, value in delta.items() if value and name != "role"]
+        if len(full) != 1 or full[0] not in TEXTS or not isinstance(delta[full[0]], str):
+            return
+        field = b'"%s":' % full[0].encode()
+        if event.count(field) != 1:
+            return
+        start = event.index(field) + len(field)
+        start += event.startswith(b" ", start)
+        text = orjson.dumps(delta[full[0]])
+        if event.startswith(text, start):
+            self.name = full[0]
+            self._before, self._after = event[:start], event[start + len(text) :]
+
+    def text_of(self, event: bytes) -> str | None:
+        """Return the text of an event of this shape, None for any other."""
+        before, after = self._before, self._after
+        if not before or not event.startswith(before) or not event.endswith(after):
+            return None
+        try:
+            text = orjson.loads(event[len(before) : len(event) - len(after)])
+        except orjson.JSONDecodeError:
+            return None
+        return text if isinstance(text, str) else None
+
+
+END = re.compile(rb'[\r\n](?:\xef\xbb\xbf)?data: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
+"""What ends a stream: its end marker, or an error event, after which nothing useful comes.
+
+It may be all there is, behind the mark of a byte order."""
+
+
+def read_whole(data: Any) -> Reply:
+    """Return an answer that is one object.
+
+    Raises:
+        Malformed: it is no completion.
+    """
+    answer = ChatAnswer()
+    answer.add(data, whole=True)
+    return answer.reply()
+
+
+def read_stream(exchange: Exchange) -> Reply:
+    """Read a stream to its end marker; without one the answer cannot be trusted (D-A5)."""
+    answer, shape, first_token = ChatAnswer(), DeltaShape(), None
+    try:
+        for event, end in events(exchange.body()):
+            if (text := shape.text_of(event)) is not None:
+                has_content = answer.more(shape.name, text)
+            elif event == END_MARKER:
+                return replace(
+                    answer.reply(),
+                    e2e_ms=since_written(exchange, exchange.last_byte),
+                    ttft_ms=since_written(exchange, first_token),
+                )
+            else:
+                data = orjson.loads(event)
+                if b'"error"' in event and (failure := _error_event(data)):
+                    return answer.reply().failed(**failure)
+                has_content = answer.add(data, whole=False)
+                shape.learn(event, data)
+            if has_content and first_token is None:
+                first_token = exchange.moment_of(end)
+    except (Malformed, orjson.JSONDecodeError) as exc:
+        return malformed(answer.reply(), exc)
+    return no_end(answer.reply())
+
+
+def _error_event(data: Any) -> dict[str, Any] | None:
+    """Return the failure that an event of the stream tells of, if it does."""
+    code, text = error_of(data)
+    if code is None and text is None:
+        return None
+    return {
+        "failure_type": failure_type_of(code, "stream_interrupted"),
+        "error_code": code or "error_event",
+        "error_message": said(text),
+    }
 
 
 class ChatCompletions(OverHttp):

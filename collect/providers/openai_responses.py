@@ -2,19 +2,336 @@
 
 The conversation is sent whole and nothing is left with the server: `store` is false. There is no
 seed and no name of who says a message; the configuration refuses what cannot be sent.
+
+From the JSON of the Responses API, whole or in pieces, to a Reply.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
+import orjson
 from pydantic import JsonValue
 
 from collect.http_client import Exchange
-from collect.providers.base import Prepared, Reply, Request
-from collect.providers.http import OverHttp
-from collect.providers.openai_responses_parse import judged, read_stream, read_whole
+from collect.providers.base import Prepared, Reply, Request, ToolCall, Usage
+from collect.providers.http import END_MARKER, OverHttp, events
+from collect.providers.http_reply import (
+    Malformed,
+    count_of,
+    error_of,
+    failure_type_of,
+    kept,
+    malformed,
+    no_end,
+    said,
+    since_written,
+)
+from schemas.redact import redact
+
+REFUSALS = {
+    "rate_limit_exceeded": "http_429",
+    "insufficient_quota": "http_429",
+    "server_error": "http_500",
+}
+"""Codes of a failed response which mean what an HTTP status means (D-A5).
+
+The others, such as `invalid_prompt`, end the same however often they are asked again.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Untold(Reply):
+    """A reply of a server whose answers never say whether they were cut off."""
+
+    @classmethod
+    def of(cls, reply: Reply) -> Untold:
+        """Return a reply that says so."""
+        return cls(**{one.name: getattr(reply, one.name) for one in fields(reply)})
+
+
+def judged(reply: Reply, limit: JsonValue) -> Reply:
+    """Return a reply in the light of what was asked for.
+
+    llama.cpp says `completed` of an answer that it cut off as well, and its answers have no field
+    `incomplete_details`. From such a server an answer as long as was allowed counts as cut off, so
+    that a model is judged as through the chat API, which tells. This wrongs only an answer that
+    ended by itself with the very last token. A server that sends the field is believed. A cut at
+    the end of the context shows nowhere and stays unknown.
+
+    Args:
+        reply: as it was read.
+        limit: the `max_output_tokens` of the request, if it had any.
+    """
+    if reply.failure_type == "invalid_response" and reply.error_code is not None:
+        return replace(reply, failure_type=_failure_type(reply.error_code))
+    used = reply.usage.output_tokens
+    if not isinstance(reply, Untold) or not isinstance(limit, int) or used is None or used < limit:
+        return reply
+    if reply.failure_type not in {None, "empty_response"}:
+        return reply
+    message = f"the server says `completed`, but the answer has all of the {limit} tokens allowed"
+    return reply.failed("output_truncated", error_code="max_output_tokens", error_message=message)
+
+
+def incomplete(reply: Reply, details: Any) -> Reply:
+    """Return an answer that the server itself calls unfinished, whatever the reason.
+
+    Also one that a filter stopped: the provider did serve us (D-A5), what came is no whole
+    answer to be judged, and asking again would end the same.
+    """
+    stated = details.get("reason") if isinstance(details, dict) else None
+    reason = stated if isinstance(stated, str) else "incomplete"
+    if reason == "max_output_tokens":
+        message = "the answer was cut off at max_output_tokens or at the end of the context"
+    else:
+        message = f"the server did not finish the answer: {said(reason)}"
+    return replace(reply, finish_reason=reason).failed(
+        "output_truncated", error_code=reason, error_message=message
+    )
+
+
+def failed(reply: Reply, response: dict[str, Any]) -> Reply:
+    """Return an answer that the server itself calls failed; one without a code is its fault."""
+    code, text = error_of(response)
+    return reply.failed(
+        _failure_type(code or "server_error"), error_code=code, error_message=said(text)
+    )
+
+
+def _failure_type(code: str) -> str:
+    """Return what the code of a failed response means; some servers send an HTTP status."""
+    if re.fullmatch(r"[45]\d\d", code):
+        return f"http_{code}"
+    return REFUSALS.get(code, "invalid_response")
+
+
+def usage_of(data: Any) -> Usage:
+    """Return the usage object of the API in our terms."""
+    if not isinstance(data, dict):
+        return Usage()
+    n_in, n_out = count_of(data, "input_tokens"), count_of(data, "output_tokens")
+    return Usage(
+        input_tokens=n_in,
+        output_tokens=n_out,
+        cached_input_tokens=count_of(data.get("input_tokens_details"), "cached_tokens"),
+        reasoning_tokens=count_of(data.get("output_tokens_details"), "reasoning_tokens"),
+        raw=kept(data),
+        source=None if n_in is None and n_out is None else "api",
+    )
+
+
+class ResponseAnswer:
+    """Collects one answer: from one object, or from the events of a stream."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._response: dict[str, Any] = {}
+        self._status: str | None = None
+
+    def more_text(self, delta: Any) -> bool:
+        """Take a piece of text; return whether there is something in it."""
+        self._text.append(text := _text(delta))
+        return bool(text)
+
+    def more_reasoning(self, delta: Any) -> bool:
+        """Take a piece of reasoning, which is no content."""
+        self._reasoning.append(_text(delta))
+        return False
+
+    def note(self, event: dict[str, Any]) -> bool:
+        """Take any other event; return whether it brought content: a tool call is some."""
+        if isinstance(response := event.get("response"), dict):
+            self._response = response
+        item = event.get("item")
+        if not isinstance(item, dict) or item.get("type") != "function_call":
+            return False
+        if event.get("type") == "response.output_item.done":
+            self._call(item)
+        return True
+
+    def finish(self, response: Any, status: str) -> None:
+        """Take the object of the whole answer; what was streamed is not read from it again.
+
+        Args:
+            response: the object.
+            status: what the event says; vLLM says `completed` of an object that says otherwise.
+
+        Raises:
+            Malformed: it is no response, or one that is not finished.
+        """
+        if not isinstance(response, dict):
+            message = "not a JSON object"
+            raise Malformed(message)
+        self._response = response
+        if status == "completed" and (stated := response.get("status")) is not None:
+            status = stated if isinstance(stated, str) else "no text"
+        if status not in ("completed", "incomplete", "failed"):
+            message = f"a response with the status {redact(status)[:40]!r}"
+            raise Malformed(message)
+        self._status = status
+        output = response.get("output")
+        if isinstance(output, list):
+            self._output(output)
+        elif status == "completed" and not (self._text or self._calls):
+            message = "no output"
+            raise Malformed(message)
+
+    def _output(self, output: list[Any]) -> None:
+        no_text, no_reasoning, no_calls = not self._text, not self._reasoning, not self._calls
+        for item in output:
+            if not isinstance(item, dict):
+                message = "an output item that is no JSON object"
+                raise Malformed(message)
+            kind = item.get("type")
+            if kind == "message" and no_text:
+                self._text += _parts(item.get("content"))
+            elif kind == "reasoning" and no_reasoning:
+                self._reasoning += [*_parts(item.get("summary")), *_parts(item.get("content"))]
+            elif kind == "function_call" and no_calls:
+                self._call(item)
+
+    def _call(self, item: dict[str, Any]) -> None:
+        name = _text(item.get("name"))
+        if name:
+            call_id, arguments = _text(item.get("call_id")), _text(item.get("arguments"))
+            self._calls.append(ToolCall(call_id, name, arguments))
+
+    def reply(self) -> Reply:
+        """Return the answer; cut short or without text it is a failure of the model."""
+        response = self._response
+        model = response.get("model")
+        reply = Reply(
+            text="".join(self._text),
+            reasoning="".join(self._reasoning),
+            tool_calls=tuple(self._calls),
+            finish_reason=self._status,
+            served_model=model if isinstance(model, str) else None,
+            usage=usage_of(response.get("usage")),
+        )
+        if self._status == "failed":
+            return failed(reply, response)
+        if self._status == "incomplete":
+            return incomplete(reply, response.get("incomplete_details"))
+        if "incomplete_details" not in response:
+            reply = Untold.of(reply)
+        if reply.text.strip() or reply.tool_calls:
+            return reply
+        return reply.failed("empty_response", error_message="the answer holds no text")
+
+
+def _parts(parts: Any) -> Iterator[str]:
+    """Yield the texts of the parts of a message or of reasoning, whatever their type.
+
+    Raises:
+        Malformed: they are no list of objects, or a text is none.
+    """
+    if parts is None:
+        return
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        message = "content that is no list of parts"
+        raise Malformed(message)
+    for part in parts:
+        yield _text(part.get("text"))
+        yield _text(part.get("refusal"))
+
+
+def _text(value: Any) -> str:
+    """Return a piece of text; null is none.
+
+    Raises:
+        Malformed: it is something else.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        message = f"text is {type(value).__name__}, not text"
+        raise Malformed(message)
+    return value
+
+
+TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
+"""What the model says to the user, a refusal too."""
+
+REASONING_DELTAS = frozenset(
+    {"response.reasoning_text.delta", "response.reasoning_summary_text.delta"}
+)
+
+LAST = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+}
+"""Events after which nothing comes, and the status they tell of."""
+
+
+def read_whole(data: Any) -> Reply:
+    """Return an answer that is one object.
+
+    Raises:
+        Malformed: it is no response.
+    """
+    answer = ResponseAnswer()
+    answer.finish(data, "completed")
+    return answer.reply()
+
+
+def read_stream(exchange: Exchange) -> Reply:
+    """Read a stream to its last event; without one the answer cannot be trusted (D-A5)."""
+    answer, first_token = ResponseAnswer(), None
+    try:
+        for event, end in events(exchange.body()):
+            if event == END_MARKER:  # some servers add it after the last event
+                continue
+            data = orjson.loads(event)
+            if not isinstance(data, dict):
+                message = "an event that is no JSON object"
+                raise Malformed(message)
+            kind = data.get("type")
+            if not isinstance(kind, str):
+                kind = ""
+            if kind in TEXT_DELTAS:
+                has_content = answer.more_text(data.get("delta"))
+            elif kind in REASONING_DELTAS:
+                has_content = answer.more_reasoning(data.get("delta"))
+            elif (status := LAST.get(kind)) is not None:
+                answer.finish(data.get("response") or data, status)
+                return replace(
+                    answer.reply(),
+                    e2e_ms=since_written(exchange, exchange.moment_of(end)),
+                    ttft_ms=since_written(exchange, first_token),
+                )
+            elif failure := _error_event(data):
+                return answer.reply().failed(**failure)
+            else:
+                has_content = answer.note(data)
+            if has_content and first_token is None:
+                first_token = exchange.moment_of(end)
+    except (Malformed, orjson.JSONDecodeError) as exc:
+        return malformed(answer.reply(), exc)
+    return no_end(answer.reply())
+
+
+def _error_event(data: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the failure that an event of the stream tells of, if it does.
+
+    OpenAI has the code and the words beside the type, others have an error object.
+    """
+    code, text = error_of(data)
+    if code is None and text is None:
+        if data.get("type") != "error":
+            return None
+        code, text = error_of({"error": {"code": data.get("code"), "message": data.get("message")}})
+    return {
+        "failure_type": failure_type_of(code, REFUSALS.get(code or "", "stream_interrupted")),
+        "error_code": code or "error_event",
+        "error_message": said(text),
+    }
 
 
 class OpenAIResponses(OverHttp):

@@ -15,8 +15,7 @@ from pydantic import JsonValue
 
 from collect.http_client import Exchange
 from collect.providers.base import Reply, Request
-from collect.providers.openai_chat import ChatCompletions
-from collect.providers.openai_chat_parse import usd_of
+from collect.providers.openai_chat import ChatCompletions, usd_of
 
 
 class OpenRouter(ChatCompletions):

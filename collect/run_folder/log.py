@@ -1,6 +1,8 @@
 """The append-only run folder: one collector at a time, every line one write, nothing rewritten.
 
 One collector at a time works on a run; the kernel lets go of the lock with the process.
+
+Whether a run's folder may be gone on with: asked before a byte of it is changed.
 """
 
 from __future__ import annotations
@@ -18,18 +20,94 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from collect.config import LoadedCase
-from collect.run_folder.guard import require_own_run, require_whole
 from collect.run_folder.repair import repair
 from collect.run_folder.stored_inputs import CASES_FILE, write_cases
-from schemas.errors import CollectError, NotResumable, RunBusy, RunExists, runs_flag
+from schemas.errors import (
+    CollectError,
+    NotResumable,
+    RunBusy,
+    RunExists,
+    restore_command,
+    runs_flag,
+)
 from schemas.io.files import MAKE_ROOM, Tail, sync_folder, unwritable, write_chunks
-from schemas.io.own_files import open_own
-from schemas.lake.log_coverage import size_of
-from schemas.run.config import RunConfig
+from schemas.io.own_files import open_own, open_own_file, require_own_files
+from schemas.lake.footer import parts_in
+from schemas.lake.layout import BATCH_TABLES, lake_of, month_of, require_own_lake
+from schemas.lake.log_coverage import require_held, size_of
+from schemas.run.config import PlannedTrial, RunConfig, load_run_config, plan_line
 from schemas.run.inventory import Inventory
 from schemas.run.layout import LOG
-from schemas.run.plan import PlannedTrial, plan_line
 from schemas.run.result import Event, Result
+
+PLAN = "plan.jsonl"
+ARTIFACTS = "artifacts"
+
+READ = ("config.json", "inventory.json", PLAN, "cases.jsonl.zst")
+WRITTEN = (LOG, "run.log", ".run.lock", ".mirror.lock", ARTIFACTS)
+
+
+def require_own_run(run_dir: Path) -> RunConfig:
+    """Return the config of a run whose folder is its own.
+
+    Raises:
+        NotOwnFile: there is a link, a pipe or a device in the folder or in the lake, or a file that
+            is to be written to has another name.
+        NotResumable: it is the folder of another run, or its config cannot be read.
+    """
+    require_own_files(run_dir, READ, written=WRITTEN, folders=(ARTIFACTS,))
+    require_own_lake(lake_of(run_dir.parent))
+    try:
+        config = load_run_config(run_dir / "config.json")
+    except (OSError, ValueError) as exc:  # pydantic's are ValueErrors
+        why = f"config.json is missing or damaged ({type(exc).__name__})"
+        raise NotResumable(
+            run_dir, f"{why}; a new run with --reuse takes over its answers"
+        ) from exc
+    if config.run_id != run_dir.name:
+        why = (
+            f"config.json is of run `{config.run_id}`, so this is a copy of that run under another "
+            f"name; resume `{config.run_id}`, or give the folder its name back"
+        )
+        raise NotResumable(run_dir, why)
+    return config
+
+
+def require_whole(run_dir: Path, config: RunConfig) -> None:
+    """Refuse a run of whose plan, log or traces something is gone that was there.
+
+    Args:
+        run_dir: the run's folder; the caller holds its lock.
+        config: from `require_own_run`.
+
+    Raises:
+        NotResumable: the plan is shorter than it was, or the log is gone with traces still there.
+        LogLost: the lake holds results that the log does not.
+        SchemaError: a file of the lake that bears the run's name cannot be read.
+    """
+    lake = lake_of(run_dir.parent)
+    again = f"`{restore_command(run_dir)}` writes it again from the lake"
+    try:
+        with open_own_file(run_dir, PLAN) as plan:
+            n_lines = sum(1 for _ in plan)
+    except FileNotFoundError as exc:
+        raise NotResumable(run_dir, f"{PLAN} is gone; {again}") from exc
+    if n_lines < config.n_planned:
+        why = f"{PLAN} holds {n_lines:,} of the {config.n_planned:,} trials that were planned"
+        raise NotResumable(run_dir, f"{why}; {again}")
+    months = (month_of(config.started_at_ms),)
+    parts = {table: parts_in(lake, table, config.run_id, months) for table in BATCH_TABLES}
+    n_rows = sum(part.n_rows for _, part in parts["results"])
+    require_held(run_dir / LOG, [one for held in parts.values() for _, one in held], n_rows)
+    if not (run_dir / LOG).exists():
+        for path in sorted((run_dir / ARTIFACTS).glob("*")):
+            if path.stat().st_size:
+                why = (
+                    f"{LOG} is gone, {ARTIFACTS}/{path.name} holds traces of its answers and the "
+                    "lake none of its rows; put the log back from a copy, or start a new run"
+                )
+                raise NotResumable(run_dir, why)
+
 
 LOCK_FILE = ".run.lock"
 """Holds the process id of the collector at work, for the message to the next one."""

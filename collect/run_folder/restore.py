@@ -17,8 +17,7 @@ from typing import Any
 import orjson
 import zstandard
 
-from collect.run_folder.guard import ARTIFACTS, PLAN, require_own_run
-from collect.run_folder.log import lock_run, resume_command
+from collect.run_folder.log import ARTIFACTS, PLAN, lock_run, require_own_run, resume_command
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, printable, shown
 from schemas.io.files import sync_folder, write_chunks
 from schemas.io.own_files import open_own_file, read_own
@@ -27,8 +26,7 @@ from schemas.lake.layout import lake_of
 from schemas.lake.rows import output_hash
 from schemas.lake.transaction import lock_run as lock_rows
 from schemas.run.layout import LOG
-from schemas.run.log_lines import LineError, parse_line
-from schemas.run.result import cut
+from schemas.run.result import LineError, cut, parse_line
 from schemas.run.trace import REFERENCE, frames, whole_frame
 
 LOCK_WAIT_S = 60.0

@@ -20,10 +20,9 @@ from collect.plan.plan import trial_of
 from collect.run_folder.log import RunLog
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file, read_own
+from schemas.run.config import FINGERPRINT_VERSION, PlannedTrial
 from schemas.run.layout import LOG
-from schemas.run.log_lines import LineError, parse_line
-from schemas.run.plan import FINGERPRINT_VERSION, PlannedTrial
-from schemas.run.result import Result
+from schemas.run.result import LineError, Result, parse_line
 from schemas.run.trace import REFERENCE, whole_frame
 
 FINGERPRINT = b'"run_fingerprint":"'

@@ -27,8 +27,7 @@ from schemas.config.validators import Validator
 from schemas.errors import NotResumable
 from schemas.io.files import write_chunks
 from schemas.redact import may_hold_secret, redact_json
-from schemas.run.config import RunConfig
-from schemas.run.plan import FINGERPRINT_VERSION, PART_DIGITS, PlannedTrial
+from schemas.run.config import FINGERPRINT_VERSION, PART_DIGITS, PlannedTrial, RunConfig
 
 CASES_FILE = "cases.jsonl.zst"
 MOST_CASE_BYTES = 1 << 30

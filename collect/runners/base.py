@@ -9,10 +9,10 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from collect.config import LoadedCase
-from collect.limits.concurrency import Place
+from collect.limits import Place
 from collect.providers.base import Reply
 from schemas.config.case import Role
-from schemas.run.plan import PlannedTrial
+from schemas.run.config import PlannedTrial
 
 TraceObject = dict[str, JsonValue]
 """One event of `schemas.run.trace.TraceEvent`, as the JSON object it becomes."""

@@ -3,15 +3,21 @@
 Names that other tools use are known: `question` and `answer` of GSM8K, Inspect's `input` and
 `target`, `messages` and `ideal` of OpenAI's evals, promptfoo's `__expected`. Two that could be the
 same thing are a question to the user, never a guess.
+
+The first validator of every row, chosen from the expected answers, and why.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
+from collect.checks.text import read_number
 from collect.tables.rows import Table
-from schemas.errors import ConfigError, Problem, nearest
+from schemas.errors import ConfigError, Problem, counted, nearest
 
 NONE = "none"
 KNOWN = {
@@ -128,3 +134,120 @@ def _unknown(table: Table, role: str, what: str) -> Problem:
     hint = f"; `--{role} {NONE}` says that there is none" * (role != "input")
     advice = f"`--{role} COLUMN` names it{hint}; the first line has to name the columns"
     return Problem(table.path, what, found=f"the columns {columns}", advice=advice)
+
+
+Validator = dict[str, JsonValue]
+Answers = tuple[str, ...]
+"""The expected answers of a row, any of which is right."""
+
+MOST_LABELS = 20
+LONGEST_LABEL = 40
+SHORT = 3
+"""Characters of an answer that is found in many a sentence by accident."""
+
+LONG = 100
+"""Characters from which no two people would write the same answer."""
+
+FOUND = "the expected answer stands somewhere in the answer, letter by letter"
+
+FINAL = re.compile(r"####[ \t]*(?P<answer>\S[^\n]*)")
+"""How GSM8K ends its worked answers."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A validator for each row, in order, and sentences that say why."""
+
+    validators: tuple[Validator, ...]
+    reasons: tuple[str, ...]
+
+
+def last_lines(answers: Sequence[Answers]) -> list[Answers] | None:
+    """Return what stands behind `####`, where every answer ends so; else None."""
+    finals = []
+    for row in answers:
+        texts = [FINAL.fullmatch(one[max(one.rfind("####"), 0) :]) for one in row]
+        if not texts or None in texts:
+            return None
+        finals.append(tuple(match["answer"] for match in texts if match is not None))
+    return finals or None
+
+
+def choose(answers: Sequence[Answers], wish: str | None = None) -> Choice:
+    """Return validators for rows with an expected answer each.
+
+    Args:
+        answers: of each row, none of them empty.
+        wish: a validator that a user chose in place of what the data say; where it is `number`,
+            rows that are none get null as value.
+    """
+    numbers = [read_number(row[0]) if len(row) == 1 else None for row in answers]
+    if wish == "noop":
+        return _noop(len(answers), "as asked for")
+    if wish == "number" or (wish is None and None not in numbers):
+        validators: list[Validator] = [{"type": "number", "value": value} for value in numbers]
+        why = "every expected answer is a number; the last number of an answer is compared"
+        return Choice(tuple(validators), (_reason("number", len(answers), why),))
+    if wish == "exact" or (wish is None and _are_labels(answers)):
+        labels = counted(len({label for row in answers for label in row}), "short label")
+        why = "the whole answer is the expected one" if wish else f"there are {labels}"
+        reason = _reason("exact", len(answers), f"{why}; `Yes.` is not `Yes`")
+        return Choice(tuple(map(_exact, answers)), (reason,))
+    if wish == "contains":
+        return Choice(tuple(map(_contains, answers)), (_reason("contains", len(answers), FOUND),))
+    return _by_length(answers)
+
+
+def _reason(kind: str, rows: int, why: str) -> str:
+    return f"validator `{kind}`, {counted(rows, 'row')}: {why}"
+
+
+def _are_labels(answers: Sequence[Answers]) -> bool:
+    """Tell whether few short answers come again and again."""
+    labels = {label for row in answers for label in row}
+    few = len(labels) <= MOST_LABELS and 2 * len(labels) <= len(answers)
+    return few and all(len(label) <= LONGEST_LABEL and "\n" not in label for label in labels)
+
+
+def _by_length(answers: Sequence[Answers]) -> Choice:
+    """Choose for each row: a long text cannot be compared, a very short one is found anywhere."""
+    validators: list[Validator] = []
+    for row in answers:
+        longest, shortest = max(map(len, row)), min(map(len, row))
+        if longest > LONG or any("\n" in text for text in row):
+            validators.append({"type": "noop"})
+        else:
+            validators.append(_exact(row) if shortest <= SHORT else _contains(row))
+    kinds = [str(one["type"]) for one in validators]
+    n_found, n_long = kinds.count("contains"), kinds.count("noop")
+    n_exact = len(kinds) - n_found - n_long
+    reasons = [_reason("contains", n_found, FOUND)] * bool(n_found)
+    if n_exact:
+        why = f"at most {SHORT} characters would be found in many an answer by accident"
+        reasons.append(_reason("exact", n_exact, why))
+    if n_long:
+        reasons += _noop(n_long, f"texts of over {LONG} characters cannot be compared").reasons
+    return Choice(tuple(validators), tuple(reasons))
+
+
+def _noop(rows: int, why: str) -> Choice:
+    advice = "no verdict: read the answers yourself, or give them to an LLM as a judge"
+    validator: Validator = {"type": "noop"}
+    return Choice((validator,) * rows, (_reason("noop", rows, f"{why}; {advice}"),))
+
+
+def no_answers(rows: int) -> Choice:
+    """Return the choice for a table without expected answers."""
+    return _noop(rows, "the table has no expected answers")
+
+
+def _exact(row: Answers) -> Validator:
+    if len(row) > 1:
+        return {"type": "one_of", "values": [*row]}
+    return {"type": "exact", "value": row[0]}
+
+
+def _contains(row: Answers) -> Validator:
+    if len(row) > 1:
+        return {"type": "contains", "values": [*row], "match": "any"}
+    return {"type": "contains", "value": row[0]}

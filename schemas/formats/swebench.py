@@ -2,15 +2,23 @@
 
 Style 5 is that of swebench 5.0, style 4 lacks the classification of infrastructure failures. The
 integer 2 is the harness' schema_version in both.
+
+What is wrong with a report of the SWE-bench harness: its fields, and whether they agree.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import combinations
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.base import Count
+from schemas.base import Count, Finding, error, is_valid, pointer, warning
+from schemas.errors import counted
+from schemas.formats.fields import misfits
+from schemas.io.json_text import described, key_part, shown
 
 Style = Literal[4, 5]
 
@@ -86,3 +94,247 @@ class InstanceReport(HarnessRecord):
     infra_failure: bool | None = None
     infra_failure_reason: str | None = None
     tests_status: dict[str, Any] | None = None
+
+
+STYLE_5_ONLY = (
+    "infra_failure_instances",
+    "ambiguous_failure_instances",
+    "infra_failure_ids",
+    "ambiguous_failure_ids",
+    "failure_reasons",
+)
+"""Fields that the harness writes since 5.0: all of them or none."""
+
+COUNTED = {
+    "submitted_instances": "submitted_ids",
+    "completed_instances": "completed_ids",
+    "resolved_instances": "resolved_ids",
+    "unresolved_instances": "unresolved_ids",
+    "infra_failure_instances": "infra_failure_ids",
+    "ambiguous_failure_instances": "ambiguous_failure_ids",
+    "empty_patch_instances": "empty_patch_ids",
+    "error_instances": "error_ids",
+    "unstopped_instances": "unstopped_containers",
+}
+"""Each count, and the list whose length it is."""
+
+ID_LISTS = (*(name for name in COUNTED.values() if name.endswith("_ids")), "incomplete_ids")
+
+WITHIN = (
+    ("resolved_ids", ("completed_ids",)),
+    ("unresolved_ids", ("completed_ids",)),
+    ("completed_ids", ("resolved_ids", "unresolved_ids", "error_ids")),
+    ("completed_ids", ("submitted_ids",)),
+    ("empty_patch_ids", ("submitted_ids",)),
+    ("error_ids", ("submitted_ids",)),
+    ("infra_failure_ids", ("unresolved_ids", "error_ids")),
+    ("ambiguous_failure_ids", ("unresolved_ids", "error_ids")),
+)
+"""Each list, and the lists of which one holds each of its ids."""
+
+APART = (
+    *combinations(
+        ("resolved_ids", "unresolved_ids", "error_ids", "empty_patch_ids", "incomplete_ids"), 2
+    ),
+    ("submitted_ids", "incomplete_ids"),
+    ("infra_failure_ids", "ambiguous_failure_ids"),
+)
+"""Pairs of lists without an id in common."""
+
+OF_THE_DATA_SET = ("completed_ids", "incomplete_ids", "empty_patch_ids", "error_ids")
+"""Lists that name each instance of the data set together."""
+
+
+def swebench_problems(value: object) -> tuple[Finding, ...]:
+    """Return every problem of a harness report, style 4 or 5; empty when there is none.
+
+    Args:
+        value: parsed JSON, of any kind.
+    """
+    found = list(misfits(SwebenchReport, value))
+    if isinstance(value, dict):
+        found.extend(_style(value))
+        wrong = {one.pointer.split("/")[1] for one in found if one.pointer}
+        sound = {
+            name: value[name]
+            for name in SwebenchReport.model_fields
+            if name not in wrong and value.get(name) is not None
+        }
+        for rule in (_lists, _counts, _total, _membership, _reasons):
+            found.extend(rule(sound))
+    return tuple(found)
+
+
+def _style(value: dict[str, Any]) -> Iterator[Finding]:
+    present = [name for name in STYLE_5_ONLY if value.get(name) is not None]
+    for name in STYLE_5_ONLY:
+        if present and name not in present:
+            message = f"this field is absent, and `{present[0]}` is there: both or neither"
+            yield error("missing_field", pointer(name), message)
+
+
+def _lists(sound: dict[str, Any]) -> Iterator[Finding]:
+    for name in ID_LISTS:
+        ids = sound.get(name, ())
+        if len(set(ids)) < len(ids):
+            twice = [one for one, times in Counter(ids).items() if times > 1]
+            message = f"{_told(twice)} stands in this list more than once"
+            yield error("duplicate_instance_id", pointer(name), message)
+        elif list(ids) != sorted(ids):
+            yield warning("not_sorted", pointer(name), "the harness writes its lists sorted")
+
+
+def _counts(sound: dict[str, Any]) -> Iterator[Finding]:
+    for count, name in COUNTED.items():
+        if count in sound and name in sound and sound[count] != len(sound[name]):
+            entries = counted(len(sound[name]), "entry", "entries")
+            message = f"{sound[count]} is not the {entries} of `{name}`"
+            yield error("count_contradicts", pointer(count), message)
+
+
+def _total(sound: dict[str, Any]) -> Iterator[Finding]:
+    if "total_instances" not in sound or not all(name in sound for name in OF_THE_DATA_SET):
+        return
+    total = sound["total_instances"]
+    known = len({one for name in OF_THE_DATA_SET for one in sound[name]})
+    message = f"{total} is not the {counted(known, 'instance')} that the lists name together"
+    if total < known:
+        yield error("count_contradicts", pointer("total_instances"), message)
+    elif total > known:
+        yield warning("partial_instances", pointer("total_instances"), message)
+
+
+def _membership(sound: dict[str, Any]) -> Iterator[Finding]:
+    for name, holders in WITHIN:
+        if name in sound and all(holder in sound for holder in holders):
+            lost = set(sound[name]).difference(*(sound[holder] for holder in holders))
+            if lost:
+                message = f"{_told(lost)} is not in {' or '.join(f'`{one}`' for one in holders)}"
+                yield error("ids_contradict", pointer(name), message)
+    for one, other in APART:
+        if both := set(sound.get(one, ())) & set(sound.get(other, ())):
+            yield error("ids_contradict", pointer(one), f"{_told(both)} is in `{other}` as well")
+
+
+def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
+    if not all(name in sound for name in STYLE_5_ONLY):
+        return
+    reasons: dict[str, str] = sound["failure_reasons"]
+    lists = {tier: set(sound[f"{tier}_ids"]) for tier in ("infra_failure", "ambiguous_failure")}
+    classified = set().union(*lists.values())
+    if lost := classified - reasons.keys():
+        message = f"{_told(lost)} is classified as a failure, without a reason"
+        yield error("ids_contradict", pointer("failure_reasons"), message)
+    for instance_id, reason in reasons.items():
+        at = pointer("failure_reasons", key_part(instance_id))
+        tier = FAILURE_TIERS.get(reason)
+        if instance_id not in classified:
+            yield error("ids_contradict", at, "there is a reason, and no list has this instance")
+        elif tier is None:
+            yield warning(
+                "unknown_reason", at, f"{shown(reason)} is no reason that swebench 5.0 gives"
+            )
+        elif instance_id not in lists[tier]:
+            yield error("ids_contradict", at, f"{shown(reason)} belongs to `{tier}_ids`")
+
+
+def _told(ids: Collection[str]) -> str:
+    """Return the first of some ids, and how many there are besides."""
+    more = len(ids) - 1
+    return shown(min(ids)) + (f" (and {more} more)" if more else "")
+
+
+class Checked(NamedTuple):
+    """One prediction of a file, and what is wrong with it."""
+
+    prediction: Prediction | None
+    """None when one of the findings is an error."""
+    findings: tuple[Finding, ...]
+
+
+class PredictionCheck:
+    """Looks at the predictions of one file in turn, and remembers what may stand only once."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._model: str | None = None
+        self._several = False
+
+    def look(self, value: object, where: str = "", line: int | None = None) -> Checked:
+        """Return the next prediction, and what is wrong with it.
+
+        Args:
+            value: parsed JSON, of any kind.
+            where: its pointer, in a document that holds all predictions.
+            line: its number, in a file of lines.
+        """
+        found: tuple[Finding, ...] = ()
+        if isinstance(value, dict) and "model_patch" not in value:
+            value = value | {"model_patch": None}
+            message = "this field is absent; the harness takes that for an empty patch"
+            found = (warning("patch_absent", where + pointer("model_patch"), message, line),)
+        if wrong := misfits(Prediction, value, where, line):
+            return Checked(None, (*found, *wrong))
+        prediction = Prediction.model_validate(value)
+        found = (*found, *self._among_others(prediction, where, line))
+        return Checked(prediction if is_valid(found) else None, found)
+
+    def _among_others(self, one: Prediction, where: str, line: int | None) -> Iterator[Finding]:
+        if one.instance_id in self._seen:
+            message = f"a prediction for {shown(one.instance_id)} stands before this one"
+            yield error("duplicate_instance_id", where + pointer("instance_id"), message, line)
+        self._seen.add(one.instance_id)
+        if self._model is None:
+            self._model = one.model_name_or_path
+        elif one.model_name_or_path != self._model and not self._several:
+            self._several = True
+            message = (
+                f"predictions of {shown(one.model_name_or_path)} after those of "
+                f"{shown(self._model)}; the harness names its report after the first model"
+            )
+            yield warning("several_models", where + pointer("model_name_or_path"), message, line)
+
+
+def prediction_problems(value: object) -> tuple[Finding, ...]:
+    """Return every problem of a JSON document of predictions, a list or an object.
+
+    Files of lines go through `PredictionCheck`, a line at a time.
+
+    Args:
+        value: parsed JSON, of any kind.
+    """
+    return tuple(finding for one in document_predictions(value) for finding in one.findings)
+
+
+def document_predictions(value: object) -> Iterator[Checked]:
+    """Yield the predictions of a JSON document, in its order, with what is wrong with each.
+
+    Args:
+        value: parsed JSON, of any kind.
+    """
+    check = PredictionCheck()
+    if isinstance(value, list):
+        for number, one in enumerate(value):
+            yield check.look(one, pointer(number))
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            where = pointer(key_part(key))
+            of_key = _key_problems(key, one, where)
+            filled = {"instance_id": key} | one if isinstance(one, dict) else one
+            checked = check.look(filled, where)
+            yield checked._replace(findings=(*of_key, *checked.findings))
+    else:
+        message = f"a list or an object of predictions is needed, found {described(value)}"
+        yield Checked(None, (error("wrong_type", "", message),))
+
+
+def _key_problems(key: object, value: object, where: str) -> tuple[Finding, ...]:
+    if not isinstance(value, dict):
+        return ()
+    if "instance_id" not in value:
+        message = "the id is this prediction's key alone: sb-cli reads that, the harness does not"
+        return (warning("id_in_key", where, message),)
+    if value["instance_id"] != key:
+        message = f"the key is {described(key)}, and the harness goes by `instance_id`"
+        return (warning("id_in_key", where + pointer("instance_id"), message),)
+    return ()

@@ -19,7 +19,7 @@ from schemas.lake.rewrite import Source, fitted
 from schemas.lake.rows import output_hash
 from schemas.lake.tables import parts_of
 from schemas.lake.writer import RunMirror
-from schemas.run.plan import PlannedTrial, plan_line
+from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import OUTPUT_FIELDS, Event, Result
 
 TextOf = Callable[[str | None, str], str | None]

@@ -27,11 +27,10 @@ from schemas.lake.parse_log import Records
 from schemas.lake.rows import RunRows, plan_table, run_table, tables_of
 from schemas.lake.tables import Columns, RunRow
 from schemas.redact import redact
+from schemas.run.config import PlannedTrial
 from schemas.run.import_record import ImportRecord, load_import_record
 from schemas.run.layout import IMPORT_FILE
-from schemas.run.log_lines import LineError, content_of, misfit
-from schemas.run.plan import PlannedTrial
-from schemas.run.result import RAW_OUTPUT_LIMIT, Result
+from schemas.run.result import RAW_OUTPUT_LIMIT, LineError, Result, content_of, misfit
 
 Prompt = tuple[str, str | None]
 """Its id and its name: ids repeat between suites."""

@@ -6,10 +6,13 @@ lake meanwhile, or after it was killed, finds each row exactly once: in the new 
 place, else in the files it replaces, wherever they lie.
 
 What a sealed file of the lake holds: parts, each a stretch of one run's log.
+
+The columns of the lake's tables as plain data: what schemas/json/lake.json says.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -17,8 +20,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import LINK
@@ -331,3 +335,26 @@ def whole_batches(results: Iterable[Part], outputs: Iterable[Part]) -> list[Part
     """
     texts = {part.coverage for part in outputs}
     return unbroken(part for part in results if part.n_rows == 0 or part.coverage in texts)
+
+
+class LakeColumn(NamedTuple):
+    """One column of a raw table."""
+
+    name: str
+    type: str
+    """As DuckDB writes it, such as `BIGINT` or `VARCHAR[]`."""
+    nullable: bool
+    description: str | None = None
+    unit: str | None = None
+    default: float | None = None
+    """What the only row of `thresholds` holds unless the project says otherwise."""
+
+
+@functools.cache
+def lake_columns() -> dict[str, tuple[LakeColumn, ...]]:
+    """Return the columns of every raw table, by the table's name without `raw_`."""
+    tables = json.loads((files("schemas") / "json" / "lake.json").read_bytes())
+    return {
+        table: tuple(LakeColumn(**column) for column in columns)
+        for table, columns in tables.items()
+    }

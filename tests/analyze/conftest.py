@@ -22,9 +22,8 @@ from schemas.lake.tables import lake_of
 from schemas.lake.writer import mirror_run
 from schemas.output.report import RunReport
 from schemas.output.summary import GroupSummary, RunSummary
-from schemas.run.config import RunConfig, RunModel
+from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig, RunModel
 from schemas.run.inventory import Host, Inventory, OllamaModel, resource_tags
-from schemas.run.plan import FingerprintParts, PlannedTrial
 from schemas.run.result import Event, Result
 from tests.warm_engines import kept_views
 

@@ -14,8 +14,7 @@ from itertools import pairwise
 
 import pytest
 
-from analyze.aliases.join import join_cases, take_cases_apart
-from analyze.aliases.renames import renames_among
+from analyze.aliases import join_cases, renames_among, take_cases_apart
 from analyze.api import MARTS, open_history
 from analyze.lake import aliases
 from analyze.lake.aliases import Join, join, newest_of, read_aliases, take_back

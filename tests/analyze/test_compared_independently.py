@@ -17,7 +17,7 @@ from schemas.config.known_issues import KnownFile, Quarantined
 from schemas.config.project import Thresholds
 from schemas.errors import ConfigError
 from schemas.output.comparison import ThresholdsUsed
-from schemas.run.plan import FingerprintParts
+from schemas.run.config import FingerprintParts
 from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
 from tests.compared_plainly import (
     AXES,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analyze.exporters.make_report import make_run_report
+from analyze.exporters.report_v2 import make_run_report
 from analyze.exporters.swebench import HarnessInstance, swebench_json, swebench_report
 from analyze.importers.swebench import import_swebench
 from schemas.formats.report_v2 import EvaluationReport

@@ -12,7 +12,7 @@ from schemas.config.known_issues import KnownFile, Quarantined
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
 from schemas.output.regressions import Flaky
-from schemas.run.plan import FingerprintParts
+from schemas.run.config import FingerprintParts
 from tests.analyze_cli import call
 from tests.nights import Nights
 

@@ -9,7 +9,7 @@ from junitparser import JUnitXml
 from analyze.api import open_history
 from analyze.gate.render import gate_lines, gate_markdown
 from schemas.errors import ConfigError
-from schemas.output.gate import GateResult
+from schemas.output.regressions import GateResult
 from tests.analyze_cli import call
 from tests.gates import night
 from tests.nights import Nights

@@ -11,7 +11,7 @@ import pytest
 from junitparser import JUnitXml
 
 from analyze.render.text import cells
-from schemas.output.gate import GateResult
+from schemas.output.regressions import GateResult
 from tests.analyze_cli import call, forked, process
 from tests.gates import DAY_MS, START, narrow, night
 from tests.support.interpreter import assert_are_modules, imported

@@ -11,8 +11,7 @@ from analyze.gate.render import gate_lines
 from analyze.gate.rules import judge
 from analyze.report.html.page import render_html
 from analyze.report.markdown import report_markdown
-from schemas.output.gate import GateResult
-from schemas.output.regressions import OpenShift
+from schemas.output.regressions import GateResult, OpenShift
 from tests.analyze_cli import call
 from tests.gates import RULES, comparison, difference, group, night, ratio
 from tests.nights import Nights

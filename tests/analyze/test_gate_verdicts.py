@@ -9,7 +9,7 @@ from analyze.gate.document import next_steps
 from analyze.gate.render import gate_lines, gate_markdown
 from analyze.gate.rules import judge
 from schemas.config.project import Thresholds
-from schemas.output.gate import BaselineComparison, GateRules
+from schemas.output.regressions import BaselineComparison, GateRules
 from tests.gates import RULES, comparison, difference, facts, group, ratio
 
 

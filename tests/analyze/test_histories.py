@@ -16,7 +16,7 @@ from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories, read_history
 from analyze.report.build import build_report
 from schemas.config.project import Thresholds
-from schemas.output.gate import GateRules
+from schemas.output.regressions import GateRules
 from tests.nights import Nights
 
 pytestmark = pytest.mark.usefixtures("warm_engines")

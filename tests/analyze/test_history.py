@@ -14,9 +14,8 @@ from schemas.base import SCHEMA_VERSION
 from schemas.config.project import Thresholds
 from schemas.errors import SchemaError, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
-from schemas.lake.columns import lake_columns
 from schemas.lake.compact import compact
-from schemas.lake.layout import lake_of, live_files
+from schemas.lake.layout import lake_columns, lake_of, live_files
 from schemas.lake.tables import LAYOUT, TABLES, files_of
 from schemas.lake.writer import mirror_run
 from schemas.run.config import read_config

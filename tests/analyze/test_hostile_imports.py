@@ -7,7 +7,7 @@ import shutil
 import pytest
 import zstandard
 
-from analyze.exporters.make_report import make_run_report
+from analyze.exporters.report_v2 import make_run_report
 from analyze.importers.openclaw_bench import import_openclaw_bench
 from analyze.importers.originals import files_below
 from analyze.importers.pae import import_pae

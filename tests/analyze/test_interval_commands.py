@@ -5,8 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from analyze.charts.leaderboard import leaderboard
-from analyze.charts.tiers import tiers
+from analyze.charts.leaderboard import leaderboard, tiers
 from schemas.base import Interval
 from tests.analyze_cli import call
 from tests.two_nights import night

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyze.aliases.join import join_cases, take_cases_apart
+from analyze.aliases import join_cases, take_cases_apart
 from analyze.lake.aliases import newest_of, read_aliases
 from analyze.lake.sync import sync
 from analyze.query.session import Session

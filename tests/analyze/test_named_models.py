@@ -6,7 +6,7 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.query.model_names import read_names
+from analyze.query.run_ref import read_names
 from analyze.query.session import open_session
 from analyze.regressions.open_shifts import open_after_run
 from analyze.report.build import build_report

@@ -10,8 +10,7 @@ from analyze.render.numbers import points, whole
 from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
 from collect.console.run_summary import detectable_lines
 from collect.plan.plan import sizes_of, trial_of
-from collect.plan.power import powers_json, powers_of
-from collect.plan.previous_runs import outcomes_seen
+from collect.plan.previous_runs import outcomes_seen, powers_json, powers_of
 from schemas.base import Interval
 from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames

@@ -11,7 +11,7 @@ from analyze.comparison.evidence.outcomes import LN_SCALE
 from analyze.regressions.points import Point
 from analyze.regressions.series import Series
 from analyze.regressions.standing import standing_shifts
-from analyze.stats.changepoints.recovery import change_of_rates, rate_is_back, value_is_back
+from analyze.stats.changepoints.values import change_of_rates, rate_is_back, value_is_back
 from schemas.config.project import Thresholds
 from tests.support.paths import ROOT
 

@@ -8,8 +8,7 @@ import pytest
 
 from analyze.query.run_list import read_run
 from analyze.query.session import open_session
-from analyze.report.build import build_report
-from analyze.report.glossary import RECORDS, SECTIONS, entries, terms_for
+from analyze.report.build import RECORDS, SECTIONS, build_report, entries, terms_for
 from analyze.report.html import sections
 from analyze.report.html.table import Table
 from analyze.report.sections.answer import answers_of, reported_run

@@ -10,8 +10,8 @@ import pytest
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.query.session import open_session
-from analyze.report.caveats.registry import CODES, doubts_of
-from analyze.report.caveats.words import query_of
+from analyze.report.caveats import CODES, doubts_of
+from analyze.report.caveats.facts import query_of
 from collect.providers.ignored_settings import OTHER_MODEL
 from collect.run_folder.log import resume_command
 from schemas.run.result import Event

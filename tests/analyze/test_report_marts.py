@@ -12,9 +12,16 @@ from scipy import stats
 
 from analyze.query.session import open_session
 from analyze.report.sections.cost_frontier import frontier_of
-from analyze.report.sections.failures import MOST_KINDS, failures_of, latency_of
+from analyze.report.sections.failures import (
+    MOST_CASES,
+    MOST_CELLS,
+    MOST_KINDS,
+    MOST_MARKS,
+    failures_of,
+    latency_of,
+    matrix_of,
+)
 from analyze.report.sections.history import MOST_POINTS, MOST_RUNS, history_of
-from analyze.report.sections.matrix import MOST_CASES, MOST_CELLS, MOST_MARKS, matrix_of
 from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.run.config import Narrowed
 from tests.asked_runs import asked_in, asked_of

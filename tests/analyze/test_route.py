@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.render.json import record_json
-from analyze.routing.order import NO_SCOPE_RATE, scope_rate
-from analyze.routing.paired import Draws, paired_quality
+from analyze.render.text import record_json
+from analyze.routing.order import NO_SCOPE_RATE, Draws, paired_quality, scope_rate
 from analyze.routing.render import route_lines, route_result
 from analyze.routing.route import route
 from analyze.routing.values import Needs, Option

@@ -7,9 +7,9 @@ import pytest
 
 from analyze.api import frame
 from analyze.charts.comparison import comparison
+from analyze.charts.failures import latency, timeouts_of
 from analyze.charts.frontier import frontier
 from analyze.charts.history import history
-from analyze.charts.latency import latency, timeouts_of
 from analyze.charts.leaderboard import leaderboard
 from analyze.charts.registry import specs_of
 from analyze.comparison.document import ratio_word

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.summary.resources import parse_snapshot, read_snapshot
+from analyze.summary.summarize import parse_snapshot, read_snapshot
 
 FULL = """\
 # free -h

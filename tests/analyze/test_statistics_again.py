@@ -9,7 +9,8 @@ from analyze.stats import exact_tests, intervals, night_noise, paired_rates
 from analyze.stats import intervals as mean_interval
 from analyze.stats import paired_rates as rate_test
 from analyze.stats.changepoints import rates as level_shift
-from analyze.stats.changepoints import recovery, values
+from analyze.stats.changepoints import values
+from analyze.stats.changepoints import values as recovery
 from tests import plain_statistics as plain
 
 KINDS = ("one", "equal", "unequal", "many")

@@ -14,8 +14,7 @@ from analyze.exporters.swebench import (
     swebench_json,
     swebench_report,
 )
-from schemas.formats.swebench import FAILURE_TIERS
-from schemas.formats.swebench_problems import swebench_problems
+from schemas.formats.swebench import FAILURE_TIERS, swebench_problems
 from tests.exported import case, instance, model, report
 from tests.harness_outcomes import INSTANCES, OUTSIDE
 from tests.support.paths import GOLDEN

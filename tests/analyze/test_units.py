@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyze.stats.changepoints.rates import unit_columns
-from analyze.stats.intervals import wilson_shrunk
+from analyze.stats.intervals import n_clusters, unit_means, unit_places, unit_sums, wilson_shrunk
 from analyze.stats.rates import case_rate, interval_of_units
-from analyze.stats.units import n_clusters, unit_means, unit_places, unit_sums
 
 CLUSTERS = ["b", None, "a", "b", None, "a", "b"]
 

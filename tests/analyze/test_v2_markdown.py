@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from analyze.exporters.make_report import generate_markdown_summary
+from analyze.exporters.report_v2 import generate_markdown_summary
 from analyze.render.numbers import percent_range
 from analyze.stats.intervals import wilson_shrunk
 from schemas.errors import SchemaError

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analyze.validate import lines as file_lines
-from analyze.validate import lines as tally
+from analyze.validate import kinds as file_lines
+from analyze.validate import kinds as tally
 from analyze.validate import one_file
 from analyze.validate.kinds import kind_of
 from analyze.validate.one_file import validated

@@ -6,8 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import f_oneway
 
-from analyze.stats.power.smallest_drop import planning_mde
-from analyze.stats.power.variance_parts import FEWEST_CASES, RunVariance, kappa_of, parts_of_one
+from analyze.stats.power.smallest_drop import (
+    FEWEST_CASES,
+    RunVariance,
+    kappa_of,
+    parts_of_one,
+    planning_mde,
+)
 from tests.support.interpreter import run_without
 
 COUNTS = st.integers(0, 6).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m)))
@@ -135,4 +140,4 @@ def test_the_fewest_cases_are_enough():
 
 
 def test_the_collector_can_estimate_without_loading_an_engine():
-    run_without("import analyze.stats.power.variance_parts", "numpy", "duckdb", "pyarrow", "polars")
+    run_without("import analyze.stats.power.smallest_drop", "numpy", "duckdb", "pyarrow", "polars")

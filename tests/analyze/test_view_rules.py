@@ -8,8 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from analyze.contracts import CONTRACTS
-from analyze.contracts.meanings import meanings_of
+from analyze.contracts import CONTRACTS, meanings_of
 from analyze.query.catalog import VIEWS, create_views, grain_of, name_of, sql_of
 from schemas.errors import ViewError
 from schemas.io.arrow import arrow_schema

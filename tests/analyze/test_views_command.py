@@ -9,9 +9,9 @@ import pytest
 from analyze.lake.raw_tables import connect, declare
 from analyze.query import dictionary
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_in
-from analyze.query.view_pages import all_pages, page_of
+from analyze.query.dictionary import all_pages, page_of
 from schemas.errors import ViewNotFound
-from schemas.lake.tables_document import lake_document
+from schemas.lake.tables import lake_document
 from schemas.lake.writer import mirror_run
 from tests.analyze_cli import call, forked
 from tests.support.paths import ROOT

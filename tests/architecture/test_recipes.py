@@ -10,7 +10,7 @@ import sys
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from analyze.charts.draw import CHARTS
+from analyze.charts.registry import CHARTS
 from analyze.cli import SECTIONS
 from schemas.config.validators import Validator
 from tests.support.paths import ROOT

@@ -7,7 +7,7 @@ import pytest
 
 from collect.execute.budget import Budget
 from collect.execute.executor import Executor, Hooks
-from collect.limits.concurrency import Gate
+from collect.limits import Gate
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution
 from schemas.config.prices import NANO, Price

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from collect.commands.plan import preview
-from collect.execute.run_config import run_config_of, tags_of
+from collect.execute.job import run_config_of, tags_of
 from collect.inventory.model_builds import look_up, with_builds
 from collect.inventory.ollama import OllamaServer, canonical
 from collect.plan.plan import make_plan

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collect.providers.openai_chat_parse import ChatAnswer, DeltaShape
+from collect.providers.openai_chat import ChatAnswer, DeltaShape
 
 TEXTS = st.text(alphabet='ab"\\{}:,[]\n\u00e9\U0001f600 ', max_size=6)
 CALLS = st.just([{"index": 0, "id": "c", "function": {"name": "t", "arguments": "{}"}}])

@@ -10,7 +10,7 @@ import pytest
 
 from collect.config.endpoints import without_secrets
 from collect.execute.mirror_process import MIRROR_MODULE, MirrorChild
-from collect.inventory.subprocesses import output_of
+from collect.inventory.git import output_of
 from collect.local import model as local_child
 from collect.local.server import KEY_VARIABLE
 

@@ -13,12 +13,11 @@ from collect.checks import judge
 from collect.checks.declarative import Trial, run_check
 from collect.commands.plan import plan_text, preview
 from collect.console.run_summary import distrust
-from collect.execute.run_config import run_config_of, tags_of
-from collect.http_client.completion_queue import Turns
-from collect.limits.concurrency import Gate
+from collect.execute.job import run_config_of, tags_of
+from collect.http_client.pool import Turns
+from collect.limits import Gate
 from collect.plan.plan import make_plan
-from collect.runners.chat import LlmProbe
-from collect.runners.loop_lag import LoopClock
+from collect.runners.chat import LlmProbe, LoopClock
 from schemas.config.checks import DeterministicCheck
 from schemas.config.prices import Price, PriceTable
 from schemas.config.project import Thresholds

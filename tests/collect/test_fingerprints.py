@@ -16,7 +16,7 @@ from schemas.config.run_profile import (
     RunProfile,
 )
 from schemas.config.suite import ModelConfig, Suite
-from schemas.run.plan import FingerprintParts
+from schemas.run.config import FingerprintParts
 
 USER = {"role": "user", "content": "Say x."}
 CHECK = {"check_id": "c", "declarative": {"kind": "final_response_present"}}

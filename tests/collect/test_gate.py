@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from collect.limits.concurrency import LONGEST_HOLD_S, SHORTEST_ROUND, Gate, Stopped
+from collect.limits import LONGEST_HOLD_S, SHORTEST_ROUND, Gate, Stopped
 from collect.providers.base import Reply
 
 FINE = Reply(text="ok")

@@ -17,8 +17,7 @@ import pytest
 from collect.run_folder.log import LOCK_FILE, RunLog, is_begun, resume_command
 from schemas.errors import CollectError, NotResumable, RunBusy, RunExists
 from schemas.io.files import Tail
-from schemas.run.config import load_run_config
-from schemas.run.plan import PlannedTrial
+from schemas.run.config import PlannedTrial, load_run_config
 from schemas.run.trace import frames, frames_end
 from tests.run_rows import config, event, inventory, planned, result
 from tests.support.paths import ROOT

@@ -9,7 +9,7 @@ import yaml
 from collect.commands.init import write_starter
 from collect.commands.validate import validate_paths
 from collect.config import load_inputs
-from collect.doctor import nearby
+from collect.doctor import endpoints
 
 NAMES = ["llama3.2:3b", "Llama3.2_3B", "nomic-embed-text", 'x"\n  - evil: [\u2028', "---"]
 
@@ -21,7 +21,7 @@ def asked(endpoint, monkeypatch):
         {"object": "list", "data": [{"id": name, "owned_by": "llamacpp"} for name in NAMES]}
     )
     monkeypatch.setenv("OLLAMA_OPENAI_BASE", endpoint.base_url)
-    monkeypatch.setattr(nearby, "OTHER_PORTS", ())
+    monkeypatch.setattr(endpoints, "OTHER_PORTS", ())
     return endpoint
 
 
@@ -70,4 +70,4 @@ def test_a_server_that_says_nothing_useful_costs_a_second_and_no_error(
 def test_no_other_machine_is_asked(asked, tmp_path, monkeypatch):
     monkeypatch.setenv("OLLAMA_OPENAI_BASE", "http://models.example/v1")
 
-    assert nearby.servers_nearby() == ()
+    assert endpoints.servers_nearby() == ()

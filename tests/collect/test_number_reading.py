@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collect.checks.base import Answer
-from collect.checks.number import SHOWN, number
+from collect.checks.text import SHOWN, number
 from schemas.config.validators import Number
 
 MINUS = "-\u2212"

@@ -9,9 +9,9 @@ from collect.config.resolved import LoadedCase
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution, Trace
-from collect.tools.detect import tool_use
+from collect.tools import tool_use
 from schemas.failures import FAILURES, classify
-from schemas.run.plan import FingerprintParts, PlannedTrial
+from schemas.run.config import FingerprintParts, PlannedTrial
 from schemas.run.result import cut
 
 HASH, PART = "0" * 64, "0" * 16

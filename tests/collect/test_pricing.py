@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from collect.execute.pricing import cost_of, parse_assumed, refuse_unpriced, with_prices
+from collect.execute.budget import cost_of, parse_assumed, refuse_unpriced, with_prices
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution
 from schemas.config.prices import Price

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from collect.limits.retry import wait_before, with_retries
+from collect.limits import wait_before, with_retries
 from collect.providers.base import Reply
 
 

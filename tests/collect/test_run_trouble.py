@@ -9,7 +9,7 @@ import time
 import pytest
 
 from collect.commands.run import latest
-from collect.limits.concurrency import Gate
+from collect.limits import Gate
 from collect.providers.base import Reply
 from collect.run_folder.log import is_begun
 from schemas.redact import _secret_marks, _secret_values, redact, redact_json

@@ -13,8 +13,7 @@ import pytest
 from collect.http_client import Deadline, Exchange
 from collect.http_client.connection import MOST_PASSES
 from collect.providers.base import NOT_READ, Reply
-from collect.runners.chat import without_our_own
-from collect.runners.loop_lag import LoopClock
+from collect.runners.chat import LoopClock, without_our_own
 from tests.kept import Kept, wait_for
 
 STOPPED_S = 2.5

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from collect.config.resolved import LoadedCase
-from collect.execute.run_config import run_config_of, tags_of
+from collect.execute.job import run_config_of, tags_of
 from collect.plan.plan import make_plan
 from collect.run_folder.log import RunLog
 from collect.run_folder.stored_inputs import (

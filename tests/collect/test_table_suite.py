@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from collect.cli import app
 from collect.config.prompt_lists import COUNT_LIMIT, load_prompt_list
-from collect.tables.assertions import MADE, NOT_HERE, validator_of
 from collect.tables.columns import Named
+from collect.tables.prompts import MADE, NOT_HERE, validator_of
 from collect.tables.rows import KINDS
 from collect.tables.suite import write_table_suite
 from schemas.config.case import Prompt

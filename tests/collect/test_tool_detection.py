@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collect.tools.detect import ToolUse, detect_tools, tool_use
+from collect.tools import ToolUse, detect_tools, tool_use
 
 MEGABYTE = 1_000_000
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import uvloop
 
-from collect.http_client.completion_queue import Turns
+from collect.http_client.pool import Turns
 
 LOOPS = pytest.mark.parametrize(
     "loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]

@@ -6,8 +6,8 @@ import pytest
 
 from collect.execute.job import stored_job
 from collect.execute.run import resume
-from collect.providers import ollama
-from collect.providers.ollama import Unloaded, unload_others
+from collect.inventory import ollama
+from collect.inventory.ollama import Unloaded, unload_others
 from collect.run_folder.log import RunLog
 from tests.collect.test_run import Made, Quiet, run_in
 from tests.forked_mirror import forked_mirrors, no_mirrors

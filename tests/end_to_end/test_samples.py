@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from schemas.run.config import load_run_config
+from schemas.run.config import PlannedTrial, load_run_config
 from schemas.run.inventory import Inventory
-from schemas.run.log_lines import parse_line
-from schemas.run.plan import PlannedTrial
-from schemas.run.result import Event, Result
+from schemas.run.result import Event, Result, parse_line
 from tests.support.paths import ROOT
 
 SAMPLES = ROOT / "data" / "samples"

@@ -11,8 +11,7 @@ import pytest
 import collect.cli
 from collect.run_folder.log import RunLog
 from schemas.errors import ConfigError, LocalModelError, Problem, ViewError
-from schemas.io.files import unwritable
-from schemas.io.shortage import shortage_of
+from schemas.io.files import shortage_of, unwritable
 from tests.analyze.conftest import RunFolder
 from tests.support.paths import ROOT
 

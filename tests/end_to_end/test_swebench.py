@@ -5,17 +5,16 @@ import random
 
 import pytest
 
-from analyze.exporters.predictions import predictions_of_report
 from analyze.exporters.swebench import (
     HarnessInstance,
     of_report,
+    predictions_of_report,
     swebench_file_name,
     swebench_json,
     swebench_report,
 )
 from schemas.formats.report_v2 import EvaluationReport
-from schemas.formats.swebench import FAILURE_TIERS
-from schemas.formats.swebench_problems import swebench_problems
+from schemas.formats.swebench import FAILURE_TIERS, swebench_problems
 from schemas.io.json_text import read_json_text
 from tests.analyze_cli import call
 from tests.harness_outcomes import INSTANCES, MODEL, OUTSIDE, RUN_ID

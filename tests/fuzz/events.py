@@ -5,9 +5,9 @@ import re
 import orjson
 
 from collect.http_client import Exchange
-from collect.providers import openai_chat_parse, openai_responses_parse
+from collect.providers import openai_chat, openai_responses
 from collect.providers.http import END_MARKER, events
-from collect.providers.openai_chat_parse import DeltaShape
+from collect.providers.openai_chat import DeltaShape
 from tests.fuzz.inputs import cuts
 
 WORDS = [
@@ -61,7 +61,7 @@ def check(data):
         assert exchange.size == len(data)
         marks.add(marked is not None)
         _check_moments(exchange, pieces)
-        for read in (openai_chat_parse.read_stream, openai_responses_parse.read_stream):
+        for read in (openai_chat.read_stream, openai_responses.read_stream):
             answers.add((read.__module__, repr(_untimed(read(exchange)))))
     assert len(marks) == 1, "the end marker is seen in some cuts only"
     assert len(answers) == 2, "the answer depends on how it was cut"
@@ -100,7 +100,7 @@ def _by_the_book(data):
 
 
 def _arrived(pieces):
-    exchange, marked = Exchange(re.compile(openai_chat_parse.END.pattern)), None
+    exchange, marked = Exchange(re.compile(openai_chat.END.pattern)), None
     exchange.written = 0.0
     for moment, piece in enumerate(pieces, 1):
         if exchange.add(float(moment), piece) and marked is None:
@@ -123,11 +123,11 @@ def _untimed(reply):
 
 def _check_short_way(data):
     """Events that are read by their text alone mean what they mean when read in full."""
-    short = _untimed(openai_chat_parse.read_stream(_arrived([data])[0]))
-    quick, openai_chat_parse.DeltaShape = openai_chat_parse.DeltaShape, NoShape
+    short = _untimed(openai_chat.read_stream(_arrived([data])[0]))
+    quick, openai_chat.DeltaShape = openai_chat.DeltaShape, NoShape
     try:
-        full = _untimed(openai_chat_parse.read_stream(_arrived([data])[0]))
+        full = _untimed(openai_chat.read_stream(_arrived([data])[0]))
     finally:
-        openai_chat_parse.DeltaShape = quick
+        openai_chat.DeltaShape = quick
     assert short == full, "the short way reads something else"
     orjson.dumps(short["text"])  # a lone surrogate could not be written to the log

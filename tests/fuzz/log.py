@@ -10,7 +10,7 @@ from collect.run_folder.repair import repair
 from collect.run_folder.reuse import find_reusable
 from schemas.lake.parse_log import read_records
 from schemas.lake.rows import RunRows
-from schemas.run.log_lines import LineError, parse_line
+from schemas.run.result import LineError, parse_line
 from tests.fuzz.inputs import cuts
 from tests.run_rows import HASH, event, failed, line_of, planned, result
 

@@ -9,7 +9,7 @@ import httpcore
 from collect.http_client import Exchange, Target, WireError
 from collect.http_client.connection import Connection
 from collect.http_client.httpx_client import StockTransport
-from collect.providers.openai_chat_parse import END
+from collect.providers.openai_chat import END
 from tests.fuzz.inputs import cuts
 
 WORDS = [

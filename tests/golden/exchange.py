@@ -9,7 +9,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from collect.http_client.completion_queue import Turns
+from collect.http_client.pool import Turns
 from collect.providers import provider_of
 from collect.providers.base import Request
 from tests.wire_model import model

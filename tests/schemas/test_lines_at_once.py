@@ -13,12 +13,10 @@ from pydantic import Field, field_validator
 from schemas.base import Record
 from schemas.errors import UnmappedType
 from schemas.io.arrow import arrow_schema, row_of
-from schemas.lake.fast_structs import shape_of
-from schemas.lake.parse_log import read_plan, read_records
+from schemas.lake.parse_log import read_plan, read_records, shape_of
 from schemas.lake.tables import arrays_of, table_from
-from schemas.run.log_lines import LineError, parse_line
-from schemas.run.plan import FingerprintParts, PlannedTrial, plan_line
-from schemas.run.result import Event, Result
+from schemas.run.config import FingerprintParts, PlannedTrial, plan_line
+from schemas.run.result import Event, LineError, Result, parse_line
 from tests.schemas.test_round_trip import EVENTS, JSON, LINE, RESULTS, SLUG, TEXT
 
 HOSTILE = st.sampled_from(

@@ -11,8 +11,7 @@ from analyze.power.plan import PowerAnswer
 from analyze.query.run_list import Listed
 from analyze.show.run_page import RunPage
 from schemas.output.comparison import Comparison
-from schemas.output.gate import GateResult
-from schemas.output.regressions import Flaky, Regressions
+from schemas.output.regressions import Flaky, GateResult, Regressions
 from schemas.output.report import RunReport
 from schemas.run.model_names import NO_NAMES, ModelNames, hidden_id, id_of, with_id, with_names
 from tests.made_report import MODELS, made_report

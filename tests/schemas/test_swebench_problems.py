@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.formats.swebench_problems import prediction_problems, swebench_problems
+from schemas.formats.swebench import prediction_problems, swebench_problems
 
 GOOD = {
     "total_instances": 6,

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.outcomes import ModelKey
 from analyze.comparison.evidence.plans import History, Plan, is_called
-from analyze.query.model_names import read_names
-from analyze.query.run_ref import LABEL, MOST_NAMED, require_model, resolve_run
+from analyze.query.run_ref import LABEL, MOST_NAMED, read_names, require_model, resolve_run
 from schemas.errors import EXIT_CANNOT_JUDGE, ConfigError, Problem, RunNotFound, nearest
 from schemas.run.layout import is_run_folder
 

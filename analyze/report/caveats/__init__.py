@@ -1,1 +1,76 @@
-"""What keeps a report's numbers from being taken at face value."""
+"""What keeps a report's numbers from being taken at face value.
+
+What to distrust in a report: every reason there is, with its numbers and what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import get_args
+
+from analyze.report.caveats.baseline import changed_with_it, not_comparable, skipped_history
+from analyze.report.caveats.facts import RunDoubtFacts, doubt_facts
+from analyze.report.caveats.requests import (
+    late_client,
+    served_model,
+    timeouts,
+    truncated,
+    unpinned_routing,
+)
+from analyze.report.caveats.scope import (
+    coverage,
+    few_cases,
+    identical_repetitions,
+    imported,
+    infrastructure,
+    missing_trials,
+    narrowed,
+    no_verdict,
+    one_repetition,
+    reused,
+    shard,
+    unknown_cost,
+)
+from analyze.report.sections import Asked
+from schemas.output.regressions import Regressions
+from schemas.output.report import Doubt, DoubtCode
+
+CODES: tuple[DoubtCode, ...] = get_args(DoubtCode)
+
+OF_THE_RUN: tuple[Callable[[RunDoubtFacts], Iterator[Doubt]], ...] = (
+    no_verdict,
+    missing_trials,
+    coverage,
+    infrastructure,
+    few_cases,
+    one_repetition,
+    identical_repetitions,
+    unpinned_routing,
+    served_model,
+    late_client,
+    timeouts,
+    truncated,
+    reused,
+    shard,
+    narrowed,
+    imported,
+    unknown_cost,
+)
+"""Each looks for one reason."""
+
+
+def doubts_of(asked: Asked, shifts: Regressions | None) -> tuple[Doubt, ...]:
+    """Return every reason to distrust a number of a report, serious ones first.
+
+    Args:
+        asked: the run, its summary and its baseline.
+        shifts: of the history of its suite; None without one.
+
+    Raises:
+        SchemaError: the config of a run is there and cannot be read.
+        ViewError: the lake cannot be read.
+    """
+    facts = doubt_facts(asked)
+    found = [doubt for look in OF_THE_RUN for doubt in look(facts)]
+    found += [*not_comparable(asked), *changed_with_it(asked), *skipped_history(asked, shifts)]
+    return tuple(sorted(found, key=lambda one: (not one.is_serious, CODES.index(one.code))))

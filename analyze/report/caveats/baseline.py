@@ -10,8 +10,8 @@ from analyze.gate.rules import LEAST_CASES
 from analyze.query.run_ref import run_folder
 from analyze.regressions.detect import FEWEST
 from analyze.render.numbers import in_cases, pair
-from analyze.report.caveats.words import compare_of, some
-from analyze.report.context import Asked
+from analyze.report.caveats.facts import compare_of, some
+from analyze.report.sections import Asked
 from analyze.report.sections.answer import config_of_run
 from schemas.output.comparison import AxisReport, Comparison, GroupComparison
 from schemas.output.regressions import Regressions

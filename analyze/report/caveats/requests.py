@@ -7,8 +7,15 @@ from collections.abc import Callable, Iterator
 
 from analyze.comparison.verdict import ROUNDING
 from analyze.render.numbers import percent, whole
-from analyze.report.caveats.facts import ModelFacts, RunDoubtFacts
-from analyze.report.caveats.words import ids_of, names_of, query_of, share, some
+from analyze.report.caveats.facts import (
+    ModelFacts,
+    RunDoubtFacts,
+    ids_of,
+    names_of,
+    query_of,
+    share,
+    some,
+)
 from schemas.output.comparison import SideFacts
 from schemas.output.report import Doubt
 from schemas.run.config import output_limits

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyze.comparison.evidence.outcomes import read_outcomes
 from analyze.comparison.pairing import own_trials
 from analyze.query.run_ref import run_folder
-from analyze.report.context import Asked
+from analyze.report.sections import Asked
 from analyze.stats.rates import RankedModel, is_ranked, may_be_best
 from schemas.output.comparison import CaseChange, GroupComparison
 from schemas.output.report import ModelAnswer, ReportedRun

@@ -12,7 +12,7 @@ from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.output.report import FrontierPoint
 
 if TYPE_CHECKING:
-    from analyze.report.context import Asked
+    from analyze.report.sections import Asked
     from schemas.output.summary import GroupSummary
 
 Limits = tuple[float | None, float | None]

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from analyze.comparison.evidence.outcomes import among
 from analyze.query.session import Session
-from analyze.report.context import Asked
+from analyze.report.sections import Asked
 from schemas.output.comparison import CaseChange, Comparison
 from schemas.output.report import DiffPart, Flip
 

@@ -16,7 +16,7 @@ from schemas.output.report import HistoryPoint
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
-    from analyze.report.context import Asked
+    from analyze.report.sections import Asked
     from schemas.base import Interval
 
 CASES = """

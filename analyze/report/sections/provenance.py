@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
-from analyze.report.context import Asked
+from analyze.report.sections import Asked
 from analyze.report.sections.answer import config_of_run
 from analyze.summary.summarize import read_inventory
 from schemas.errors import runs_flag

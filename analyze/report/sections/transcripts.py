@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from analyze.comparison.evidence.outcomes import among
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
-from analyze.report.context import Asked
+from analyze.report.sections import Asked
 from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, validators_of
 from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of

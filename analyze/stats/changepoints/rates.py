@@ -36,8 +36,7 @@ from analyze.stats.changepoints.scan import (
     scan_tail,
     surprising,
 )
-from analyze.stats.intervals import Z95
-from analyze.stats.units import Clusters, unit_places
+from analyze.stats.intervals import Z95, Clusters, unit_places
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,25 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean, variance
 from typing import Literal, NamedTuple
 
-from analyze.stats.intervals import effective_trials, mean_rate
+from analyze.stats.intervals import (
+    Clusters,
+    effective_trials,
+    mean_rate,
+    n_clusters,
+    unit_places,
+    unit_sums,
+)
 from analyze.stats.paired_rates import RateInterval, rate_difference
 from analyze.stats.power.nights import FEWEST_RUNS, Nights, level_of_rates
-from analyze.stats.power.smallest_drop import BETWEEN_CASES, PASS_RATE, SAME_HARD_CASES
-from analyze.stats.power.variance_parts import FEWEST_CASES, kappa_of, parts_of_one
+from analyze.stats.power.smallest_drop import (
+    BETWEEN_CASES,
+    FEWEST_CASES,
+    PASS_RATE,
+    SAME_HARD_CASES,
+    kappa_of,
+    parts_of_one,
+)
 from analyze.stats.rates import repetitions_identical
-from analyze.stats.units import Clusters, n_clusters, unit_places, unit_sums
 
 LOOK_BACK = 20
 """Runs of a suite that are looked into, the newest first: nights vary, and a tiny run or an outage

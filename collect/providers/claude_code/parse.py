@@ -28,7 +28,7 @@ from pydantic import JsonValue
 from collect.providers.base import Reply, ToolCall, Usage
 from collect.providers.claude_code.process import Exit
 from collect.providers.http_reply import count_of, no_end, said
-from collect.providers.openai_chat_parse import usd_of
+from collect.providers.openai_chat import usd_of
 
 NOT_LOGGED_IN = re.compile(r"(?i)\bnot logged in\b|\bplease run /login\b")
 LIMIT = re.compile(

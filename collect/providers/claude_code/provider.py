@@ -24,7 +24,7 @@ from pydantic import JsonValue
 from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of
 from collect.config.resolved import WireMessage, as_json
-from collect.http_client.completion_queue import Turns
+from collect.http_client.pool import Turns
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.claude_code.parse import ClaudeAnswer
 from collect.providers.claude_code.process import Exit, run_command, temporary_home

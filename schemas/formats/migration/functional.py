@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from schemas.base import Finding, error
-from schemas.formats.migration.fields import SCORE, is_number, is_score
+from schemas.formats.migration.ledger import SCORE, is_number, is_score
 from schemas.formats.report_v1 import ID_KEYS
 from schemas.formats.report_v2_instance import COMPONENTS, Component, ValidationBreakdown, points_of
 from schemas.io.json_text import described, shown

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from schemas.base import Finding
-from schemas.formats.migration.fields import SCORE, not_allowed, take_fields
 from schemas.formats.migration.functional import breakdown_of
-from schemas.formats.migration.ledger import Account, Ledger
+from schemas.formats.migration.ledger import SCORE, Account, Ledger, not_allowed, take_fields
 from schemas.formats.report_v1 import ID_KEYS, STATUSES
 from schemas.formats.report_v2_instance import ValidationBreakdown
 from schemas.io.json_text import described, shown

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from schemas.base import Finding, error, pointer
 from schemas.errors import NotMigratable, counted
-from schemas.formats.migration.fields import is_number
 from schemas.formats.migration.functional import (
     contradictions,
     counted_totals,
@@ -24,7 +23,7 @@ from schemas.formats.migration.functional import (
 )
 from schemas.formats.migration.header import HeaderReader
 from schemas.formats.migration.instances import InstanceReader, Instances
-from schemas.formats.migration.ledger import KEPT, Ledger, Moved
+from schemas.formats.migration.ledger import KEPT, Ledger, Moved, is_number
 from schemas.formats.report_v1 import (
     LOOKED_FOR,
     V1Shape,

@@ -4,15 +4,18 @@ A trial holds a place while it is asked and gives it up while it waits for a ret
 in the minute, so that one server's limits never slow another. A model that answers 429 too often
 gets fewer places, and more again once the server keeps up; when it says how long to stay away,
 nobody asks it before.
+
+How often a failed request is repeated, and how long to wait before it (D-E6).
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import random
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from collect.providers.base import Reply
 
@@ -240,3 +243,54 @@ def _too_many(refused: int, asked: int) -> bool:
 def _wake(awake: asyncio.Future[None]) -> None:
     if not awake.done():
         awake.set_result(None)
+
+
+BACKOFF_S = 0.2
+"""First wait; each further one is three times as long, with jitter of half of it either way."""
+
+LONGEST_BACKOFF_S = 30.0
+LONGEST_RETRY_AFTER_S = 120.0
+"""A server that asks for more is not worth holding a place in the queue for."""
+
+
+def wait_before(attempt: int, reply: Reply) -> float | None:
+    """Return the seconds to wait after a failed attempt, or None when repeating is no use.
+
+    Args:
+        attempt: number of the attempt that failed, from 1.
+        reply: how it failed; a Retry-After of the server is honoured to the letter.
+    """
+    if reply.failure is None or not reply.failure.retryable:
+        return None
+    if reply.retry_after_s is not None:
+        return None if reply.retry_after_s > LONGEST_RETRY_AFTER_S else reply.retry_after_s
+    longest: float = min(LONGEST_BACKOFF_S, BACKOFF_S * 3 ** (attempt - 1))
+    return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
+
+
+async def with_retries(
+    ask: Callable[[], Awaitable[Reply]],
+    place: Place,
+    retries: int,
+    on_retry: Callable[[int, Reply, float], None],
+) -> tuple[Reply, int]:
+    """Ask until a reply is usable or not worth repeating; return it and the requests made.
+
+    Args:
+        ask: makes one request.
+        place: of the trial; given up while it waits.
+        retries: repeats allowed after the first request.
+        on_retry: told (attempt, its reply, seconds of the wait) before each wait.
+    """
+    attempt, requests = 1, 0
+    while True:
+        await place.before_request()
+        reply = await ask()
+        requests += reply.requests
+        place.learn(reply)
+        wait = wait_before(attempt, reply) if attempt <= retries else None
+        if wait is None:
+            return reply, requests
+        on_retry(attempt, reply, wait)
+        await place.back_off(wait)
+        attempt += 1

@@ -20,6 +20,8 @@ text allows.
 What a command looks like in text: one pattern for each way a model may write it.
 
 Fenced blocks of Markdown: where a model puts its commands and its JSON.
+
+Tools a model may use, and how their use is recognised.
 """
 
 from __future__ import annotations

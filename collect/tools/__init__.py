@@ -1,1 +1,0 @@
-"""Tools a model may use, and how their use is recognised."""
