@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from collect.checks import json_object, text
-from collect.checks import text as number
-from collect.checks import text as tools
 from collect.checks.base import Answer, Verdict
 from schemas.base import Record
 from schemas.config.validators import (
@@ -48,12 +46,12 @@ JUDGES: Mapping[type[Record], Callable[..., Verdict]] = MappingProxyType(
         NotContains: text.not_contains,
         RegexFullmatch: text.regex_fullmatch,
         RegexSearch: text.regex_search,
-        Number: number.number,
+        Number: text.number,
         MaxWords: text.max_words,
         MaxSentences: text.max_sentences,
         ExactBullets: text.exact_bullets,
         JsonKeys: json_object.json_keys,
-        ToolInvocation: tools.tool_invocation,
+        ToolInvocation: text.tool_invocation,
     }
 )
 

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from analyze.stats import exact_tests, intervals, night_noise, paired_rates
-from analyze.stats import intervals as mean_interval
-from analyze.stats import paired_rates as rate_test
 from analyze.stats.changepoints import rates as level_shift
 from analyze.stats.changepoints import values
-from analyze.stats.changepoints import values as recovery
 from tests import plain_statistics as plain
 
 KINDS = ("one", "equal", "unequal", "many")
@@ -119,7 +116,7 @@ def test_the_p_of_a_difference():
     kinds = set()
     for _ in range(150):
         counts = some_pair(rng, int(rng.choice(SIZES)))
-        found = rate_test.rate_test(*counts)
+        found = paired_rates.rate_test(*counts)
         kinds.add(found.test)
         assert same(found.p, plain.rate_p(*counts), rel=1e-6), counts
         assert same(exact_tests.within_case_p(*counts), plain.within_case_p(*counts)), counts
@@ -135,7 +132,7 @@ def test_the_p_of_many_trials(n_cases, repetitions):
     scored = [repetitions] * n_cases
     passed = [rng.binomial(repetitions, rates - drop * rates).tolist() for drop in (0, 0.03)]
     counts = passed[0], scored, passed[1], scored
-    assert same(rate_test.rate_test(*counts).p, plain.rate_p(*counts))
+    assert same(paired_rates.rate_test(*counts).p, plain.rate_p(*counts))
 
 
 def test_the_p_within_very_many_trials():
@@ -210,10 +207,10 @@ def test_a_mean_cost():
         trials = some_trials(rng, n, rng.choice(KINDS[:3])).tolist()
         each = rng.lognormal(0, rng.choice([0, 0.2, 1.5]), n) * trials
         totals = [round(x * 10_000) for x in each * (rng.random(n) >= rng.choice([0, 0.2, 1]))]
-        unit = mean_interval.LOG_UNIT
+        unit = intervals.LOG_UNIT
         pairs = list(zip(totals, trials, strict=True))
         logs = [round(math.log(t / m) * unit) for t, m in pairs if t]
-        sums = mean_interval.CaseSums(
+        sums = intervals.CaseSums(
             n_cases=n,
             t=sum(totals),
             m=sum(trials),
@@ -226,7 +223,7 @@ def test_a_mean_cost():
             log_log=sum(x * x for x in logs),
         )
         expected = plain.mean_limits(totals, trials)
-        assert same(mean_interval.mean_interval(sums), expected, rel=1e-6), (totals, trials)
+        assert same(intervals.mean_interval(sums), expected, rel=1e-6), (totals, trials)
 
 
 def told(shifts):
@@ -316,13 +313,13 @@ def test_a_level_that_is_back():
         drop = rng.choice([0, 0.02, 0.03, 0.1])
         passed = rng.binomial(scored, np.clip(rates - drop, 0, 1))
         counts = passed_before, scored_before, passed, scored
-        found = recovery.rate_is_back(*counts, margin=MARGIN).tolist()
+        found = values.rate_is_back(*counts, margin=MARGIN).tolist()
         assert found == plain.rate_is_back(*counts, MARGIN), counts
         answers += found
         before = rng.normal(0, 1, n)
         logs = before + rng.normal(rng.choice([0, 0.04, 0.05, 0.2]), 0.05, (n_runs, n))
         logs[rng.random((n_runs, n)) < rng.choice([0, 0.2])] = np.nan
         before[rng.random(n) < 0.1] = np.nan
-        found = recovery.value_is_back(before, logs, ratio_margin=RATIO_MARGIN).tolist()
+        found = values.value_is_back(before, logs, ratio_margin=RATIO_MARGIN).tolist()
         assert found == plain.value_is_back(before, logs, RATIO_MARGIN), (before, logs)
     assert 0.1 < np.mean(answers) < 0.9

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analyze.validate import kinds as file_lines
-from analyze.validate import kinds as tally
-from analyze.validate import one_file
+from analyze.validate import kinds, one_file
 from analyze.validate.kinds import kind_of
 from analyze.validate.one_file import validated
 from tests.support.paths import SAMPLES
@@ -422,7 +420,7 @@ def test_a_byte_order_mark_is_passed_over_in_documents_only(look):
 
 
 def test_a_log_of_nothing_but_mistakes_is_read_only_so_far(look, monkeypatch):
-    monkeypatch.setattr(tally, "MOST_KEPT", 50)
+    monkeypatch.setattr(kinds, "MOST_KEPT", 50)
     monkeypatch.setattr(one_file, "MOST_KEPT", 50)
     outcome = look("x\n" * 5000, "results.jsonl")
 
@@ -434,8 +432,8 @@ def test_a_log_of_nothing_but_mistakes_is_read_only_so_far(look, monkeypatch):
 
 def test_a_line_that_would_fill_the_memory_is_not_read(look, monkeypatch, run):
     record = run.result(run.plan()).model_dump_json().encode() + b"\n"
-    monkeypatch.setattr(file_lines, "LONGEST_LINE", len(record))
-    monkeypatch.setattr(file_lines, "CHUNK_BYTES", 10)
+    monkeypatch.setattr(kinds, "LONGEST_LINE", len(record))
+    monkeypatch.setattr(kinds, "CHUNK_BYTES", 10)
     outcome = look(record + b"x" * 5000 + b"\n" + record + b"y" * 6000, "results.jsonl")
 
     assert told(outcome) == [("too_long", 2, ""), ("too_long", 4, "")]
