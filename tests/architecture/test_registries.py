@@ -1,0 +1,97 @@
+"""One registry a kind: what is in it is there, and what people can choose is what is in it."""
+
+from importlib import import_module
+from typing import get_args
+
+import pytest
+import typer
+
+from analyze import cli as analyze_cli
+from analyze.charts.registry import CHARTS
+from analyze.commands import chart
+from analyze.contracts import CONTRACTS
+from analyze.exporters.files import FILE_SUFFIXES, ExportFormat
+from analyze.query.catalog import VIEWS
+from collect.checks import JUDGES
+from collect.checks.declarative import KINDS
+from collect.config.endpoints import TRANSPORT
+from collect.providers import PROVIDERS
+from schemas.config.checks import DEFAULT_DIMENSIONS, DeclarativeCheck
+from schemas.config.suite import TRANSPORTS
+from schemas.config.validators import Validator
+from tests.support.paths import ROOT
+
+COMMANDS = {
+    name: function
+    for section in analyze_cli.SECTIONS.values()
+    for name, function in section.items()
+}
+IMPORT = import_module("analyze.commands.import")
+
+
+def kinds_of(union):
+    """Return the records of a union that tells them apart by a field."""
+    return set(get_args(get_args(union)[0]))
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_provider_can_be_loaded_and_asked(name):
+    module, _, kind = PROVIDERS[name].partition(":")
+    provider = getattr(import_module(f"collect.providers.{module}"), kind)
+
+    assert all(callable(getattr(provider, method)) for method in ("prepare", "ask", "aclose"))
+
+
+def test_a_transport_that_can_be_written_has_an_endpoint_and_a_provider():
+    assert set(PROVIDERS) == set(TRANSPORT) == set(TRANSPORTS)
+
+
+def test_a_validator_that_can_be_written_is_judged():
+    assert set(JUDGES) == kinds_of(Validator)
+
+
+def test_a_check_that_can_be_written_is_made():
+    assert set(KINDS) == kinds_of(DeclarativeCheck)
+    names = {name for kind in KINDS for name in get_args(kind.model_fields["kind"].annotation)}
+    assert names == set(DEFAULT_DIMENSIONS)
+
+
+def test_a_chart_that_can_be_named_is_drawn():
+    assert list(CHARTS) == [*get_args(chart.Name)]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_a_file_of_its_name(name):
+    module = import_module(f"analyze.commands.{name}")
+
+    assert callable(getattr(module, COMMANDS[name]))
+
+
+def test_a_file_of_a_command_is_in_the_help():
+    there = {path.stem for path in (ROOT / "analyze" / "commands").glob("[a-z]*.py")}
+
+    assert there == set(COMMANDS)
+
+
+def test_the_collector_has_the_commands_of_its_page():
+    app = typer.main.get_command(import_module("collect.cli").app)
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+
+    assert app.commands
+    assert [name for name in app.commands if f"collect {name}" not in page] == []
+
+
+def test_a_format_that_can_be_chosen_is_read_or_written():
+    assert set(IMPORT.TAKES) == set(get_args(IMPORT.Format))
+    assert set(FILE_SUFFIXES) == set(get_args(ExportFormat))
+
+
+def test_a_view_has_a_file_and_a_mart_has_a_contract():
+    views = ROOT / "analyze" / "views"
+    named = {path.name.partition(".")[0] for path in views.rglob("*.sql")}
+    marts = {path.name.partition(".")[0] for path in (views / "marts").glob("*.sql")}
+
+    assert len(VIEWS) == len({*VIEWS})
+    assert named == {str(view).rpartition("/")[2] for view in VIEWS}
+    assert marts <= set(CONTRACTS)
+    assert {name: row.view for name, row in CONTRACTS.items()} == {name: name for name in CONTRACTS}
