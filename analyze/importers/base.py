@@ -12,7 +12,6 @@ Traces of an imported run: a frame of artifacts/<model_id>.jsonl.zst each, as a 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -40,6 +39,7 @@ from schemas.errors import (
     shown,
 )
 from schemas.io.files import sync_path
+from schemas.io.own_files import take_lock
 from schemas.lake.layout import covered_until
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.tables import lake_of, parts_of
@@ -263,7 +263,7 @@ def one_import(runs_dir: Path) -> Iterator[Path]:
     runs_dir.mkdir(parents=True, exist_ok=True)
     handle = os.open(runs_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        take_lock(handle)
         for left in runs_dir.glob(f"{STAGING}*"):
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)

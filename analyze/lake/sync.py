@@ -6,8 +6,6 @@ does (`analyze.lake.load_runs`).
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ from analyze.lake.alias_file import is_in_lake
 from analyze.lake.find_changes import Progress, Synced, changed, news, with_known_problems
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
-from schemas.io.own_files import make_own_folder, open_own
+from schemas.io.own_files import locked, make_own_folder
 from schemas.lake.layout import (
     TABLE_NAMES,
     TRASH,
@@ -50,12 +48,8 @@ def one_sync(lake: Path) -> Iterator[None]:
     """
     require_own_lake(lake)
     folder = make_own_folder(lake, "manifest")
-    handle = open_own(folder, ".sync.lock", os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(folder, ".sync.lock"):
         yield
-    finally:
-        os.close(handle)
 
 
 def sync(

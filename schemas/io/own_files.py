@@ -8,10 +8,13 @@ link, which the user made; nothing inside of it is. Standard library only.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shlex
 import stat
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -185,3 +188,58 @@ def require_own_files(
             require_own_files(path, mine, written=mine if entry.name in growing else ())
         elif entry.name in known | growing or not stat.S_ISDIR(facts.st_mode):
             refuse_other(path, facts, writing=entry.name in growing)
+
+
+LOCK_POLL_S = 0.05
+"""Between two looks at a lock that is waited for with a limit."""
+
+
+def take_lock(handle: int, wait_s: float | None = None) -> None:
+    """Take the lock of an open file or folder; the kernel lets go of it with the process.
+
+    Args:
+        handle: of the file; closing it lets go of the lock.
+        wait_s: seconds to wait for another process; None: as long as it takes.
+
+    Raises:
+        BlockingIOError: another process holds it still.
+        OSError: the file system has no locks, or refuses this one.
+    """
+    if wait_s is None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(LOCK_POLL_S)
+        else:
+            return
+
+
+def is_lock_held(handle: int) -> bool:
+    """Return whether another process holds the lock of an open file at the moment."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+@contextmanager
+def locked(folder: Path, name: str) -> Iterator[None]:
+    """Hold the lock of a file of our own, however long another process holds it before.
+
+    Raises:
+        NotOwnFile: there is a link by its name.
+        OSError: the folder cannot be written.
+    """
+    handle = open_own(folder, name, os.O_CREAT | os.O_RDWR)
+    try:
+        take_lock(handle)
+        yield
+    finally:
+        os.close(handle)

@@ -10,7 +10,6 @@ Clears away what a batch of whole runs left that was cut off, by kill -9 or a po
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import time
@@ -24,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.io.files import sync_path
-from schemas.io.own_files import make_own_folder, open_own, open_own_file
+from schemas.io.own_files import locked, make_own_folder, open_own_file
 from schemas.lake.layout import TEMPORARY, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
@@ -230,12 +229,8 @@ def seal_whole(
 def batch_lock(lake: Path) -> Iterator[None]:
     """Hold the lock of those who put the files of a batch in place, or look for unfinished ones."""
     folder = make_own_folder(lake, "manifest")
-    handle = open_own(folder, ".batch.lock", os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(folder, ".batch.lock"):
         yield
-    finally:
-        os.close(handle)
 
 
 DEAD_S = 600.0

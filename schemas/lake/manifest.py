@@ -10,8 +10,6 @@ taken as it is.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +18,7 @@ import orjson
 
 from schemas.errors import DamagedFile, SchemaError
 from schemas.io.files import write_whole
-from schemas.io.own_files import make_own_folder, open_own
+from schemas.io.own_files import locked, make_own_folder
 from schemas.lake.footer import Checksum, checksum_of, looks_unchanged
 from schemas.lake.layout import (
     ALIASES,
@@ -349,9 +347,5 @@ def _store(path: Path, what: str, content: dict[str, Any]) -> None:
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of those who save; for milliseconds, so others wait for it."""
     make_own_folder(folder.parent, folder.name)
-    handle = open_own(folder, ".saving.lock", os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(folder, ".saving.lock"):
         yield
-    finally:
-        os.close(handle)

@@ -11,7 +11,6 @@ The lock of a run's rows: one process at a time brings a run into the lake.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -24,7 +23,7 @@ import orjson
 
 from schemas.errors import BenchError, NotOwnFile
 from schemas.io.files import READ_ONLY, sync_path, write_whole
-from schemas.io.own_files import make_own_folder, open_own
+from schemas.io.own_files import is_lock_held, make_own_folder, open_own, take_lock
 from schemas.lake.layout import (
     INTENT,
     TRASH,
@@ -37,8 +36,6 @@ from schemas.lake.layout import (
 
 TRASH_S = 600.0
 """A reader may hold a list of files this long and still find them."""
-
-POLL_S = 0.05
 
 Write = Callable[[Path], None]
 
@@ -64,16 +61,11 @@ def lake_lock(lake: Path, wait_s: float = 0.0) -> Iterator[None]:
     require_own_lake(lake)
     folder = make_own_folder(lake, str(Path(INTENT).parent))
     handle = open_own(folder, ".lock", os.O_CREAT | os.O_RDWR)
-    deadline = time.monotonic() + wait_s
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as exc:
-                if time.monotonic() >= deadline:
-                    raise LakeBusy(lake) from exc
-                time.sleep(POLL_S)
+        try:
+            take_lock(handle, wait_s)
+        except BlockingIOError as exc:
+            raise LakeBusy(lake) from exc
         _finish_what_was_cut_off(lake)
         yield
     finally:
@@ -189,8 +181,6 @@ def empty_trash(lake: Path, older_than_s: float = TRASH_S) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-LOCK_POLL_S = 0.1
-
 LOCK_FILE = ".mirror.lock"
 
 
@@ -215,20 +205,14 @@ def lock_run(run_dir: Path, lake: Path, wait_s: float = 0.0, *, outside: bool = 
         OSError: neither can be written.
     """
     handle = _open(run_dir, lake, outside)
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as exc:
-            if time.monotonic() >= deadline:
-                os.close(handle)
-                raise MirrorBusy(run_dir) from exc
-            time.sleep(LOCK_POLL_S)
-        except OSError:
-            os.close(handle)
-            raise
-        else:
-            return handle
+    try:
+        take_lock(handle, wait_s)
+    except OSError as exc:
+        os.close(handle)
+        if isinstance(exc, BlockingIOError):
+            raise MirrorBusy(run_dir) from exc
+        raise
+    return handle
 
 
 def _open(run_dir: Path, lake: Path, outside: bool) -> int:
@@ -259,9 +243,8 @@ def is_locked(run_dir: Path, lake: Path) -> bool:
         except (OSError, NotOwnFile):
             continue  # nobody has ever mirrored it from here
         try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            if is_lock_held(handle):
+                return True
         finally:
             os.close(handle)
     return False
