@@ -249,8 +249,6 @@ BACKOFF_S = 0.2
 """First wait; each further one is three times as long, with jitter of half of it either way."""
 
 LONGEST_BACKOFF_S = 30.0
-LONGEST_RETRY_AFTER_S = 120.0
-"""A server that asks for more is not worth holding a place in the queue for."""
 
 
 def wait_before(attempt: int, reply: Reply) -> float | None:
@@ -263,7 +261,7 @@ def wait_before(attempt: int, reply: Reply) -> float | None:
     if reply.failure is None or not reply.failure.retryable:
         return None
     if reply.retry_after_s is not None:
-        return None if reply.retry_after_s > LONGEST_RETRY_AFTER_S else reply.retry_after_s
+        return None if reply.retry_after_s > LONGEST_HOLD_S else reply.retry_after_s
     longest: float = min(LONGEST_BACKOFF_S, BACKOFF_S * 3 ** (attempt - 1))
     return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
 

@@ -376,7 +376,12 @@ def counted(number: int, what: str, many: str | None = None) -> str:
         what: the word for one.
         many: the word for several, where it is not the same with an `s`.
     """
-    return f"{number:,} {what if number == 1 else many or f'{what}s'}"
+    return f"{number:,} {plural(number, what, many)}"
+
+
+def plural(number: float, what: str, many: str | None = None) -> str:
+    """Return the word for so many things; see `counted`."""
+    return what if number == 1 else many or f"{what}s"
 
 
 def printable(text: str) -> str:
@@ -386,5 +391,9 @@ def printable(text: str) -> str:
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
     """Return the known word most like `word`, or None when none is near enough (0 to 1)."""
-    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=likeness)
-    return matches[0] if matches else None
+    return next(iter(nearest_few(word, known, 1, likeness)), None)
+
+
+def nearest_few(word: str, known: Iterable[str], most: int, likeness: float = 0.6) -> list[str]:
+    """Return at most so many known words that are like `word`, the nearest first."""
+    return difflib.get_close_matches(word, list(known), n=most, cutoff=likeness)

@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 from analyze.render.numbers import chance, in_cases, percent, points, times, whole
 from analyze.stats.paired_rates import RateInterval, margin_at
 from schemas.config.project import Thresholds
-from schemas.errors import counted
+from schemas.errors import counted, plural
 from schemas.output.comparison import Axis, NightNoise, RateDifference, SideFacts, Verdict
 
 MOST_APART = 0.05
@@ -236,7 +236,7 @@ def cut_words(after: tuple[int, int] | None) -> str:
         return ""
     least, most = after
     tokens = whole(most) if least == most else f"{whole(least)} to {whole(most)}"
-    return f" after {tokens} token{'s' * (most != 1)}"
+    return f" after {tokens} {plural(most, 'token')}"
 
 
 def reused_in_words(name: str, side: SideFacts, n_reused: int, n_common: int) -> Iterator[str]:

@@ -16,7 +16,7 @@ import orjson
 import pyarrow.parquet as pq
 
 from analyze.lake.alias_file import alias_file
-from schemas.errors import DamagedFile, SchemaError, counted, shown
+from schemas.errors import DamagedFile, SchemaError, counted, plural, shown
 from schemas.io.files import sync_path, write_whole
 from schemas.lake.footer import Checksum, checksum_of
 from schemas.lake.layout import ALIASES, ONE_RUN, QUARANTINE, live_paths, strays
@@ -196,12 +196,12 @@ def sentences(
         gone = {run: n for run, n in one.rows.items() if run not in again and run not in folders}
         if again:
             text += (
-                f"; {_rows(one.table, again)} made again from the folder{'s' * (len(again) > 1)}"
+                f"; {_rows(one.table, again)} made again from the {plural(len(again), 'folder')}"
             )
         if waits:
             text += (
-                f"; {_rows(one.table, waits)} still to be made again from the folder"
-                f"{'s' * (len(waits) > 1)}: `analyze sync` goes on"
+                f"; {_rows(one.table, waits)} still to be made again from the "
+                f"{plural(len(waits), 'folder')}: `analyze sync` goes on"
             )
         if gone:
             text += f"; {_rows(one.table, gone)} lost, since there is no folder to make them from"

@@ -33,7 +33,7 @@ from analyze.render.numbers import (
 from analyze.render.text import Column, facts, line_of, table, widths_fit
 from analyze.show.transcript import VERDICTS
 from analyze.show.trial_rows import ShownTrial, passed_of
-from schemas.errors import runs_flag
+from schemas.errors import counted, runs_flag
 from schemas.output.summary import GroupSummary, PercentileName, Percentiles, RunSummary
 from schemas.run.model_names import hidden_id, id_of
 
@@ -132,7 +132,7 @@ def _missing(cases: Sequence[str]) -> str:
         return ""
     more = len(cases) - MOST_MISSING
     also = f" and {whole(more)} more" if more > 0 else ""
-    cased = f"{whole(len(cases))} case{'' if len(cases) == 1 else 's'}"
+    cased = f"{counted(len(cases), 'case')}"
     return line_of(f"{cased}: {', '.join(cases[:MOST_MISSING])}{also}")
 
 

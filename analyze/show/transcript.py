@@ -21,6 +21,7 @@ from analyze.render.numbers import duration, moment, usd, whole
 from analyze.render.text import facts, line_of, lines_of
 from analyze.show.trace_file import NoTrace
 from analyze.show.trial_rows import ShownTrial, TrialText
+from schemas.errors import counted
 from schemas.run.model_names import hidden_id
 from schemas.run.trace import (
     Artifact,
@@ -118,7 +119,7 @@ def score_lines(parsed_output: str | None) -> Iterator[str]:
     for one in found[:MOST_EVALUATIONS]:
         yield from _lines(one)
     if (more := len(found) - MOST_EVALUATIONS) > 0:
-        yield f"and {whole(more)} more evaluation{'' if more == 1 else 's'}"
+        yield f"and {counted(more, 'more evaluation')}"
 
 
 def _evaluations(parsed_output: str | None) -> list[Mapping[str, Any]]:

@@ -7,7 +7,6 @@ Does the server have the model that is asked for, and does it do what the settin
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -19,7 +18,7 @@ from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of, key_of
 from collect.config.models import PINNED, ROUTING_OPTIONS
 from collect.doctor.context import Details, LookedAt, Scene, and_more, found
 from collect.doctor.probe import KNOWS_ITS_NAMES, Place, Visit, name_of
-from schemas.errors import ConfigError, counted, shown
+from schemas.errors import ConfigError, counted, nearest_few, shown
 from schemas.output.doctor import DoctorCheck
 from schemas.redact import key_names
 
@@ -236,7 +235,7 @@ def near_names(wanted: str, listed: Iterable[str]) -> tuple[str, ...]:
     holding = [low for low in by_lower if parts and all(part in low for part in parts)]
     holding.sort(key=lambda low: (len(low), low))
     few = by_lower if len(by_lower) <= MOST_COMPARED else ()
-    like = difflib.get_close_matches(word, few, n=MOST_NEAR, cutoff=LIKENESS)
+    like = nearest_few(word, few, MOST_NEAR, LIKENESS)
     chosen = dict.fromkeys([*holding[:MOST_NEAR], *like])
     return tuple(by_lower[low] for low in list(chosen)[:MOST_NEAR])
 

@@ -27,7 +27,7 @@ from collect.doctor.probe import Place, Visit
 from schemas.config.project import load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import Suite
-from schemas.errors import ConfigError, Problem, printable
+from schemas.errors import ConfigError, Problem, counted, printable
 from schemas.output.doctor import Area, DoctorCheck, State
 from schemas.redact import MARK, redact, redact_json
 from schemas.run.model_names import ModelNames
@@ -238,6 +238,6 @@ async def say_waiting(addresses: int) -> None:
     if not sys.stderr.isatty():
         return
     await asyncio.sleep(FELT_S)
-    what = f"asking {addresses} endpoint{'s' * (addresses != 1)}" if addresses else "looking"
+    what = f"asking {counted(addresses, 'endpoint')}" if addresses else "looking"
     with Console(stderr=True).status(f"{what} …"):
         await asyncio.Event().wait()

@@ -237,7 +237,7 @@ class Nearby:
     def summary(self) -> str:
         """Return one line about it for people."""
         n_models = len(self.models)
-        return f"{self.kind} at {self.base_url}, {n_models:,} model{'s' * (n_models != 1)}"
+        return f"{self.kind} at {self.base_url}, {counted(n_models, 'model')}"
 
 
 def servers_nearby() -> tuple[Nearby, ...]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.base import Finding, error, is_valid, pointer, warning
-from schemas.errors import counted
+from schemas.errors import counted, plural
 from schemas.formats.fields import MOST_OF_A_KIND, check_fields
 from schemas.formats.report_v2 import (
     ID_FIELDS,
@@ -161,7 +161,7 @@ def _extent(report: Mapping[str, Any], n: int) -> list[Finding]:
     if n > total:
         message = f"the report has {counted(n, 'instance')}, and the total is {shown(total)}"
         return [error("too_many_instances", where, message)]
-    what = f"instance{'s' * (total != 1)} {'is' if n == 1 else 'are'}"
+    what = f"{plural(total, 'instance')} {plural(n, 'is', 'are')}"
     message = f"{n:,} of {shown(total)} {what} in this report; stored counts are kept"
     found = [warning("partial_instances", where, message)]
     found += [_absent(name) for name in ID_FIELDS if name not in report]

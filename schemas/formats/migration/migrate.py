@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from schemas.base import Finding, error, pointer
-from schemas.errors import NotMigratable, counted
+from schemas.errors import NotMigratable, counted, plural
 from schemas.formats.migration.functional import (
     contradictions,
     counted_totals,
@@ -209,7 +209,7 @@ def _contradictory(data: Any, shape: V1Shape) -> list[Finding]:
     place, entries = entries_of(data, shape)
     if entries == [] and claimed > 0:
         message = (
-            f"the file counts {shown(claimed)} result{'s' * (claimed != 1)} and holds none of them"
+            f"the file counts {shown(claimed)} {plural(claimed, 'result')} and holds none of them"
         )
         found.append(error("count_contradicts", place, message))
     return found
