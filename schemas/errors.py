@@ -40,6 +40,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from schemas.redact import spelled
+
 DEFAULT_RUNS = "runs"
 """Where every command looks unless it is told otherwise."""
 
@@ -386,7 +388,7 @@ def plural(number: float, what: str, many: str | None = None) -> str:
 
 def printable(text: str) -> str:
     """Return one line without control and direction characters, which a terminal obeys."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    return spelled(text, lambda _: " ")
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

@@ -1,9 +1,10 @@
-"""Takes secrets out of text before it is written anywhere (D-H4)."""
+"""What text may show: no secret anywhere (D-H4), and nothing that a terminal obeys (D-H5)."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from functools import cache
 from json import dumps
 from typing import TYPE_CHECKING
@@ -126,3 +127,30 @@ def redact_json(value: JsonValue) -> JsonValue:
 def key_names() -> tuple[str, ...]:
     """Return the names of variables that hold keys, never their values."""
     return tuple(sorted(name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN"))))
+
+
+def escape(char: str) -> str:
+    r"""Return a character as Python escapes it, such as `\x1b`."""
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def json_escape(char: str) -> str:
+    r"""Return a character as JSON escapes it, such as `\u001b`: a reader gets the same text."""
+    return dumps(char)[1:-1]
+
+
+def spelled(
+    text: str,
+    spell: Callable[[str], str] = escape,
+    keeps: Callable[[str], bool] = str.isprintable,
+) -> str:
+    """Return text without control and direction characters, which a terminal obeys (D-H5).
+
+    Args:
+        text: any.
+        spell: what stands in the place of such a character.
+        keeps: tells which characters stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if keeps(char) else spell(char) for char in text)

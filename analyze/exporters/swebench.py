@@ -29,6 +29,7 @@ from schemas.formats.swebench import (
     document_predictions,
 )
 from schemas.io.json_text import read_json_text
+from schemas.redact import spelled
 
 if TYPE_CHECKING:
     from analyze.exporters.majority import FoldedModel
@@ -219,8 +220,7 @@ def swebench_file_name(model: str, run_id: str) -> str:
 
     What no terminal prints becomes `_`, since both may come from a file of somebody else.
     """
-    name = f"{model}.{run_id}.json".replace("/", "__")
-    return "".join(char if char.isprintable() else "_" for char in name)
+    return spelled(f"{model}.{run_id}.json".replace("/", "__"), lambda _: "_")
 
 
 class ReadPredictions(NamedTuple):

@@ -32,6 +32,7 @@ from schemas.config.known_issues import Acknowledged, ShiftMetric
 from schemas.errors import counted, runs_flag
 from schemas.output.comparison import Axis
 from schemas.output.regressions import CellShift, OpenShift, Regressions, SeriesSkipped, Shift
+from schemas.redact import spelled
 from schemas.run.model_names import id_of
 
 WHAT: dict[ShiftMetric, str] = {
@@ -201,13 +202,9 @@ def to_paste(one: Shift | CellShift) -> list[str]:
 
 def toml_text(text: str) -> str:
     """Return a text as TOML has it; whatever does not print is an escape."""
-    return '"' + "".join(map(_escaped, text)) + '"'
-
-
-def _escaped(char: str) -> str:
-    if char in '"\\':
-        return f"\\{char}"
-    return char if char.isprintable() else f"\\U{ord(char):08x}"
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    plain = spelled(quoted, lambda char: f"\\U{ord(char):08x}")
+    return f'"{plain}"'
 
 
 def entry_line(entry: Acknowledged) -> str:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from schemas.redact import spelled
+
 if TYPE_CHECKING:
     from schemas.base import Record
 
@@ -59,13 +61,11 @@ def lines_of(text: str) -> list[str]:
 
 def safe(text: str) -> str:
     r"""Return text with every control and direction character as its escape, such as `\x1b`."""
-    return text if text.isprintable() else "".join(map(_escaped, text))
+    return spelled(text, keeps=_is_shown)
 
 
-def _escaped(char: str) -> str:
-    if char.isprintable() or unicodedata.category(char) == "Zs":
-        return char
-    return char.encode("unicode_escape").decode("ascii")
+def _is_shown(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
 
 
 @lru_cache(maxsize=4096)

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any, Literal, TextIO, cast
 
 from analyze.sql.ask import Answer, Column, ask
-from analyze.sql.table import markdown, table, visible
+from analyze.sql.table import markdown, table
 from schemas.errors import EXIT_INTERRUPTED, AnalyzeError, QueryFailed, counted, printable, shown
+from schemas.redact import json_escape, spelled
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """A spreadsheet takes a text that begins so, or with their full-width twins, for a formula."""
@@ -63,10 +64,7 @@ def json_text(value: Any) -> str:
 
 
 def _json_string(text: str) -> str:
-    plain = json.dumps(text, ensure_ascii=False)
-    if plain.isprintable():
-        return plain
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in plain)
+    return spelled(json.dumps(text, ensure_ascii=False), json_escape)
 
 
 def write_csv(out: TextIO, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> None:
@@ -168,7 +166,7 @@ def print_answer(runs_dir: Path, sql: str, wish: Wish) -> None:
         ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=leave, repairs=wish.repairs)
         spool.seek(0)
         if wish.form == "csv" and sys.stdout.isatty():
-            sys.stdout.writelines(f"{visible(line.rstrip(EOL))}\n" for line in spool)
+            sys.stdout.writelines(f"{spelled(line.rstrip(EOL))}\n" for line in spool)
         else:
             shutil.copyfileobj(spool, sys.stdout)
         sys.stdout.flush()

@@ -13,6 +13,7 @@ from typing import Any
 
 from analyze.render.text import heads_apart
 from analyze.sql.ask import Column
+from schemas.redact import spelled
 
 NULL = "null"
 
@@ -29,8 +30,8 @@ def cell_text(value: Any) -> str:
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, list | dict | tuple):
-        return visible(json.dumps(value, ensure_ascii=False, default=str))
-    return visible(str(value))
+        return spelled(json.dumps(value, ensure_ascii=False, default=str))
+    return spelled(str(value))
 
 
 def _number(value: float) -> str:
@@ -39,15 +40,6 @@ def _number(value: float) -> str:
         return f"{value:g}"
     text = f"{value:.6f}".rstrip("0")
     return f"{text}0" if text.endswith(".") else text
-
-
-def visible(text: str) -> str:
-    """Return text with its control and direction characters spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
 
 
 def width_of(text: str) -> int:
@@ -71,7 +63,7 @@ def table(
         width: of the terminal; cells are cut so that a row fits into one line, and where that
             leaves too little of them each row becomes a block of lines. None: nothing is cut.
     """
-    heads = [visible(column.name) for column in columns]
+    heads = [spelled(column.name) for column in columns]
     texts = [[cell_text(value) for value in row] for row in rows]
     widths = [
         max([width_of(head), *(width_of(row[place]) for row in texts)])
@@ -149,7 +141,7 @@ def markdown(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
     """Return rows as a table in Markdown; nothing in a cell is markup."""
     from analyze.summary.summary_table import as_text  # noqa: PLC0415 - brings the models along
 
-    heads = [as_text(visible(column.name)) for column in columns]
+    heads = [as_text(spelled(column.name)) for column in columns]
     rule = ["---:" if column.is_number else "---" for column in columns]
     body = [[as_text(cell_text(value)) for value in row] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in [heads, rule, *body])

@@ -9,7 +9,6 @@ resources_<tag>_before.txt and _after.txt: what the machine said, as a ResourceS
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections import defaultdict
@@ -39,6 +38,7 @@ from analyze.summary.summary_table import summary_markdown
 from schemas.config.project import Thresholds
 from schemas.errors import AnalyzeError, ViewError
 from schemas.output.summary import RunSummary
+from schemas.redact import json_escape, spelled
 from schemas.run.config import read_config
 from schemas.run.inventory import DiskRoot, Inventory, ResourceSnapshot
 from schemas.run.layout import is_planned
@@ -316,9 +316,7 @@ def summary_json(summary: RunSummary) -> str:
     What a terminal would obey (D-H5) is written as JSON's escape of it: the same text.
     """
     text = summary.model_dump_json(indent=2) + "\n"
-    return "".join(
-        char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text
-    )
+    return "\n".join(spelled(line, json_escape) for line in text.split("\n"))
 
 
 def read_inventory(run_dir: Path) -> Inventory | None:

@@ -14,6 +14,7 @@ from typing import get_args
 
 from analyze.render.numbers import BEYOND_LIMIT, limits_of, millis, pair, percent
 from schemas.output.summary import GroupSummary, PercentileName, Percentiles, RunSummary
+from schemas.redact import spelled
 from schemas.run.inventory import Inventory, ResourceSnapshot
 from schemas.run.model_names import NO_NAMES, ModelNames
 
@@ -93,14 +94,12 @@ def summary_markdown(
 def as_text(text: str) -> str:
     """Return text that Markdown and a terminal show as it is, on one line."""
     safe = " ".join(text.split())
-    if not safe.isprintable():
-        safe = "".join(map(_visible, safe))
+    safe = spelled(safe, lambda _: "\N{REPLACEMENT CHARACTER}", _is_harmless)
     return MARKUP.sub(r"\\\g<0>", safe).translate(ENTITIES)
 
 
-def _visible(char: str) -> str:
-    """Replace control and direction characters, which a terminal obeys instead of showing."""
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in {"Cc", "Cf", "Cs"} else char
+def _is_harmless(char: str) -> bool:
+    return unicodedata.category(char) not in {"Cc", "Cf", "Cs"}
 
 
 def _line(cells: tuple[str, ...] | list[str]) -> str:

@@ -18,7 +18,7 @@ import yaml
 from pydantic import JsonValue
 
 from schemas.errors import ConfigError, Problem
-from schemas.redact import redact
+from schemas.redact import redact, spelled
 
 MAX_DEPTH = 64
 MAX_VALUES = 100_000
@@ -54,9 +54,7 @@ def printable(text: str, limit: int = 60) -> str:
     """Return text for a message: no secrets, cut, and without characters that move a cursor."""
     text = redact(text)
     cut = text[:limit] + "…" if len(text) > limit else text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut
-    )
+    return spelled(cut)
 
 
 def dotted(key: KeyPath) -> str:
