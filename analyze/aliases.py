@@ -1,10 +1,9 @@
-"""`analyze alias`: joins two ids of a case, takes that back, lists what is joined in a suite.
+"""Ids that stand for older ids of the same case: joins them, takes them apart, tells of them.
 
-Every id that a case of a suite ever had, for whoever holds a name from outside the lake.
-
-Cases with the content of one that is gone: found by case_hash, joined by nobody yet.
-
-What `analyze alias` says of a suite, and how every other command names a rename.
+A rename is a case with the content of one that is gone: found by its case_hash, and joined by
+nobody yet. `CaseIds` holds every id that a case of a suite ever had, for whoever has a name from
+outside the lake. The lines are those of `analyze alias`, and of every other command that names a
+rename.
 """
 
 from __future__ import annotations
@@ -27,6 +26,15 @@ from schemas.run.alias import Alias, Aliases, Rename
 if TYPE_CHECKING:
     from analyze.query.session import Session
     from schemas.config.known_issues import Acknowledged, KnownFile, Quarantined
+
+Entry = TypeVar("Entry", "Acknowledged", "Quarantined")
+
+MOST_RENAMES = 5
+"""Renames that a command names which is about something else."""
+
+COLUMNS = (Column("old id"), Column("case"), Column("since"), Column("by"), Column("not in"))
+
+BY = {"person": "a person", "prompt_list": "its prompt list"}
 
 
 def renames_among(asked: Iterable[AskedId], runs_dir: Path) -> tuple[Rename, ...]:
@@ -224,9 +232,6 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
-Entry = TypeVar("Entry", "Acknowledged", "Quarantined")
-
-
 @dataclass(frozen=True)
 class CaseIds:
     """Which id stands for which older one."""
@@ -276,14 +281,6 @@ def read_ids(session: Session) -> CaseIds:
         return CaseIds()
     rows = session.rows("select suite_id, old_case_id, case_id from case_aliases")
     return CaseIds({(suite_id, old): newest for suite_id, old, newest in rows})
-
-
-MOST_RENAMES = 5
-"""Renames that a command names which is about something else."""
-
-COLUMNS = (Column("old id"), Column("case"), Column("since"), Column("by"), Column("not in"))
-
-BY = {"person": "a person", "prompt_list": "its prompt list"}
 
 
 def rename_lines(renames: Sequence[Rename]) -> Iterator[str]:

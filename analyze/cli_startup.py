@@ -1,9 +1,11 @@
-"""Commands whose values are plain (text, numbers, paths, choices) read them without pydantic.
+"""What lets a command answer at once: plain values without pydantic, imports beside the engine.
 
-Typer builds a pydantic adapter for each value, which takes longer than most queries; a command
-that answers in a quarter of a second cannot afford it. What is not plain goes Typer's own way.
+Typer builds a pydantic adapter for each value, which takes longer than most queries; a command that
+answers in a quarter of a second cannot afford it. Text, numbers, paths and choices are read here,
+what is not plain goes Typer's own way.
 
-Loads modules while the engine works: it needs no Python for that, and there is a second core.
+Commands whose records take as long to load as their rows to read import these while the engine
+works: it needs no Python for that, and there is a second core.
 """
 
 from __future__ import annotations

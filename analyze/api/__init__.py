@@ -3,7 +3,8 @@
 Every time is in ms (whole, Int64), every point in time in ms since 1970-01-01 UTC, every cost in
 USD, every rate between 0 and 1. Verdicts are typed records, and `frame` makes frames of them.
 
-What notebooks and scripts ask of one run: its summary, its pages as text, its report.
+What is asked of one run (its summary, its pages as text, its report) is the same as the commands of
+those names give, as records where there are some.
 """
 
 from __future__ import annotations
@@ -30,8 +31,15 @@ if TYPE_CHECKING:
     from schemas.output.comparison import ThresholdsUsed
     from schemas.output.report import RunReport
 
+__all__ = ["MARTS", "TIMEOUT_S", "History", "frame", "open_history"]
+
 PAGE_WIDTH = 100
 """Columns of a page outside a terminal."""
+
+MARTS = tuple(name_of(view) for view in VIEWS if view.startswith("marts/"))
+"""Views that are made to be read."""
+
+TIMEOUT_S = 300.0
 
 
 class Pages:
@@ -112,14 +120,6 @@ class Pages:
             transcript_bytes=TRANSCRIPT_BYTES if transcript_bytes is None else transcript_bytes,
             known=known_of(known),
         )
-
-
-__all__ = ["MARTS", "TIMEOUT_S", "History", "frame", "open_history"]
-
-MARTS = tuple(name_of(view) for view in VIEWS if view.startswith("marts/"))
-"""Views that are made to be read."""
-
-TIMEOUT_S = 300.0
 
 
 def open_history(path: str | Path = ".", *, sync: bool = True) -> History:

@@ -1,10 +1,13 @@
-"""Names along an axis: of any length, on as many lines as they need, and only text.
+"""Axes of charts: names on as many lines as they need, log scales, and labels beside points.
 
 Names come from outside (D-H5): what would act as text is shown as its escape.
 
-Logarithmic axes with ticks at round numbers, also where a value is zero.
+Costs and times spread over powers of ten, and ticks stand at round numbers. A free model has no
+place on a log scale: then the scale is linear below the smallest cost that is there, so that zero
+can stand beside the others.
 
-Where names stand beside their points so that none covers another one.
+Labels beside points cover no other one. One that has no room is left out: the point, its tooltip
+and the table still have it.
 """
 
 from __future__ import annotations
@@ -31,6 +34,24 @@ CHARACTER, LINE = 7, 14
 
 _BREAK = r"(?=.{%d})(.{%d,%d}[-_/.:@ ]|.{%d})"
 """Where more than a line is left: after a mark that joins words, if one is near its end."""
+
+LEAST_RATIO = 6.0
+"""Of the ends of an axis: so that it has two ticks at least."""
+
+MOST_TICKS = 10
+
+MILLIS = (
+    "datum.value < 1000 ? format(datum.value, ',~g') + ' ms' "
+    ": format(datum.value / 1000, ',~g') + ' s'"
+)
+USD = "datum.value ? '$' + format(datum.value, datum.value < 1 ? '.1~r' : ',~r') : '$0'"
+"""Texts of ticks."""
+
+LABEL_CHARACTER, LABEL_LINE = 6.7, 12.0
+"""Width of a character and height of a line, in px, rather too much than too little."""
+
+MARK = 7.0
+"""Half of what a point takes, in px."""
 
 
 def chosen(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
@@ -112,19 +133,6 @@ def _break(size: int) -> str:
     return _BREAK % (size + 1, size // 2, size - 1, size)
 
 
-LEAST_RATIO = 6.0
-"""Of the ends of an axis: so that it has two ticks at least."""
-
-MOST_TICKS = 10
-
-MILLIS = (
-    "datum.value < 1000 ? format(datum.value, ',~g') + ' ms' "
-    ": format(datum.value / 1000, ',~g') + ' s'"
-)
-USD = "datum.value ? '$' + format(datum.value, datum.value < 1 ? '.1~r' : ',~r') : '$0'"
-"""Texts of ticks."""
-
-
 @dataclass(frozen=True)
 class LogRange:
     """What an axis spans; `low` is positive, and `from_zero` adds the zero before it."""
@@ -188,13 +196,6 @@ def ticks_of(low: float, high: float) -> list[float]:
         if len(inside) <= MOST_TICKS:
             return inside
     return inside[:: math.ceil(len(inside) / MOST_TICKS)]
-
-
-LABEL_CHARACTER, LABEL_LINE = 6.7, 12.0
-"""Width of a character and height of a line, in px, rather too much than too little."""
-
-MARK = 7.0
-"""Half of what a point takes, in px."""
 
 
 class Point(NamedTuple):

@@ -1,8 +1,6 @@
-"""Why trials were not answered, by model and by whose fault it is.
+"""Charts of a run's trials: causes of failures, latency, and the matrix of cases and models.
 
-How long answers take: not one number, but where they lie.
-
-Which model passes which case, with its repetitions visible.
+A latency is drawn as where the times lie, not as one number; the matrix shows every repetition.
 """
 
 from __future__ import annotations
@@ -48,6 +46,31 @@ CAUSES = {
 """Those that count against the model first."""
 
 MOST_TICKS = 7
+
+Metric = Literal["e2e_ms", "ttft_ms"]
+
+TITLES: dict[Metric, tuple[str, str, str]] = {
+    "e2e_ms": ("Latency", "first request byte to last response byte", "answer time"),
+    "ttft_ms": ("Time to first token", "first request byte to first token", "time to first token"),
+}
+"""What the picture is called, what was measured, and what stands at the axis."""
+
+STEP, THICKEST = 40, 32
+"""Height of the row of a model, and of the fullest place in it, in px."""
+
+NO_TIMEOUTS: Mapping[str, int] = MappingProxyType({})
+
+BESIDE = 72
+"""From the end of the scale to the end of the number of time-outs, in px."""
+
+EDGES = (10, 15, 20, 25, 30, 40, 50, 60, 80)
+"""Of the places of one power of ten; each end of a bin is one of them or lies between two."""
+
+CELL, WIDE = 22, 72
+"""Height and width of a cell, in px."""
+
+MOST_CASES = 120
+"""That a picture has room for; the hardest are drawn."""
 
 
 def failures(counts: pl.DataFrame) -> Any:
@@ -117,26 +140,6 @@ def failures(counts: pl.DataFrame) -> Any:
 def _said(model: str, rows: pl.DataFrame) -> str:
     parts = [f"{n:,} {kind}" for kind, n in rows.select("failure_type", "n_trials").iter_rows()]
     return f"{model} {', '.join(parts[:3])}" + (" and others" if len(parts) > 3 else "")
-
-
-Metric = Literal["e2e_ms", "ttft_ms"]
-
-TITLES: dict[Metric, tuple[str, str, str]] = {
-    "e2e_ms": ("Latency", "first request byte to last response byte", "answer time"),
-    "ttft_ms": ("Time to first token", "first request byte to first token", "time to first token"),
-}
-"""What the picture is called, what was measured, and what stands at the axis."""
-
-STEP, THICKEST = 40, 32
-"""Height of the row of a model, and of the fullest place in it, in px."""
-
-NO_TIMEOUTS: Mapping[str, int] = MappingProxyType({})
-
-BESIDE = 72
-"""From the end of the scale to the end of the number of time-outs, in px."""
-
-EDGES = (10, 15, 20, 25, 30, 40, 50, 60, 80)
-"""Of the places of one power of ten; each end of a bin is one of them or lies between two."""
 
 
 def latency(
@@ -257,13 +260,6 @@ def _latency_words(rows: pl.DataFrame) -> str:
         f"{fullest['model_id']} {fullest['from']:,} to {fullest['high']:,} ms "
         f"({fullest['n']:,} of {total:,})"
     )
-
-
-CELL, WIDE = 22, 72
-"""Height and width of a cell, in px."""
-
-MOST_CASES = 120
-"""That a picture has room for; the hardest are drawn."""
 
 
 def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:

@@ -1,7 +1,4 @@
-"""How each model did from run to run, and where its level shifted.
-
-Rules in a history where the passed rate of a model went to another level.
-"""
+"""How each model did from run to run, with a rule where its passed rate went to another level."""
 
 from __future__ import annotations
 
@@ -47,6 +44,25 @@ MOST_LINES, LINE = 4, 15
 
 MOST_CHARACTERS = 14
 """Of the name of a model in a label."""
+
+HEIGHT = 260
+
+MOST_COLOURED, MOST_BANDS = len(COLOURS), 4
+"""Models that have a colour of their own, and an interval that is drawn; the others are grey."""
+
+ALMOST_ALL = 0.9
+"""Coverage below which a point is hollow."""
+
+MOST_SPOKEN = 60
+"""Points that a screen reader is told one by one."""
+
+DAY = 86_400_000
+
+WORDS = tip({
+    "model": "datum.model", "run": "datum.run", "passed": shown("rate_text"),
+    INTERVAL: shown("limits_text"), "coverage": shown("coverage_text"),
+    "verdicts": shown("n", ","),
+})  # fmt: skip
 
 
 def shift_rules(shifts: pl.DataFrame, points: pl.DataFrame) -> list[Any]:
@@ -134,26 +150,6 @@ def _labels(shifts: list[dict[str, Any]]) -> tuple[str, ...]:
 def _told(shift: dict[str, Any]) -> str:
     name = line_of(shift["series_model_id"])
     return f"{name} from {share(shift['before'])} to {share(shift['after'])}"
-
-
-HEIGHT = 260
-
-MOST_COLOURED, MOST_BANDS = len(COLOURS), 4
-"""Models that have a colour of their own, and an interval that is drawn; the others are grey."""
-
-ALMOST_ALL = 0.9
-"""Coverage below which a point is hollow."""
-
-MOST_SPOKEN = 60
-"""Points that a screen reader is told one by one."""
-
-DAY = 86_400_000
-
-WORDS = tip({
-    "model": "datum.model", "run": "datum.run", "passed": shown("rate_text"),
-    INTERVAL: shown("limits_text"), "coverage": shown("coverage_text"),
-    "verdicts": shown("n", ","),
-})  # fmt: skip
 
 
 def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:

@@ -1,8 +1,6 @@
-"""How good each model is, and how sure that is.
+"""Rates of models, a row each: passed rates, and how far each can be trusted with tools.
 
-Rows of models with a rate each: the point, its interval, and the number beside it.
-
-How far each model can be trusted with tools.
+A row has the point, its interval, and the number beside it.
 """
 
 from __future__ import annotations

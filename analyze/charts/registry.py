@@ -1,8 +1,7 @@
-"""The charts of a report as Vega-Lite specs, for a page that draws them by itself.
+"""The charts of a report: as Vega-Lite specs for its page, and by name for `analyze chart`.
 
-Colours are variables of the page, widths are the page's, and the look is shared by all charts.
-
-Charts by name, for `analyze chart`: which part of a report each one draws.
+A page draws the specs by itself: colours are variables of the page, widths are the page's, and the
+look is shared by all charts. A new chart is a file beside this one and a line in `CHARTS`.
 """
 
 from __future__ import annotations
@@ -40,6 +39,8 @@ DIGITS = 5
 
 LEFT_TO_THE_PAGE = ("$schema", "config", "title")
 """A page has headings of its own, which a screen reader knows and a narrow screen can break."""
+
+Draw = Callable[["pl.DataFrame"], Any]
 
 
 def specs_of(report: RunReport) -> dict[str, dict[str, Any]]:
@@ -106,9 +107,6 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(one) for one in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
-
-
-Draw = Callable[["pl.DataFrame"], Any]
 
 
 @dataclass(frozen=True)

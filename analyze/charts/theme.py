@@ -1,11 +1,12 @@
-"""What every chart has in common: roles of colour, sizes, and the look of axes and titles.
+"""What every chart has in common: roles of colour, sizes, the look of axes, and words.
 
 A chart names roles (`INK`, `WORSE`), never colours: these come from one of three palettes, so that
 one chart is right on white, on black, and in a page whose style decides. The colours are those of
 Okabe and Ito (2008), which colour-blind people tell apart; yellow is left out, since it is lost on
 white.
 
-Words of charts: what stands in a tooltip, and what is said to those who cannot see them.
+Numbers in tooltips and descriptions are rounded by `analyze.render.numbers` and drawn as texts: a
+chart says what its table says.
 """
 
 from __future__ import annotations
@@ -51,6 +52,11 @@ CSS: Palette = MappingProxyType(
 
 Between two colours only a real one can stand, so `middle` is no variable.
 """
+
+INTERVAL = "95 % interval"
+
+MOST_NAMED = 6
+"""Models that a description tells of, before it counts the others."""
 
 
 def role(name: str) -> alt.ExprRef:
@@ -163,12 +169,6 @@ def share_axis(title: str) -> alt.Axis:
 
 SHARE = alt.Scale(domain=[0, 1])
 """A rate: always the whole of it, so that two charts can be held side by side."""
-
-
-INTERVAL = "95 % interval"
-
-MOST_NAMED = 6
-"""Models that a description tells of, before it counts the others."""
 
 
 def tip(rows: Mapping[str, str]) -> alt.ExprRef:

@@ -1,9 +1,9 @@
-"""Where two sides differ in what can change an answer or its verdict, beside what is compared.
+"""Axes of a comparison: what can change an answer or its verdict, beside what is compared.
 
 Two rows are the same on an axis, or differ, or one of them does not say. What is not said keeps
 nothing out, but for the case: an unknown content is equal to none (D-A2).
 
-Axes and metrics as people name them: an option that is repeated, or one with commas between.
+People name axes and metrics in an option that is repeated, or in one with commas between.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ State = Literal["same", "differs", "unknown"]
 
 SHOWN_DIGITS = 16
 """Of a hash: as many as a plan keeps of each part."""
+
+Name = TypeVar("Name", bound=str)
+
+METRICS: tuple[Metric, ...] = get_args(Metric)
 
 
 class Setting(NamedTuple):
@@ -191,19 +195,13 @@ def _short(digest: str | None) -> str:
     return "none" if digest is None else digest[:SHOWN_DIGITS]
 
 
-Name = TypeVar("Name", bound=str)
-
-NAMED_AXES: tuple[Axis, ...] = get_args(Axis)
-METRICS: tuple[Metric, ...] = get_args(Metric)
-
-
 def axes_named(texts: Iterable[str]) -> frozenset[Axis]:
     """Return the axes that texts name.
 
     Raises:
         ConfigError: each that is no axis; names the nearest.
     """
-    return frozenset(_named(texts, NAMED_AXES, "--allow", "is no axis of a comparison"))
+    return frozenset(_named(texts, AXES, "--allow", "is no axis of a comparison"))
 
 
 def metrics_named(texts: Iterable[str]) -> tuple[Metric, ...]:

@@ -3,7 +3,8 @@
 Reads the runs of both sides, and of the nights before them how much nights vary. One family of
 tests a call, whatever is shown of it (S10).
 
-Single cases on both sides: which passed less or more often, and how to see the answers.
+A case alone has no verdict; the list of those that passed less or more often says where to look,
+not what is proven.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ from schemas.run.alias import Rename
 if TYPE_CHECKING:
     from analyze.query.session import Session
     from schemas.config.known_issues import Quarantined
+
+By = Literal["model", "cell", "tag"]
+"""What is shown beside the models: nothing, every case that changed, or every tag."""
 
 
 def changes_of(groups: Sequence[PairedGroup], runs_dir: Path) -> tuple[CaseChange, ...]:
@@ -110,10 +114,6 @@ def _command(side: Pooled, case: PairedCase, model_id: str, option: Sequence[str
     """Return the command that shows the answers of the newest run of a side."""
     words = ["analyze", "show", side.run_ids[-1], case.case.case_id, model_id]
     return shlex.join([*words, *option])
-
-
-By = Literal["model", "cell", "tag"]
-"""What is shown beside the models: nothing, every case that changed, or every tag."""
 
 
 def compare(

@@ -1,8 +1,6 @@
 """The sentences and cells of a comparison, for the terminal and for Markdown alike.
 
 Plain text that holds names from outside as they are: who prints it makes them safe for the place.
-
-Whose nights a verdict between nights rests on, in words: a history's, or an assumption.
 """
 
 from __future__ import annotations
@@ -40,30 +38,6 @@ from schemas.output.comparison import (
     ThresholdsUsed,
     Verdict,
 )
-
-
-def nights_words(night: NightNoise, *, is_rate: bool = False) -> str:
-    """Return how much nights vary, and who says so: `20 runs vary by 8 %`.
-
-    Args:
-        night: of a metric.
-        is_rate: it is a pass rate, in points.
-    """
-    if night.seen_sd is None:
-        return f"assumed: nights vary by {_by(night.sd, is_rate=is_rate)}"
-    return f"{whole(night.n_runs)} runs vary by {_by(night.seen_sd, is_rate=is_rate)}"
-
-
-def nights_cell(night: NightNoise) -> str:
-    """Return the same for a column of ratios: `20 runs: 8 %`."""
-    if night.seen_sd is None:
-        return f"assumed: {percent(night.sd)} %"
-    return f"{whole(night.n_runs)} runs: {percent(night.seen_sd)} %"
-
-
-def _by(sd: float, *, is_rate: bool) -> str:
-    return f"{points(sd)} points" if is_rate else f"{percent(sd)} %"
-
 
 ORDER: tuple[Verdict, ...] = (
     "regressed",
@@ -114,6 +88,29 @@ UNTESTED = {"censored": "censored", "too few": "measured in fewer"}
 
 MOST_NAMED = 3
 """Names in a sentence; the rest is counted."""
+
+
+def nights_words(night: NightNoise, *, is_rate: bool = False) -> str:
+    """Return how much nights vary, and who says so: `20 runs vary by 8 %`.
+
+    Args:
+        night: of a metric.
+        is_rate: it is a pass rate, in points.
+    """
+    if night.seen_sd is None:
+        return f"assumed: nights vary by {_by(night.sd, is_rate=is_rate)}"
+    return f"{whole(night.n_runs)} runs vary by {_by(night.seen_sd, is_rate=is_rate)}"
+
+
+def nights_cell(night: NightNoise) -> str:
+    """Return the same for a column of ratios: `20 runs: 8 %`."""
+    if night.seen_sd is None:
+        return f"assumed: {percent(night.sd)} %"
+    return f"{whole(night.n_runs)} runs: {percent(night.seen_sd)} %"
+
+
+def _by(sd: float, *, is_rate: bool) -> str:
+    return f"{points(sd)} points" if is_rate else f"{percent(sd)} %"
 
 
 def by_need(groups: Sequence[GroupComparison]) -> list[GroupComparison]:

@@ -3,7 +3,8 @@
 In two steps, since a q needs the p of every model of the call: `figures_of` is what comes before
 it, `judged` what follows.
 
-What one model came to on one side: counts, rates and their bounds, over comparable cases.
+The facts of a side are of the comparable cases. A trial without a verdict is counted and named with
+its cause; the bounds say what it may be worth.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What of two sides belongs together: models, cases of them, and the runs that are comparable.
+"""What of two sides belongs together: models, their cases, and the runs that are comparable.
 
-What belongs together on two sides, once it is found: cases of a model, and their trials.
-
-Pairs the cases of one model: which runs of either side are comparable, case by case.
+Which runs of either side are comparable is decided case by case. The trials of several runs count
+as further repetitions of their case (S14).
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ from analyze.comparison.evidence.outcomes import (
 from analyze.comparison.evidence.plans import is_called
 from analyze.comparison.evidence.run_sets import Chosen
 from schemas.output.comparison import Axis, AxisReport, ExcludedCase, Exclusion
+
+__all__ = ["PairedCase", "PairedGroup", "Pairing", "Pooled", "named", "pair"]
 
 
 class OwnTrials(NamedTuple):
@@ -245,9 +246,6 @@ def _by_case(rows: Iterable[CaseOutcome]) -> dict[CaseKey, list[CaseOutcome]]:
     for row in rows:
         found[row.case].append(row)
     return found
-
-
-__all__ = ["PairedCase", "PairedGroup", "Pairing", "Pooled", "named", "pair"]
 
 
 @dataclass(frozen=True, slots=True)

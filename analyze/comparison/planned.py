@@ -4,7 +4,8 @@ Asked of the same history, with the candidate as its newest run, so that a compa
 the last words of a run say one number for one question. Only how far the two sides are alike is
 taken from these very sides, whatever their runs are.
 
-What past runs of a suite showed of each model: the material that a planned size rests on.
+What past runs of a suite showed of each model needs no records to be read, so that the engine works
+while these load.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A comparison for the terminal: what happened first, then why it can be said, then the details.
+"""A comparison for the terminal and as Markdown: the same sentences, and the same tables as cells.
 
-A comparison as Markdown: the same sentences and tables, names from outside as text only.
-
-The tables of a comparison as cells, for the terminal and for Markdown alike.
+What happened comes first, then why it can be said, then the details. Cells hold names from outside
+as they are: who prints them makes them safe for the place, in Markdown as text only.
 """
 
 from __future__ import annotations
@@ -39,6 +38,19 @@ from schemas.output.comparison import (
 )
 
 MODEL_TITLES = ("model", "cases", "base%", "cand%", "points", "95 %", "p", "q", "shows")
+
+MOST_CASES = 20
+"""Cases that are listed unless all are asked for."""
+
+LEAST_WRAP = 40
+"""Columns below which sentences are no longer broken."""
+
+CUT = {"model": 8, "case": 12, "part": 6, "without a verdict": 12}
+"""Columns that can be cut, and the fewest cells that are left of them."""
+
+NAMES = {"model", "case", "part"}
+
+WORDY = {*CUT, "of", "95 %", "change", "verdict", "both answers", "nights"}
 
 
 def model_cells(group: GroupComparison) -> list[str]:
@@ -156,20 +168,6 @@ def tag_cells(plain: PlainDifference) -> list[str]:
         signed_points(plain.difference),
         between(plain.low, plain.high),
     ]
-
-
-MOST_CASES = 20
-"""Cases that are listed unless all are asked for."""
-
-LEAST_WRAP = 40
-"""Columns below which sentences are no longer broken."""
-
-CUT = {"model": 8, "case": 12, "part": 6, "without a verdict": 12}
-"""Columns that can be cut, and the fewest cells that are left of them."""
-
-NAMES = {"model", "case", "part"}
-
-WORDY = {*CUT, "of", "95 %", "change", "verdict", "both answers", "nights"}
 
 
 def comparison_lines(comparison: Comparison, width: int, *, all_cases: bool = False) -> list[str]:

@@ -1,9 +1,8 @@
 """What a row is of each view: names, types, order and meaning of its columns.
 
-The SQL is written by hand and these records prove it: a test compares the columns of each view
-with its contract. No rule and no arithmetic live here.
-
-What each column of each view and raw table means: from the contracts and from lake.json.
+The SQL is written by hand and these records prove it: a test compares the columns of each view with
+its contract. No rule and no arithmetic live here. Columns of raw tables, and of views that have no
+contract, get their meaning from lake.json and from the contracts that name them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Rows of the views about models: tool use, tiers, latency histogram, what quality costs.
+"""Rows of the views about models: over all runs, behind summary.json, and behind comparisons.
 
-Rows of the views behind summary.json: models, failures, verdicts and tool use of cases.
-
-Rows of the view behind comparisons: a case of a run with all that made its verdicts.
+A comparison rests on `CaseOutcomesRow`: a case of a run with all that made its verdicts.
 """
 
 from __future__ import annotations
@@ -18,6 +16,26 @@ from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Unit, UsdSu
 TOOL_TRIALS = "Trials with expected tools that the provider served."
 TOOL_SUCCESS = "Those in which at least one expected tool was invoked."
 MODEL_ORDER = "provider, model, thinking_level nulls first"
+
+TotalTokens = Annotated[int, Field(ge=0), Unit("tokens")]
+"""A sum: what bounds one trial does not bound it."""
+
+WallClock = Annotated[int, Field(ge=0), Unit("ms")]
+"""Longer than any run where a clock began at 1970 and was set meanwhile."""
+
+REUSED = "Results taken from an older run: their verdicts count, their time and cost do not."
+TOKENS = "Sum over trials made in this run that reported it; null: none did."
+
+LogSum = Annotated[int, Field()]
+"""Whole numbers of 1e-12."""
+
+TotalMillis = Annotated[int, Field(ge=0), Unit("ms")]
+"""A sum: what bounds one trial does not bound it."""
+
+FIRST = "Made in this run, answered trials on the first attempt, above 0."
+MADE = "Made in this run, known and above 0."
+LN = "Sum of their natural logarithms, in 1e-12"
+HASH = "Start of the hash, of the first repetition planned"
 
 
 class ToolUseRow(GroupRow):
@@ -107,16 +125,6 @@ class CostQualityRow(GroupRow):
         "or better and no dearer, of those that may be named best; null where cost or passed_rate "
         "is unknown, and with fewer than five cases or too little coverage to be named so."
     )
-
-
-TotalTokens = Annotated[int, Field(ge=0), Unit("tokens")]
-"""A sum: what bounds one trial does not bound it."""
-
-WallClock = Annotated[int, Field(ge=0), Unit("ms")]
-"""Longer than any run where a clock began at 1970 and was set meanwhile."""
-
-REUSED = "Results taken from an older run: their verdicts count, their time and cost do not."
-TOKENS = "Sum over trials made in this run that reported it; null: none did."
 
 
 class ModelSummaryRow(GroupRow):
@@ -304,18 +312,6 @@ class ToolCountsRow(GroupRow):
     n_tool_trials: Positive = Field(description="Served trials with expected tools, of one case.")
     n_tool_success: Count = Field(description="Those that used one of the expected tools.")
     n_cases: Positive = Field(description="Cases that came out this way.")
-
-
-LogSum = Annotated[int, Field()]
-"""Whole numbers of 1e-12."""
-
-TotalMillis = Annotated[int, Field(ge=0), Unit("ms")]
-"""A sum: what bounds one trial does not bound it."""
-
-FIRST = "Made in this run, answered trials on the first attempt, above 0."
-MADE = "Made in this run, known and above 0."
-LN = "Sum of their natural logarithms, in 1e-12"
-HASH = "Start of the hash, of the first repetition planned"
 
 
 class CaseOutcomesRow(GroupRow):

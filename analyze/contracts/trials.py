@@ -1,6 +1,7 @@
-"""Rows of the views with a row a trial: results, attempts, failures, texts.
+"""Rows of the views about trials, and of those that say what was asked.
 
-Rows of the views that say what was asked: runs, models, cases, planned trials, events.
+A row a trial: results, attempts, failures, texts. What was asked: runs, models, cases, planned
+trials, events.
 """
 
 from __future__ import annotations

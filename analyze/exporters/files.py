@@ -1,8 +1,7 @@
-"""The files of each export format as texts, of a run in the lake or of one report v2.
+"""The files of each export format, of a run in the lake or of one report v2, and where they go.
 
-One room a format makes the text; here they are chosen, and each model gets a name of its own.
-
-Where the files of an export go, and what they never replace unasked.
+One module a format makes the text; here they are chosen, each model gets a name of its own, and no
+file is replaced unasked.
 """
 
 from __future__ import annotations
@@ -40,6 +39,21 @@ if TYPE_CHECKING:
     from schemas.formats.swebench import Prediction, Style
 
 ExportFormat = Literal["report-v2", "swebench", "predictions"]
+
+REPORTS = "reports"
+"""Folder of a run of ours that holds its reports; derived, it can be deleted."""
+
+PREDICTIONS = ".predictions.jsonl"
+
+STDOUT = Path("-")
+"""Said instead of a file: standard output."""
+
+FILE_SUFFIXES: Mapping[ExportFormat, tuple[str, ...]] = {
+    "report-v2": (".json", ".md"),
+    "swebench": (".json",),
+    "predictions": (".jsonl", ".json"),
+}
+"""How the name of a file ends, unless a folder of that name is there."""
 
 
 class ExportText(NamedTuple):
@@ -166,22 +180,6 @@ def _harness(instances: Sequence[HarnessInstance], style: Style, left: dict[str,
         )
     except ValueError as exc:
         raise AnalyzeError(str(exc)) from exc
-
-
-REPORTS = "reports"
-"""Folder of a run of ours that holds its reports; derived, it can be deleted."""
-
-PREDICTIONS = ".predictions.jsonl"
-
-STDOUT = Path("-")
-"""Said instead of a file: standard output."""
-
-FILE_SUFFIXES: Mapping[ExportFormat, tuple[str, ...]] = {
-    "report-v2": (".json", ".md"),
-    "swebench": (".json",),
-    "predictions": (".jsonl", ".json"),
-}
-"""How the name of a file ends, unless a folder of that name is there."""
 
 
 def own_place(folder: Path | None) -> Path:

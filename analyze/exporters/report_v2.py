@@ -3,7 +3,9 @@
 A function of the lake and the run's folder: no clock is read. Where the folder is elsewhere the
 settings and the inventory are unknown, and all else is the same.
 
-Evaluation reports for programs: the two calls of the older tool, under the same names.
+`generate_markdown_summary` and `make_run_report` are for programs: the two calls of the older tool,
+under the same names. They write a report as it is: nothing in it is counted again, so the same
+input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -45,11 +47,16 @@ if TYPE_CHECKING:
     from analyze.query.session import Session
     from schemas.run.config import EffectiveSetting, RunConfig
 
+__all__ = ["generate_markdown_summary", "make_run_report"]
+
 VALIDATION_MODE = "benchlake"
 """Verdicts are those of a case's own validator and checks."""
 
 UNKNOWN_START = "1970-01-01T00:00:00.000Z"
 """Stands for a start that nobody wrote down."""
+
+RUNS = Path("runs")
+"""Where runs are looked for by their id."""
 
 
 def reports_of_run(
@@ -175,12 +182,6 @@ def _validation(case: FoldedCase) -> ValidationBreakdown:
         return ValidationBreakdown.model_validate(case.validation or {})
     except ValidationError:  # changed by hand since it was imported
         return ValidationBreakdown()
-
-
-__all__ = ["generate_markdown_summary", "make_run_report"]
-
-RUNS = Path("runs")
-"""Where runs are looked for by their id."""
 
 
 def make_run_report(

@@ -1,9 +1,11 @@
-"""The SWE-bench harness' own report, from anything that says what became of each instance.
+"""Files of the SWE-bench harness: its report, and the predictions that it reads.
 
 The same instances give the report that `swebench.harness.reporting.make_run_report` writes, byte by
 byte; the tests let the installed package write its own and compare.
 
-Predictions for SWE-bench: what a model handed in for each instance, written and read.
+Predictions say what a model handed in for each instance. They are written as lines of JSON, always,
+since that is the one form which every reader of the harness takes, and read in each form that is
+about.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A line of a gate beside the same line of a fresh run: failures that are noise go away.
+"""A gate's line beside the same line of a fresh run: failures that are noise go away.
 
-Which run may confirm a gate: another one, later, fresh and whole.
+Only another run may confirm a gate, one that is later, fresh and whole: a re-run of the cases that
+flipped selects on noise, and taken-over answers are the old noise again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,14 @@ from schemas.output.regressions import GateLine, GateRules, Outcome
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
+
+MOST_NAMED = 3
+"""Cases in a message; the rest is counted."""
+
+OF_MODEL = "(? is null or model_id = ? or model = ?)"
+
+Planned = tuple[str, str, str]
+"""suite_id, model_id, case_id."""
 
 
 def confirmed_by(
@@ -50,15 +59,6 @@ def confirmed_by(
     return line.model_copy(
         update={"outcome": outcome, "confirmed": said == line.outcome, "why": why}
     )
-
-
-MOST_NAMED = 3
-"""Cases in a message; the rest is counted."""
-
-OF_MODEL = "(? is null or model_id = ? or model = ?)"
-
-Planned = tuple[str, str, str]
-"""suite_id, model_id, case_id."""
 
 
 def check_confirming(

@@ -1,8 +1,7 @@
 """From what a user asked of a gate to its answer: both sides, the comparison, the rules.
 
-Every case of a candidate with what became of its trials, for reports that list them all.
-
-A gate with the shifts that stand: while a drop is neither mended nor acknowledged, it fails.
+While a drop is neither mended nor acknowledged the gate fails, whatever the comparison says. For
+reports that list them all, every case of the candidate with what became of its trials.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Reads a file of acknowledged shifts and quarantined cases, TOML or YAML.
+"""A file of acknowledged shifts and quarantined cases, TOML or YAML, and what quarantine does.
 
-What is wrong in it is said with file, line and key, as of every file that people write.
-
-Cases that a gate does not test because people wrote down that their verdict is no news.
+What is wrong in it is said with file, line and key, as of every file that people write. A gate does
+not test a case of which somebody wrote down that its verdict is no news. Scores never change by it:
+the cases stay in every report, and a gate names what it left out.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ FENCE = re.compile(r"\"\"\"|'''")
 AT_LINE = re.compile(r"^(.*?)(?: \(at line (\d+), column \d+\))?$", re.DOTALL)
 
 INT64 = range(-(2**63), 2**63)
+
+Key = tuple[str, str, str | None]
+"""suite_id, case_id, and model_id; None: with every model."""
 
 
 def read_known(path: Path) -> KnownFile:
@@ -105,10 +108,6 @@ def _lines_of(text: str) -> dict[KeyPath, int]:
         elif key := KEY.match(line):
             lines.setdefault((*table, key[1]), number)
     return lines
-
-
-Key = tuple[str, str, str | None]
-"""suite_id, case_id, and model_id; None: with every model."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""A gate for the terminal: the verdict, what decides it, what it could not see, where to look.
+"""A gate for the terminal, and as Markdown such as the step summary of a build server shows.
 
-A gate as Markdown, such as the step summary of a build server shows.
+The verdict comes first, then what decides it, what it could not see, and where to look. In Markdown
+names from outside are text and nothing else: no links, no markup, no end of a cell.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """A run folder made of another tool's files: built out of sight, and given its name when whole.
 
 A folder that begins with a dot is no run, so a killed import leaves nothing that anybody reads; the
-next one clears it away.
+next one clears it away. What has the name already is the same import, or something to be kept. A
+file that cannot be imported is refused with every reason, each with its place.
 
-What has the name already that an import asks for: the same import, or something to be kept.
-
-A file that cannot be imported: every reason, each with its place.
-
-Traces of an imported run: a frame of artifacts/<model_id>.jsonl.zst each, as a collector's.
+Traces are a frame of artifacts/<model_id>.jsonl.zst each, as a collector's.
 """
 
 from __future__ import annotations
@@ -53,6 +50,14 @@ ADVICE = "--run-id NAME gives this import another name"
 OF_ONE_IMPORT = ("benchlake_version", "source_name", "started_at_ms")
 """Fields of a record in which the same import may differ from itself: a copy has other times."""
 
+FOLDER = "artifacts"
+
+STAGING = ".importing-"
+"""Begins the name of a folder that is being made."""
+
+DERIVED = frozenset({"count_contradicts", "ids_contradict", "alias_contradicts"})
+"""Errors of what follows from the instances: these count, and the file is imported all the same."""
+
 
 def refuse_other(run_dir: Path, record: ImportRecord) -> None:
     """Let pass a folder that the same import made before.
@@ -93,9 +98,6 @@ def refuse_lost_rows(runs_dir: Path, run_id: str, log: Path) -> None:
         raise ConfigError([Problem(None, what, advice=also)])
 
 
-FOLDER = "artifacts"
-
-
 class TraceFiles:
     """Writes traces into a run folder that is being made.
 
@@ -130,10 +132,6 @@ class TraceFiles:
             file.close()
         if self._files:
             sync_path(self._folder)
-
-
-STAGING = ".importing-"
-"""Begins the name of a folder that is being made."""
 
 
 class Traced(NamedTuple):
@@ -288,10 +286,6 @@ def n_lines(path: Path) -> int:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
     except FileNotFoundError:
         return 0
-
-
-DERIVED = frozenset({"count_contradicts", "ids_contradict", "alias_contradicts"})
-"""Errors of what follows from the instances: these count, and the file is imported all the same."""
 
 
 class NotImportable(AnalyzeError):

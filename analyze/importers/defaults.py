@@ -1,12 +1,9 @@
 """A line of results.jsonl of which little is known: what the source does not say stays null.
 
-Secrets are taken out of its texts (D-H4); the original beside it stays as it is.
-
-An answer that is longer than a line may hold: its whole text goes into a trace.
-
-Times that other tools wrote as text, to milliseconds; without a zone they are UTC.
-
-Names that another tool gave to cases and models, as slugs that stay apart.
+Secrets are taken out of its texts (D-H4); the original beside it stays as it is. An answer that is
+longer than a line may hold has its whole text in a trace. Times that other tools wrote as text
+become milliseconds, and without a zone they are UTC. Names that they gave to cases and models
+become slugs that stay apart.
 """
 
 from __future__ import annotations
@@ -50,6 +47,9 @@ FREE_TEXTS = (
     "served_model", "served_provider", "finish_reason",
 )  # fmt: skip
 """Fields of which secrets are taken out, as a collector does; all others are ids and names."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 
 
 def result_of(*, failure_type: str | None = None, **known: Any) -> Result:
@@ -108,10 +108,6 @@ def with_whole_text(result: Result, text: str) -> Result | Traced:
         trace=(FinalOutputEvent(sequence=0, at_ms=result.ended_at_ms, content=text),),
     )
     return Traced(result, artifact)
-
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MILLISECOND = timedelta(milliseconds=1)
 
 
 def moment_of(text: object) -> int | None:

@@ -1,9 +1,8 @@
 """Run folders of the older tool, taken over unchanged: the lake reads them as they are.
 
 A run that went on since it was taken over is brought up to date; one that is another one is not.
-Rows that were published without their run become a folder of the same shape.
-
-Whether a log of the older tool has a line to take, and if none why, field by field.
+Rows that were published without their run become a folder of the same shape. Logs without a line
+that can be taken are refused, with why, field by field.
 """
 
 from __future__ import annotations
@@ -43,6 +42,11 @@ KINDS = {
     "null": "null",
 }
 """Names that a JSON schema has for kinds of values, in words."""
+
+CHUNK_BYTES = 2**20
+
+ROWS = (".csv", ".json")
+"""How the name of a file of published rows ends."""
 
 
 def has_result(log: Path) -> bool:
@@ -125,12 +129,6 @@ def _allowed(field: str) -> str | None:
     kinds = [one.get("type") for one in declared.get("anyOf", [declared])]
     words = [KINDS[kind] for kind in kinds if kind in KINDS]
     return " or ".join(words) or None
-
-
-CHUNK_BYTES = 2**20
-
-ROWS = (".csv", ".json")
-"""How the name of a file of published rows ends."""
 
 
 def import_openclaw_bench(

@@ -61,6 +61,19 @@ MOST_COUNTED = 10**12
 NO_LOSS = frozenset({"derivable_absent", "older_rule"})
 """Warnings about what no trial is made of."""
 
+PROVIDER = "sf-bench"
+
+UNLISTED = "not_in_the_report"
+"""Begins the name of an instance that the report counts and neither holds nor names."""
+
+MOST_UNLISTED = 100_000
+"""Instances that a report may count beyond those it holds: no data set of it has as many."""
+
+OF_SKIPPED = {"validation", "error_type", "error_message"}
+
+OUTCOMES: dict[str, CheckOutcome] = {"pass": "passed", "fail": "failed", "error": "error"}
+"""Status of a component to the outcome of its check; one that was skipped is none."""
+
 
 class ReadReport(NamedTuple):
     """A report, and where it was read."""
@@ -133,20 +146,6 @@ def _originals(found: OldReport) -> dict[str, Path]:
     if found.is_list:
         return {file.path.name: file.path for file in found.files}
     return {ONE_FILE: found.files[0].path}
-
-
-PROVIDER = "sf-bench"
-
-UNLISTED = "not_in_the_report"
-"""Begins the name of an instance that the report counts and neither holds nor names."""
-
-MOST_UNLISTED = 100_000
-"""Instances that a report may count beyond those it holds: no data set of it has as many."""
-
-OF_SKIPPED = {"validation", "error_type", "error_message"}
-
-OUTCOMES: dict[str, CheckOutcome] = {"pass": "passed", "fail": "failed", "error": "error"}
-"""Status of a component to the outcome of its check; one that was skipped is none."""
 
 
 def import_sf_bench(

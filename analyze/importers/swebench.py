@@ -40,6 +40,12 @@ MESSAGES: dict[Outcome, str] = {
     "unreadable": "the harness has a report of this instance that cannot be read",
 }
 
+PROVIDER = "swebench"
+"""Of its trials: by it an export knows that `error_code` holds the harness' own word."""
+
+KEPT = ("unstopped_instances", "unstopped_containers", "unremoved_images")
+"""Fields that say nothing of an instance."""
+
 
 class Submitted(NamedTuple):
     """An instance of the data set that something was handed in for."""
@@ -98,13 +104,6 @@ def fields_of(one: Submitted) -> dict[str, Any]:
         "error_code": None if one.outcome == "resolved" else one.outcome,
         "error_message": MESSAGES.get(one.outcome),
     }
-
-
-PROVIDER = "swebench"
-"""Of its trials: by it an export knows that `error_code` holds the harness' own word."""
-
-KEPT = ("unstopped_instances", "unstopped_containers", "unremoved_images")
-"""Fields that say nothing of an instance."""
 
 
 def import_swebench(

@@ -15,6 +15,9 @@ from schemas.io.own_files import refuse_other
 from schemas.lake.manifest import Manifest
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen, is_planned, look_of, run_folders
 
+Progress = Callable[[int, int], None]
+"""Is told how many bytes of logs of how many are done."""
+
 
 def is_second_name(folder: Path) -> bool:
     """Return whether a folder is a link to another run beside it, which counts once."""
@@ -71,10 +74,6 @@ def torn_tail(log: Path, covered: int, seen: LogSeen) -> list[str]:
         n_bytes = counted(seen.size - covered, "byte")
         return [f"{log}: its end is a torn line or not mirrored yet ({n_bytes})"]
     return []
-
-
-Progress = Callable[[int, int], None]
-"""Is told how many bytes of logs of how many are done."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,15 @@ N_PROCESSES = 2
 LAST_GROUP_S = 120
 """How long a process may take over the group it has when no more is wanted of it."""
 
+GROUP_RUNS = 400
+"""Runs that are locked and read together; each lock is an open file."""
+
+GROUP_BYTES = 64 * 2**20
+"""Bytes of logs in a group: what is held in memory at one moment."""
+
+MUCH_BYTES = 48 * 2**20
+"""Bytes of logs from which on a second process pays for its start."""
+
 
 def in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list[str], Brought]]:
     """Yield each group with what was brought in of it, as the processes finish them.
@@ -116,16 +125,6 @@ def main() -> None:
             answer = exc
         sys.stdout.buffer.write(base64.b64encode(pickle.dumps(answer)) + b"\n")
         sys.stdout.buffer.flush()
-
-
-GROUP_RUNS = 400
-"""Runs that are locked and read together; each lock is an open file."""
-
-GROUP_BYTES = 64 * 2**20
-"""Bytes of logs in a group: what is held in memory at one moment."""
-
-MUCH_BYTES = 48 * 2**20
-"""Bytes of logs from which on a second process pays for its start."""
 
 
 def bring_in(

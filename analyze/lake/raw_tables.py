@@ -69,28 +69,6 @@ from (select *, count(*) over (partition by run_id, case_id) as n_ids from named
 where n_ids = 1 and written_id <> case_id
 """
 
-
-def make_case_names(connection: duckdb.DuckDBPyConnection, aliases: str, plans: str) -> bool:
-    """Make the table, and return whether anything is in it.
-
-    Args:
-        connection: where to.
-        aliases: select of the rows of `aliases`.
-        plans: select of the rows of `plans`.
-    """
-    connection.execute(_MADE.format(aliases=f"({aliases})", plans=f"({plans})")).fetchall()
-    return bool(connection.execute(f"select 1 from {TABLE} limit 1").fetchall())  # noqa: S608
-
-
-def with_newest_ids(sql: str) -> str:
-    """Return a select of a raw table with each case under its newest id."""
-    return (
-        "select written.* replace (coalesce(names.case_id, written.case_id) as case_id) "  # noqa: S608
-        f"from ({sql}) as written left join {TABLE} as names "
-        "on written.run_id = names.run_id and written.case_id = names.written_id"
-    )
-
-
 SCHEMA_VERSION = 1
 """Version of files up to which this program reads; a test holds it equal to `schemas.base`."""
 
@@ -117,6 +95,27 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
 }
 """Of every connection: what is not in the lake plays no part."""
+
+
+def make_case_names(connection: duckdb.DuckDBPyConnection, aliases: str, plans: str) -> bool:
+    """Make the table, and return whether anything is in it.
+
+    Args:
+        connection: where to.
+        aliases: select of the rows of `aliases`.
+        plans: select of the rows of `plans`.
+    """
+    connection.execute(_MADE.format(aliases=f"({aliases})", plans=f"({plans})")).fetchall()
+    return bool(connection.execute(f"select 1 from {TABLE} limit 1").fetchall())  # noqa: S608
+
+
+def with_newest_ids(sql: str) -> str:
+    """Return a select of a raw table with each case under its newest id."""
+    return (
+        "select written.* replace (coalesce(names.case_id, written.case_id) as case_id) "  # noqa: S608
+        f"from ({sql}) as written left join {TABLE} as names "
+        "on written.run_id = names.run_id and written.case_id = names.written_id"
+    )
 
 
 def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:

@@ -28,6 +28,18 @@ LABEL = "label:"
 MOST_NAMED = 20
 """Names in a message; the nearest one is named apart."""
 
+LABELS = """
+select model_labels
+from raw_runs
+where cardinality(model_labels) > 0
+order by started_at_ms nulls first, run_id, recorded_at_ms
+"""
+"""Of every description of a run: all of them have the same, and to take the newest costs more."""
+
+IDS = "select distinct model_id from int_group_models where model_id in (select unnest(?))"
+
+ASKED = "select 1 from int_group_models where ? in (model_id, model) limit 1"
+
 
 @dataclass(frozen=True)
 class KnownRun:
@@ -217,19 +229,6 @@ def _unknown(wanted: str, what: str, listed: Iterable[str], known: Iterable[str]
         nearest=nearest(wanted, sorted(known)),
     )
     return ConfigError([problem])
-
-
-LABELS = """
-select model_labels
-from raw_runs
-where cardinality(model_labels) > 0
-order by started_at_ms nulls first, run_id, recorded_at_ms
-"""
-"""Of every description of a run: all of them have the same, and to take the newest costs more."""
-
-IDS = "select distinct model_id from int_group_models where model_id in (select unnest(?))"
-
-ASKED = "select 1 from int_group_models where ? in (model_id, model) limit 1"
 
 
 def read_names(session: Session) -> ModelNames:

@@ -14,6 +14,9 @@ from schemas.output.comparison import ThresholdsUsed
 
 NAME = "benchlake.yaml"
 
+HASH_SHOWN = 12
+"""Characters of a hash that people are shown; JSON has them all."""
+
 
 def limits_in_force(working_dir: Path) -> ThresholdsUsed:
     """Return the thresholds in force in a folder, and the file that says so.
@@ -35,10 +38,6 @@ def limits_in_force(working_dir: Path) -> ThresholdsUsed:
         path=None if project.path is None else str(project.path),
         sha256=project.sha256,
     )
-
-
-HASH_SHOWN = 12
-"""Characters of a hash that people are shown; JSON has them all."""
 
 
 def limits_source(limits: ThresholdsUsed) -> str:

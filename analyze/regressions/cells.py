@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 LEAST_RUNS = 3
 """Runs on each side of a split."""
 
+CONFIDENCE = 0.999
+"""Chance that the true place is among those that may be: hundreds of cells shift with a series."""
+
+TOO_NEAR = 3
+"""Two breaks fewer runs apart are one: no level is shorter."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -130,13 +136,6 @@ def _found(cell: Cell, split: CellSplit, q: float) -> FoundCell:
 def can_shift(cell: Cell) -> bool:
     """Return whether a cell has runs enough for a split."""
     return int(np.count_nonzero(cell.scored)) >= 2 * LEAST_RUNS
-
-
-CONFIDENCE = 0.999
-"""Chance that the true place is among those that may be: hundreds of cells shift with a series."""
-
-TOO_NEAR = 3
-"""Two breaks fewer runs apart are one: no level is shorter."""
 
 
 def may_lie_at(found: FoundCell, place: int) -> bool:

@@ -48,6 +48,8 @@ SOME_CASES = re.compile(r" \([0-9]+ of [0-9]+ cases\)")
 MOST_NAMES = 8
 """Names in a sentence; JSON has them all."""
 
+INDENT = "  "
+
 
 def everything(found: Regressions) -> list[Shift | CellShift]:
     """Return the shifts of series, then those of single cells."""
@@ -244,9 +246,6 @@ def mark(one: Shift | CellShift) -> str:
 def is_alert(one: Shift | CellShift) -> bool:
     """Return whether it is news for the worse that nobody has acknowledged."""
     return one.is_worse and one.acknowledged is None
-
-
-INDENT = "  "
 
 
 def open_words(shift: OpenShift) -> str:

@@ -42,6 +42,10 @@ NUMBERS = {
 Key = tuple[str, str, str]
 """suite_id, model_id, case_id."""
 
+METRICS: tuple[ShiftMetric, ...] = ("passed_rate",)
+
+ORDER = {"flaky": 0, "unknown": 1, "steady": 2}
+
 
 @dataclass(frozen=True)
 class Trials:
@@ -188,11 +192,6 @@ def _trials(runs: Sequence[_Run], room: int, passed_last: int | None) -> Trials:
         k=sum(run.k for run in whole) + k_last,
         points=tuple(run.point for run in reversed(runs)),
     )
-
-
-METRICS: tuple[ShiftMetric, ...] = ("passed_rate",)
-
-ORDER = {"flaky": 0, "unknown": 1, "steady": 2}
 
 
 def find_flaky(

@@ -49,6 +49,9 @@ MOST_POINTS = 120
 ROUNDING = 1e-12
 """A drop that a division blurred is not above what is tolerated."""
 
+MOST_TOLD = 5
+"""Shifts that are told; `analyze runs` has all."""
+
 
 @dataclass(frozen=True)
 class Open:
@@ -273,10 +276,6 @@ def _of_series(series: Series, named: _Model, asked: _Asked) -> Iterator[Open]:
 def _command(series: Series, first_run: str, options: Sequence[str]) -> str:
     words = ["analyze", "regressions", "--suite", series.suite_id, "--model", series.model_id]
     return shlex.join([*words, "--since", first_run, *options])
-
-
-MOST_TOLD = 5
-"""Shifts that are told; `analyze runs` has all."""
 
 
 def open_after_run(run_dir: Path) -> list[str]:

@@ -30,6 +30,67 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+MS_OF = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+
+AGO = re.compile(r"([0-9]{1,5})([hdw])")
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+FORMS = "a run id, `label:NAME`, a day such as 2026-11-30, or a duration such as 7d (h, d, w)"
+
+STRETCH = 500_000
+"""Trials that are summed up at a time."""
+
+UNKNOWN = -1
+"""For a case_hash that is not known, and an answer that is not one."""
+
+COUNTS = {
+    "n_planned": "n_planned",
+    "n_scorable": "n_scorable",
+    "n_scored": "n_scored",
+    "n_independent": "n_independent",
+    "n_independent_passed": "n_independent_passed",
+    "answer": (
+        "case when first_hash = last_hash and n_failed_answers = 0 and n_answers >= n_independent "
+        "then coalesce(try_cast('0x' || substr(first_hash, 1, 15) as bigint), -1) else -1 end"
+    ),
+    "n_e2e_ms": "n_e2e_ms",
+}
+"""Of each cell, by the column of `int_case_outcomes`: what every series needs. `answer` stands for
+the one answer that all of its own trials gave; UNKNOWN where they gave several."""
+
+SUMS: Mapping[Metric, Mapping[str, str]] = {
+    "e2e_ms": {"ln_e2e_ms": "ln_e2e_ms"},
+    "ttft_ms": {"n_ttft_ms": "n_ttft_ms", "ln_ttft_ms": "ln_ttft_ms"},
+    "input_tokens": {"n_input_tokens": "n_input_tokens", "ln_input_tokens": "ln_input_tokens"},
+    "output_tokens": {"n_output_tokens": "n_output_tokens", "ln_output_tokens": "ln_output_tokens"},
+    "cost_usd": {"n_cost_usd": "n_cost", "ln_cost_usd": "ln_cost_nano_usd"},
+}
+"""What some metrics need besides; `ln_`: sums of logarithms in 1 / LN_SCALE."""
+
+SQL = """
+with
+
+places as (select unnest(?::varchar[]) as run_id, unnest(?::integer[]) as point_no),
+
+names as (select unnest(?::varchar[]) as name, unnest(?::integer[]) as name_no)
+
+select
+    places.point_no,
+    of_model.name_no as model_no,
+    of_case.name_no as case_no,
+    coalesce(try_cast('0x' || substr(counted.case_hash, 1, 15) as bigint), ?) as case_hash,
+    {numbers}
+from int_case_outcomes as counted
+inner join places on counted.run_id = places.run_id
+inner join names as of_model on counted.model_id = of_model.name
+inner join names as of_case on counted.case_id = of_case.name
+where counted.run_id between ? and ?
+"""
+
+"""No alias is called as a view is: that would be created along, by its name."""
+
+OF_MODEL = " and (counted.model_id = ? or counted.model = ?)"
+
 
 @dataclass(frozen=True)
 class Point:
@@ -109,14 +170,6 @@ def _moment(point: Point) -> int:
     return -1 if point.started_at_ms is None else point.started_at_ms
 
 
-MS_OF = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-
-AGO = re.compile(r"([0-9]{1,5})([hdw])")
-DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-
-FORMS = "a run id, `label:NAME`, a day such as 2026-11-30, or a duration such as 7d (h, d, w)"
-
-
 def since_ms(session: Session, text: str, now_ms: int | None = None) -> int:
     """Return the moment from which on something counts; a run without a start: from the beginning.
 
@@ -145,61 +198,6 @@ def since_ms(session: Session, text: str, now_ms: int | None = None) -> int:
         "select started_at_ms from stg_runs where run_id = ?", [run_id]
     )
     return -1 if started_at_ms is None else int(started_at_ms)
-
-
-STRETCH = 500_000
-"""Trials that are summed up at a time."""
-
-UNKNOWN = -1
-"""For a case_hash that is not known, and an answer that is not one."""
-
-COUNTS = {
-    "n_planned": "n_planned",
-    "n_scorable": "n_scorable",
-    "n_scored": "n_scored",
-    "n_independent": "n_independent",
-    "n_independent_passed": "n_independent_passed",
-    "answer": (
-        "case when first_hash = last_hash and n_failed_answers = 0 and n_answers >= n_independent "
-        "then coalesce(try_cast('0x' || substr(first_hash, 1, 15) as bigint), -1) else -1 end"
-    ),
-    "n_e2e_ms": "n_e2e_ms",
-}
-"""Of each cell, by the column of `int_case_outcomes`: what every series needs. `answer` stands for
-the one answer that all of its own trials gave; UNKNOWN where they gave several."""
-
-SUMS: Mapping[Metric, Mapping[str, str]] = {
-    "e2e_ms": {"ln_e2e_ms": "ln_e2e_ms"},
-    "ttft_ms": {"n_ttft_ms": "n_ttft_ms", "ln_ttft_ms": "ln_ttft_ms"},
-    "input_tokens": {"n_input_tokens": "n_input_tokens", "ln_input_tokens": "ln_input_tokens"},
-    "output_tokens": {"n_output_tokens": "n_output_tokens", "ln_output_tokens": "ln_output_tokens"},
-    "cost_usd": {"n_cost_usd": "n_cost", "ln_cost_usd": "ln_cost_nano_usd"},
-}
-"""What some metrics need besides; `ln_`: sums of logarithms in 1 / LN_SCALE."""
-
-SQL = """
-with
-
-places as (select unnest(?::varchar[]) as run_id, unnest(?::integer[]) as point_no),
-
-names as (select unnest(?::varchar[]) as name, unnest(?::integer[]) as name_no)
-
-select
-    places.point_no,
-    of_model.name_no as model_no,
-    of_case.name_no as case_no,
-    coalesce(try_cast('0x' || substr(counted.case_hash, 1, 15) as bigint), ?) as case_hash,
-    {numbers}
-from int_case_outcomes as counted
-inner join places on counted.run_id = places.run_id
-inner join names as of_model on counted.model_id = of_model.name
-inner join names as of_case on counted.case_id = of_case.name
-where counted.run_id between ? and ?
-"""
-
-"""No alias is called as a view is: that would be created along, by its name."""
-
-OF_MODEL = " and (counted.model_id = ? or counted.model = ?)"
 
 
 @dataclass(frozen=True)

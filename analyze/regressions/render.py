@@ -44,6 +44,31 @@ TO_SILENCE = (
     "`schema_version = 1`"
 )
 
+MOST_CELLS = 20
+"""Flaky cells that are listed unless all cells are asked for."""
+
+COLUMNS = (
+    Column("suite", least=8, is_name=True),
+    Column("model", least=8, is_name=True),
+    Column("case", least=12, is_name=True),
+    Column("passed", "right"),
+    Column("flip%", "right"),
+    Column("95 %"),
+    Column(""),
+    Column("worse since", least=10, is_name=True),
+)
+
+NONE = (
+    "no case has a trial that counts yet, one with a verdict on a case whose content is known: "
+    "make runs with `collect run`"
+)
+
+MEANING = (
+    "flip%: chance that two trials of a case disagree although nothing changed, over its newest "
+    "trials since it last shifted, at most 50. flaky: surely 10 % or more. steady: surely less. "
+    "unknown: too few trials to say. (known): quarantined."
+)
+
 
 def regressions_lines(
     found: Regressions, width: int, options: Sequence[str], *, is_all: bool = False
@@ -164,32 +189,6 @@ def _list(title: str, lines: list[str]) -> Iterator[str]:
         yield f"## {title}"
         yield ""
         yield from (f"- {as_text(line)}" for line in lines)
-
-
-MOST_CELLS = 20
-"""Flaky cells that are listed unless all cells are asked for."""
-
-COLUMNS = (
-    Column("suite", least=8, is_name=True),
-    Column("model", least=8, is_name=True),
-    Column("case", least=12, is_name=True),
-    Column("passed", "right"),
-    Column("flip%", "right"),
-    Column("95 %"),
-    Column(""),
-    Column("worse since", least=10, is_name=True),
-)
-
-NONE = (
-    "no case has a trial that counts yet, one with a verdict on a case whose content is known: "
-    "make runs with `collect run`"
-)
-
-MEANING = (
-    "flip%: chance that two trials of a case disagree although nothing changed, over its newest "
-    "trials since it last shifted, at most 50. flaky: surely 10 % or more. steady: surely less. "
-    "unknown: too few trials to say. (known): quarantined."
-)
 
 
 def flaky_lines(found: Flaky, width: int, *, is_all: bool = False) -> list[str]:

@@ -104,6 +104,12 @@ SECTIONS = (
 )
 """Sections of a report that show numbers."""
 
+WITHOUT = "none"
+"""Said instead of a baseline: compare with nothing."""
+
+TRANSCRIPT_BYTES = 100 * 1024
+"""Of text of transcripts, unless somebody says otherwise."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -162,13 +168,6 @@ def terms_for(sections: Collection[str]) -> tuple[Term, ...]:
         for entry in entries()
         if not shown.isdisjoint(entry.sections)
     )
-
-
-WITHOUT = "none"
-"""Said instead of a baseline: compare with nothing."""
-
-TRANSCRIPT_BYTES = 100 * 1024
-"""Of text of transcripts, unless somebody says otherwise."""
 
 
 class _Before(NamedTuple):

@@ -46,6 +46,11 @@ VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
 
 CUT = "…"
 
+NONE = "*None*"
+"""Stands for an empty list of tasks."""
+
+UNKNOWN = "unknown"
+
 
 def details(instances: Iterable[InstanceResult]) -> Iterator[list[str]]:
     """Yield the blocks of every instance, by score and then by id; unscored ones come last."""
@@ -127,12 +132,6 @@ def markdown_rows(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[
     if not rows:
         return []
     return ["| " + " | ".join(line) + " |" for line in (titles, ["---"] * len(titles), *rows)]
-
-
-NONE = "*None*"
-"""Stands for an empty list of tasks."""
-
-UNKNOWN = "unknown"
 
 
 def generate_markdown_summary(report: EvaluationReport | Mapping[str, Any]) -> str:

@@ -28,6 +28,23 @@ REPORT_FILE = "report.json"
 SUMMARY_FILE = "summary.json"
 RUN_FILES = "evaluation_*.json"
 
+MOST_MOVES = 20
+"""Lines of each kind of move; all of them are in the JSON."""
+
+SHAPES = {
+    "flat": "a flat report",
+    "run_file": "a run file",
+    "statistics": "a file of statistics and results",
+    "task_files": "results of single tasks",
+    "v2": "a report of schema v2 already, copied as it is",
+}
+
+TITLES = (
+    ("mapped", "mapped to fields of v2"),
+    ("defaulted", "not told, so set to a default"),
+    ("carried", "without a place in v2, kept in environment.migrated_from"),
+)
+
 
 class Located(NamedTuple):
     """A finding in one of several files."""
@@ -150,24 +167,6 @@ def _one(file: Parsed, folder: Path, others: dict[str, Path]) -> OldReport:
 def _parsed(path: Path) -> Parsed:
     content = path.read_bytes()
     return Parsed(path, content, *read_json_text(content))
-
-
-MOST_MOVES = 20
-"""Lines of each kind of move; all of them are in the JSON."""
-
-SHAPES = {
-    "flat": "a flat report",
-    "run_file": "a run file",
-    "statistics": "a file of statistics and results",
-    "task_files": "results of single tasks",
-    "v2": "a report of schema v2 already, copied as it is",
-}
-
-TITLES = (
-    ("mapped", "mapped to fields of v2"),
-    ("defaulted", "not told, so set to a default"),
-    ("carried", "without a place in v2, kept in environment.migrated_from"),
-)
 
 
 def migration_lines(

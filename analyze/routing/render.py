@@ -37,6 +37,18 @@ MARKS: MappingProxyType[State, str] = MappingProxyType(
     {"met": "+", "missed": "-", "unknown": "?", "not_asked": " "}
 )
 
+COLUMNS = (
+    Column("provider", least=5, is_name=True),
+    Column("model", least=9, is_name=True),
+    Column("thinking", least=3),
+    Column("trials", "right"),
+    Column("cases", "right"),
+    Column("tools%", "right"),
+    Column("95 %"),
+    Column("tier", least=7),
+    Column("confident"),
+)
+
 
 def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
     """Yield the answer first, then every model with its reasons."""
@@ -176,19 +188,6 @@ def _rate(rate: ScopeRate) -> RoutedRate:
         ci95=asked.interval,
         low_if_lacking_failed=interval.low if interval else None,
     )
-
-
-COLUMNS = (
-    Column("provider", least=5, is_name=True),
-    Column("model", least=9, is_name=True),
-    Column("thinking", least=3),
-    Column("trials", "right"),
-    Column("cases", "right"),
-    Column("tools%", "right"),
-    Column("95 %"),
-    Column("tier", least=7),
-    Column("confident"),
-)
 
 
 def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) -> list[str]:

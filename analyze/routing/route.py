@@ -53,6 +53,8 @@ from schemas.config.project import Thresholds
 from schemas.errors import counted
 from schemas.output.route import State
 
+FAR = math.inf
+
 
 def compared(option: Option, first: Option, rule: PairedRule) -> Compared:
     """Return how an option stands to the first one, and the sentence that says so."""
@@ -104,9 +106,6 @@ def _decided(option: Option, first: Option, rule: PairedRule) -> str:
         if best is not None and (own is None or own > best * (1 + rule.ratio_margin)):
             return f"; {line_of(first.model)} is {word}"
     return ""
-
-
-FAR = math.inf
 
 
 def route(options: Iterable[Option], needs: Needs, bounds: Thresholds = DEFAULT) -> Route:

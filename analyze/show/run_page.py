@@ -62,6 +62,17 @@ MOST_RENAMED = 3
 MOST_MISSING = 10
 """Cases that are named."""
 
+COLUMNS = (
+    Column("model", least=10, is_name=True),
+    Column("passed", "right"),
+    Column("rep", "right"),
+    Column("verdict"),
+    Column("ms", "right"),
+    Column("USD", "right"),
+    Column("why", least=12),
+    Column("answer", least=16),
+)
+
 
 @dataclass(frozen=True)
 class RunPage:
@@ -263,18 +274,6 @@ def _runs_option(runs_dir: Path) -> str:
 
 def _word(text: str) -> str:
     return line_of(shlex.quote(text))
-
-
-COLUMNS = (
-    Column("model", least=10, is_name=True),
-    Column("passed", "right"),
-    Column("rep", "right"),
-    Column("verdict"),
-    Column("ms", "right"),
-    Column("USD", "right"),
-    Column("why", least=12),
-    Column("answer", least=16),
-)
 
 
 def case_lines(

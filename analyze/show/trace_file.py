@@ -34,6 +34,10 @@ MOST_BYTES = 1 << 28
 
 EVENT: TypeAdapter[TraceEvent] = TypeAdapter(TraceEvent)
 
+CASES_FILE = "cases.jsonl.zst"
+
+NAMED = re.compile(rb'"case_id"\s*:\s*("(?:[^"\\]|\\.)*")')
+
 
 @dataclass(frozen=True)
 class NoTrace:
@@ -159,12 +163,6 @@ def _artifact(content: bytes, reference: str | None) -> Artifact | NoTrace:
     if artifact.schema_version > SCHEMA_VERSION:
         return NoTrace(f"a newer benchlake wrote {reference}")
     return artifact
-
-
-CASES_FILE = "cases.jsonl.zst"
-
-
-NAMED = re.compile(rb'"case_id"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 def validator_of(run_dir: Path | None, case_id: str) -> dict[str, JsonValue] | None:

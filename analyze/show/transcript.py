@@ -35,6 +35,15 @@ from schemas.run.trace import (
 
 INDENT = "    "
 
+MOST_EVALUATIONS = 20
+
+OUTCOMES = {"passed": "passed", "failed": "failed", "error": "could not run"}
+
+VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
+
+JUDGED = 200
+"""Characters of an answer beside what was expected; the whole of it stands in the transcript."""
+
 
 def trace_lines(artifact: Artifact) -> Iterator[str]:
     """Yield every event: how long after the first one, what it is, and what it holds.
@@ -104,11 +113,6 @@ def _runner(event: RunnerEvent) -> str:
     return "  ".join([line_of(event.name), *words])
 
 
-MOST_EVALUATIONS = 20
-
-OUTCOMES = {"passed": "passed", "failed": "failed", "error": "could not run"}
-
-
 def score_lines(parsed_output: str | None) -> Iterator[str]:
     """Yield the evaluations of an imported trial; nothing where it has none.
 
@@ -152,12 +156,6 @@ def _number(value: Any) -> str | None:
     """Return a score as it was said, without digits that mean nothing."""
     is_score = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value:.5g}" if is_score else None
-
-
-VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
-
-JUDGED = 200
-"""Characters of an answer beside what was expected; the whole of it stands in the transcript."""
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,23 @@ NUDGE_S = 0.05
 GRACE_S = 3.0
 """For the engine to stop; longer, and it is in a function that hears nothing."""
 
+Result = TypeVar("Result")
+
+ROWS_AT_ONCE = 2048
+"""Rows that the engine hands over together."""
+
+AS_TEXT = re.compile(r"TIME|DATE|INTERVAL|BLOB|UNION")
+"""Types that Python has no exact value for; the engine's own text of them is taken."""
+
+MISSING = re.compile(r'(?:Table|View) with name "?(?P<name>[^"\s]+)"? does not exist')
+MISSING_FILE = re.compile(r"(?:Table|View) with name (?P<path>.*[/.].*) does not exist")
+NO_COLUMN = re.compile(
+    r'(?:Referenced column|column named|Values list .* have a column named) "(?P<name>[^"]+)"'
+)
+CANDIDATES = re.compile(r"Candidate bindings: (?P<names>[^\n]+)")
+FORBIDDEN_FILE = re.compile(r'Cannot access (?:file|directory) "(?P<path>[^"]*)"')
+COMMENTS = re.compile(r"\bcomment\b", re.IGNORECASE)
+
 
 class _Work(Generic[Outcome]):
     """A piece of work and what came of it."""
@@ -108,24 +125,6 @@ def watched(
     if is_interrupted:
         raise KeyboardInterrupt
     return job.outcome()
-
-
-Result = TypeVar("Result")
-
-ROWS_AT_ONCE = 2048
-"""Rows that the engine hands over together."""
-
-AS_TEXT = re.compile(r"TIME|DATE|INTERVAL|BLOB|UNION")
-"""Types that Python has no exact value for; the engine's own text of them is taken."""
-
-MISSING = re.compile(r'(?:Table|View) with name "?(?P<name>[^"\s]+)"? does not exist')
-MISSING_FILE = re.compile(r"(?:Table|View) with name (?P<path>.*[/.].*) does not exist")
-NO_COLUMN = re.compile(
-    r'(?:Referenced column|column named|Values list .* have a column named) "(?P<name>[^"]+)"'
-)
-CANDIDATES = re.compile(r"Candidate bindings: (?P<names>[^\n]+)")
-FORBIDDEN_FILE = re.compile(r'Cannot access (?:file|directory) "(?P<path>[^"]*)"')
-COMMENTS = re.compile(r"\bcomment\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

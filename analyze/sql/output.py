@@ -33,6 +33,21 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20
 QUOTE = '"'
 NEEDS_QUOTES = re.compile(r'[",\r\n]|^\s|\s$')
 
+Format = Literal["table", "json", "csv", "parquet", "md"]
+
+BY_SUFFIX: dict[str, Format] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".md": "md",
+}
+"""Format of an output file unless one is asked for."""
+
+EOL = "\n"
+
+IN_MEMORY = 2**24
+"""Bytes of an answer that are kept in memory before it goes to a temporary file."""
+
 
 def write_json(out: TextIO, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> None:
     """Write one array with an object a row; integers and decimals keep every digit."""
@@ -112,22 +127,6 @@ def write_parquet(path: Path, answer: Answer) -> None:
         types = ", ".join(f"`{column.name}` {column.type}" for column in answer.columns)
         message = f"Parquet has no form for a column of {types}; cast it to varchar"
         raise QueryFailed(printable(message)) from exc
-
-
-Format = Literal["table", "json", "csv", "parquet", "md"]
-
-BY_SUFFIX: dict[str, Format] = {
-    ".json": "json",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".md": "md",
-}
-"""Format of an output file unless one is asked for."""
-
-EOL = "\n"
-
-IN_MEMORY = 2**24
-"""Bytes of an answer that are kept in memory before it goes to a temporary file."""
 
 
 @dataclass(frozen=True)

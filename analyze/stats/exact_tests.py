@@ -26,6 +26,32 @@ from typing import Any, Literal, NamedTuple
 
 Counts = Sequence[int]
 
+MOST_NONZERO = 2_000
+"""Pairs up to which the distribution is exact; `ONE_PATTERN` leaves no room for more."""
+
+MOST_LCM = 840
+"""Common denominator up to which the distribution is exact."""
+
+MOST_ENUMERATED = 16
+"""Pairs that differ up to which every sum of signs is counted, whatever the denominator: a limit
+for many pairs would let four of them reach 0.05, which no pattern of their signs does."""
+
+MOST_LISTED = 1_000_000
+"""Additions up to which lists are quicker than to load numpy."""
+
+ONE_PATTERN = 2.0**-1000
+"""Weight of one pattern of signs: those of `MOST_NONZERO` pairs still add up to a float, 2^1000."""
+
+SMALLEST_P = sys.float_info.min
+"""A p below the range of floats is given as this, since no pattern of signs is impossible."""
+
+MAX_LISTED = 1_000_000
+"""Additions up to which lists are quicker than to load numpy."""
+
+MAX_WORK = 50_000_000
+"""Additions up to which the distribution is exact, about a tenth of a second; then the normal
+limit."""
+
 
 class PairedCounts(NamedTuple):
     """Passed (`k`) and scored (`m`) trials of each case, of base (a) and candidate (b)."""
@@ -73,26 +99,6 @@ def _whole(values: Iterable[float]) -> list[int]:
 
 def _not_whole(values: Iterable[float]) -> str:
     return f"counts are whole numbers, one a case, got {values!r}"
-
-
-MOST_NONZERO = 2_000
-"""Pairs up to which the distribution is exact; `ONE_PATTERN` leaves no room for more."""
-
-MOST_LCM = 840
-"""Common denominator up to which the distribution is exact."""
-
-MOST_ENUMERATED = 16
-"""Pairs that differ up to which every sum of signs is counted, whatever the denominator: a limit
-for many pairs would let four of them reach 0.05, which no pattern of their signs does."""
-
-MOST_LISTED = 1_000_000
-"""Additions up to which lists are quicker than to load numpy."""
-
-ONE_PATTERN = 2.0**-1000
-"""Weight of one pattern of signs: those of `MOST_NONZERO` pairs still add up to a float, 2^1000."""
-
-SMALLEST_P = sys.float_info.min
-"""A p below the range of floats is given as this, since no pattern of signs is impossible."""
 
 
 @dataclass(frozen=True)
@@ -215,14 +221,6 @@ def _normal_p(pairs: PairedCounts) -> float:
     differences = [b / n_b - a / n_a for a, n_a, b, n_b in zip(*pairs, strict=True)]
     z = abs(math.fsum(differences)) / math.sqrt(math.fsum(d * d for d in differences))
     return max(math.erfc(z / math.sqrt(2)), SMALLEST_P)
-
-
-MAX_LISTED = 1_000_000
-"""Additions up to which lists are quicker than to load numpy."""
-
-MAX_WORK = 50_000_000
-"""Additions up to which the distribution is exact, about a tenth of a second; then the normal
-limit."""
 
 
 class _Case(NamedTuple):

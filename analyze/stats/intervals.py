@@ -40,6 +40,18 @@ PRIOR_SHARE = 0.6
 PRIOR_WEIGHT = 2.0
 """Weight of that, in passes or failures (whichever are fewer) of whole cases."""
 
+LOG_UNIT = 10**9
+"""Logarithms are summed as whole numbers of a billionth."""
+
+MOST_HALF = 600.0
+"""Half the width in ln; limits that lie farther apart than numbers go are none."""
+
+TAIL_TRIALS = 5
+"""Trials that must lie above a percentile: p95 from 100 trials on, p99 from 500."""
+
+Clusters = Sequence[str | None]
+"""Of each case the name of its cluster, None for a case that stands alone."""
+
 
 def wilson_shrunk(k: Iterable[float], m: Iterable[float]) -> Interval | None:
     """Return the 95 % interval of the mean of k / m over units, or None below two units.
@@ -131,13 +143,6 @@ def wilson(p: float, n: float, z: float = Z95) -> tuple[float, float]:
     return low, high
 
 
-LOG_UNIT = 10**9
-"""Logarithms are summed as whole numbers of a billionth."""
-
-MOST_HALF = 600.0
-"""Half the width in ln; limits that lie farther apart than numbers go are none."""
-
-
 @dataclass(frozen=True)
 class CaseSums:
     """What an interval needs of all cases: t is a case's total, m the trials it is divided by."""
@@ -197,10 +202,6 @@ def _of_logs(sums: CaseSums) -> float:
     return math.sqrt(variance / n + variance**2 / (2 * (n - 1)))
 
 
-TAIL_TRIALS = 5
-"""Trials that must lie above a percentile: p95 from 100 trials on, p99 from 500."""
-
-
 def is_supported(n: int, percent: int) -> bool:
     """Return n (1 - q) >= 5, in whole numbers so that the bound itself is exact."""
     return n * (100 - percent) >= 100 * TAIL_TRIALS
@@ -239,10 +240,6 @@ def percentiles(
         n_timeouts=n_timeouts,
         beyond_limit=tuple(beyond),
     )
-
-
-Clusters = Sequence[str | None]
-"""Of each case the name of its cluster, None for a case that stands alone."""
 
 
 def unit_places(clusters: Clusters) -> list[int]:

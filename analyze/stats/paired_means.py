@@ -23,6 +23,12 @@ LONG = 1_000
 NEAR = 1e-9
 """A step that is smaller than this part is the last: what it leaves is of its square."""
 
+FEWEST_PAIRS = 5
+"""Below it a mean of pairs has no interval and no p."""
+
+SMALLEST_P = 1e-12
+"""The series behind `t_cdf` is right to this; a smaller p is given as this."""
+
 
 def t_cdf(t: float, df: int) -> float:
     """Return P(T <= t) for `df` degrees of freedom, by the series of 26.7.3 and 26.7.4.
@@ -84,13 +90,6 @@ def _expansion(z: float, df: int) -> float:
         ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92_160,
     )
     return z * (1 + sum(term / math.pow(df, power) for power, term in enumerate(terms, start=1)))
-
-
-FEWEST_PAIRS = 5
-"""Below it a mean of pairs has no interval and no p."""
-
-SMALLEST_P = 1e-12
-"""The series behind `t_cdf` is right to this; a smaller p is given as this."""
 
 
 @dataclass(frozen=True)

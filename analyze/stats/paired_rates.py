@@ -36,6 +36,8 @@ MAX_Z = 37.0
 HALVINGS = 50
 """Of `MAX_Z`: past the precision of a level."""
 
+TestName = Literal["sign_flip_mid_p", "sign_flip_normal", "intersection_union"]
+
 
 @dataclass(frozen=True)
 class RateInterval:
@@ -176,9 +178,6 @@ def _limits(
 
 def _joined(one: float, other: float, r: float) -> float:
     return math.sqrt(max(one**2 + other**2 - 2 * r * one * other, 0.0))
-
-
-TestName = Literal["sign_flip_mid_p", "sign_flip_normal", "intersection_union"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,38 @@ from schemas.output.summary import TierLabel
 CaseValue = Callable[[int, int, int], float]
 """(m trials, c passes, k) of one case to its value."""
 
+MIN_RANKED_UNITS = 5
+"""Fewer cases with a verdict, or clusters of them, say too little to name a model best."""
+
+ROUNDING = 1e-9
+"""A coverage may be this much below its limit, since it is a quotient."""
+
+MIN_TRIALS = 5
+"""Fewest trials for limits."""
+
+FLAKY_FROM = 0.10
+"""Chance of a disagreement that makes a cell flaky."""
+
+TAIL = 0.025
+"""On either side of the 95 % limits."""
+
+Steadiness = Literal["flaky", "steady", "unknown"]
+
+IDENTICAL_PERCENT = 95
+"""From this share of repeated cases on, repetitions count as one trial."""
+
+Tier = Literal[1, 2, 3]
+
+DEFAULT = Thresholds()
+
+LABELS: MappingProxyType[Tier, TierLabel] = MappingProxyType(
+    {
+        1: "Tier 1 (Tool-Capable)",
+        2: "Tier 2 (Tool-Capable but Inconsistent)",
+        3: "Tier 3 (Tool-Incapable)",
+    }
+)
+
 
 def pass_at_k(m: int, c: int, k: int) -> float:
     """Chance that at least one of k trials drawn without replacement passes: 1 - C(m-c,k)/C(m,k).
@@ -153,13 +185,6 @@ NO_RATE = case_rate((), ())
 """Of something that was never tried."""
 
 
-MIN_RANKED_UNITS = 5
-"""Fewer cases with a verdict, or clusters of them, say too little to name a model best."""
-
-ROUNDING = 1e-9
-"""A coverage may be this much below its limit, since it is a quotient."""
-
-
 def is_ranked(n_units: int, coverage: float | None, min_coverage: float) -> bool:
     """Return whether a model may be named best: its cases and its coverage suffice.
 
@@ -209,18 +234,6 @@ def _is_worse(model: RankedModel, best: RankedModel, alpha: float) -> bool:
     k_a, m_a, k_b, m_b = zip(*common, strict=True)
     lead = sum(b / n_b - a / n_a for a, n_a, b, n_b in common)
     return lead > 0 and rate_test(k_a, m_a, k_b, m_b).p <= alpha
-
-
-MIN_TRIALS = 5
-"""Fewest trials for limits."""
-
-FLAKY_FROM = 0.10
-"""Chance of a disagreement that makes a cell flaky."""
-
-TAIL = 0.025
-"""On either side of the 95 % limits."""
-
-Steadiness = Literal["flaky", "steady", "unknown"]
 
 
 def flip_rate(k: int, n: int) -> float | None:
@@ -283,10 +296,6 @@ def _check(k: int, n: int) -> None:
         raise ValueError(message)
 
 
-IDENTICAL_PERCENT = 95
-"""From this share of repeated cases on, repetitions count as one trial."""
-
-
 def repetitions_identical(n_repeated: int, n_identical: int) -> bool | None:
     """Return whether repeating changed nothing, or None when nothing was repeated.
 
@@ -297,19 +306,6 @@ def repetitions_identical(n_repeated: int, n_identical: int) -> bool | None:
     if n_repeated == 0:
         return None
     return 100 * n_identical >= IDENTICAL_PERCENT * n_repeated
-
-
-Tier = Literal[1, 2, 3]
-
-DEFAULT = Thresholds()
-
-LABELS: MappingProxyType[Tier, TierLabel] = MappingProxyType(
-    {
-        1: "Tier 1 (Tool-Capable)",
-        2: "Tier 2 (Tool-Capable but Inconsistent)",
-        3: "Tier 3 (Tool-Incapable)",
-    }
-)
 
 
 def tier_of(rate: float | None, bounds: Thresholds = DEFAULT) -> Tier | None:

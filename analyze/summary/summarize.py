@@ -71,6 +71,21 @@ HEADERS = {
 FALLBACK = re.compile(r"\(.* failed\)")
 """What a section holds when its command gave nothing."""
 
+Row = TypeVar("Row", bound=ViewRow)
+OfGroup = TypeVar("OfGroup", bound=GroupRow)
+
+ONE_RUN = "run_id = ?"
+
+READ: tuple[type[ViewRow], ...] = (
+    ModelSummaryRow,
+    RunSummaryRow,
+    RepetitionsRow,
+    FailureSummaryRow,
+    PassCountsRow,
+    ToolCountsRow,
+)
+"""The views that a summary is made of."""
+
 
 def read_snapshot(
     run_dir: Path, tag: str, moment: Literal["before", "after"]
@@ -123,22 +138,6 @@ def _disk(lines: list[str]) -> DiskRoot | None:
         return None
     fs, size, used, avail, use_pct = words
     return DiskRoot(fs=fs, size=size, used=used, avail=avail, use_pct=use_pct)
-
-
-Row = TypeVar("Row", bound=ViewRow)
-OfGroup = TypeVar("OfGroup", bound=GroupRow)
-
-ONE_RUN = "run_id = ?"
-
-READ: tuple[type[ViewRow], ...] = (
-    ModelSummaryRow,
-    RunSummaryRow,
-    RepetitionsRow,
-    FailureSummaryRow,
-    PassCountsRow,
-    ToolCountsRow,
-)
-"""The views that a summary is made of."""
 
 
 class Rows(Protocol):

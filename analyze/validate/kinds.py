@@ -26,6 +26,51 @@ from schemas.run.layout import LOG
 MOST_KEPT = 10_000
 """Findings of a file that are kept; a log in which every line is wrong would fill the memory."""
 
+LONGEST_LINE = 64 * 2**20
+"""Bytes of a line that is read; a trial's answer is cut at 64 KiB, a patch has a few MB."""
+
+CHUNK_BYTES = 2**20
+
+Unknown = Literal["ignore", "forbid"]
+
+LinesKind = Literal["results", "predictions"]
+"""Kinds of which each record stands on a line of its own."""
+
+HARNESS_ONLY = frozenset(
+    name
+    for name in SwebenchReport.model_fields
+    if name.endswith("_instances") or name in {"submitted_ids", "incomplete_ids"}
+)
+"""Top-level keys of a SWE-bench report that an evaluation report v2 does not have."""
+
+V2_ONLY = EvaluationReport.model_fields.keys() - {
+    "schema_version", "run_id", "model_name", "dataset", "created_at", "start_time", "end_time",
+    "config", "instances", "environment",
+}  # fmt: skip
+"""Keys of an evaluation report v2 that none of an earlier schema has."""
+
+FEW_KEYS = 4
+"""More than these of its keys make a report v2 of a document without instances."""
+
+FEW = 20
+"""Members of a list or an object that are looked at."""
+
+FEW_NAMED = 8
+"""Keys of a document of no known kind that are named."""
+
+LOOKED_FOR = (
+    "an evaluation report (`schema_version`, `instances`, `summary`)",
+    "one of an earlier schema (`instances`; `results` with `task_id`; `statistics`)",
+    "a SWE-bench report (`submitted_instances`, `submitted_ids`)",
+    "predictions (`instance_id`, `model_patch`)",
+    "results.jsonl (lines with `record_type`)",
+    "summary.json (`generated_at`, `models`)",
+)
+
+HEAD_BYTES = 2**20
+
+SUFFIXES = frozenset({".jsonl", ".ndjson"})
+
 
 class Tally:
     """Findings of one file, in the order in which they come."""
@@ -68,12 +113,6 @@ class Tally:
         )
 
 
-LONGEST_LINE = 64 * 2**20
-"""Bytes of a line that is read; a trial's answer is cut at 64 KiB, a patch has a few MB."""
-
-CHUNK_BYTES = 2**20
-
-
 class FileLine(NamedTuple):
     """One line; without content where it is too long."""
 
@@ -106,9 +145,6 @@ def lines_of(file: BinaryIO) -> Iterator[FileLine]:
         yield FileLine(number, content, n_bytes)
 
 
-Unknown = Literal["ignore", "forbid"]
-
-
 def refused(
     record: type[BaseModel],
     text: bytes,
@@ -129,41 +165,6 @@ def refused(
         record.model_validate_json(text, strict=True, extra=unknown)
     except ValidationError as exc:
         yield from findings_of(exc, line=line)
-
-
-LinesKind = Literal["results", "predictions"]
-"""Kinds of which each record stands on a line of its own."""
-
-HARNESS_ONLY = frozenset(
-    name
-    for name in SwebenchReport.model_fields
-    if name.endswith("_instances") or name in {"submitted_ids", "incomplete_ids"}
-)
-"""Top-level keys of a SWE-bench report that an evaluation report v2 does not have."""
-
-V2_ONLY = EvaluationReport.model_fields.keys() - {
-    "schema_version", "run_id", "model_name", "dataset", "created_at", "start_time", "end_time",
-    "config", "instances", "environment",
-}  # fmt: skip
-"""Keys of an evaluation report v2 that none of an earlier schema has."""
-
-FEW_KEYS = 4
-"""More than these of its keys make a report v2 of a document without instances."""
-
-FEW = 20
-"""Members of a list or an object that are looked at."""
-
-FEW_NAMED = 8
-"""Keys of a document of no known kind that are named."""
-
-LOOKED_FOR = (
-    "an evaluation report (`schema_version`, `instances`, `summary`)",
-    "one of an earlier schema (`instances`; `results` with `task_id`; `statistics`)",
-    "a SWE-bench report (`submitted_instances`, `submitted_ids`)",
-    "predictions (`instance_id`, `model_patch`)",
-    "results.jsonl (lines with `record_type`)",
-    "summary.json (`generated_at`, `models`)",
-)
 
 
 def kind_of(value: object) -> DocumentKind:
@@ -238,11 +239,6 @@ def unknown_kind(value: object, line: int | None = None) -> Finding:
         found = described(value)
     message = f"of no known kind; looked for {'; '.join(LOOKED_FOR)}; found {found}"
     return error("unknown_kind", "", message, line)
-
-
-HEAD_BYTES = 2**20
-
-SUFFIXES = frozenset({".jsonl", ".ndjson"})
 
 
 def kind_of_lines(path: Path, file: BinaryIO) -> LinesKind | None:

@@ -31,6 +31,17 @@ from schemas.io.json_text import BOM, read_json_text
 
 Problems = Callable[[Any, bytes], Iterable[Finding]]
 
+LARGEST_DOCUMENT = 512 * 2**20
+"""Bytes of a file that is read as one document; its values take several times as much memory."""
+
+MEGABYTE = 10**6
+
+LONGEST_NAME = 40
+"""Columns of a terminal that a file's name takes while work on it is told."""
+
+Told = Callable[[str, int, int], None]
+LineProblems = Callable[[FileLine], Iterable[Finding]]
+
 
 def document_problems(content: bytes) -> tuple[DocumentKind, tuple[Finding, ...]]:
     """Return the kind of a document, and every problem of it.
@@ -93,18 +104,6 @@ BY_KIND: dict[DocumentKind, Problems] = {
     "summary": _summary,
 }
 """Who knows what is wrong with a document of each kind; all others are files of lines."""
-
-
-LARGEST_DOCUMENT = 512 * 2**20
-"""Bytes of a file that is read as one document; its values take several times as much memory."""
-
-MEGABYTE = 10**6
-
-LONGEST_NAME = 40
-"""Columns of a terminal that a file's name takes while work on it is told."""
-
-Told = Callable[[str, int, int], None]
-LineProblems = Callable[[FileLine], Iterable[Finding]]
 
 
 def validated(path: Path, told: Told | None = None) -> ValidatedFile:

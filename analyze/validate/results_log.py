@@ -28,6 +28,9 @@ from schemas.run.result import Event, Result, content_of, parse_line
 MOST_TYPES = 100
 """Unknown record types that are remembered; after them each line is told."""
 
+OTHERS = ("n_skipped_unavailable", "n_rate_limited", "n_error", "n_auth_error")
+"""Counts that add up to the total with `n_ok`; the earlier tool has no `n_auth_error`."""
+
 
 class ResultsCheck:
     """Looks at the lines of one log in turn; the first record says which tool wrote it."""
@@ -116,10 +119,6 @@ class PredictionLines:
         yield from (one.model_copy(update={"line": line.number}) for one in told)
         if not told:
             yield from self._check.look(value, line=line.number).findings
-
-
-OTHERS = ("n_skipped_unavailable", "n_rate_limited", "n_error", "n_auth_error")
-"""Counts that add up to the total with `n_ok`; the earlier tool has no `n_auth_error`."""
 
 
 class EarlierRecord(BaseModel):

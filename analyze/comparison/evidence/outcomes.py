@@ -1,9 +1,8 @@
 """What a case came to with one model in one run: verdicts, what made them, what they cost.
 
-Read by run, so that a history of millions of trials costs two runs what two runs cost. Sums are
-whole numbers: adding runs up gives the same in any order.
-
-What holds for a model in all trials of a run: who served it, and who judges.
+Beside it what holds for a model in all trials of a run: who served it, and who judges. Read by run,
+so that a history of millions of trials costs two runs what two runs cost. Sums are whole numbers:
+adding runs up gives the same in any order.
 """
 
 from __future__ import annotations
@@ -18,6 +17,19 @@ from schemas.failures import classify
 if TYPE_CHECKING:
     from analyze.query.session import Session
     from schemas.output.comparison import RatioMetric
+
+METRICS: tuple[RatioMetric, ...] = (
+    "e2e_ms",
+    "ttft_ms",
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+)
+"""What is measured of a case, in the order of `CaseOutcome.measured`; a test holds it equal to
+RatioMetric, whose import costs more than reading two runs."""
+
+LN_SCALE = 1e12
+"""Logarithms are summed as whole numbers of 1 / LN_SCALE."""
 
 
 class RunFacts(NamedTuple):
@@ -81,20 +93,6 @@ def among(run_ids: Sequence[str]) -> str:
 def _constant(text: str) -> str:
     """Return a text as SQL, without a word that names a view (`analyze.query.catalog.named_by`)."""
     return f"decode(unhex('{text.encode().hex()}'))"
-
-
-METRICS: tuple[RatioMetric, ...] = (
-    "e2e_ms",
-    "ttft_ms",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-)
-"""What is measured of a case, in the order of `CaseOutcome.measured`; a test holds it equal to
-RatioMetric, whose import costs more than reading two runs."""
-
-LN_SCALE = 1e12
-"""Logarithms are summed as whole numbers of 1 / LN_SCALE."""
 
 
 class ModelKey(NamedTuple):

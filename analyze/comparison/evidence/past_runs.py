@@ -4,7 +4,9 @@ It counts what int_case_outcomes counts, in a third of its columns: the other on
 comparison more than its own two runs do. Needs no records, so that the engine works while these
 load.
 
-Past nights of the models of a comparison, by which it is known how much nights vary.
+Past nights tell how much nights vary. Of each model they are the runs of the candidate's suite
+before it: the last few plans, shards together, that lost less than a tenth of their verdicts and
+asked most of the same cases. What follows from them is in `analyze.comparison.nights`.
 """
 
 from __future__ import annotations
@@ -110,6 +112,58 @@ LOGS = {
     "cost_usd": ("", "cost_nano_usd"),
 }
 """Of each metric which trials are in it, and its column."""
+
+LAST_PLANS = 24
+"""Plans that are read: twenty nights, and some before them by which a break shows."""
+
+LEAST_COVERAGE = 0.9
+"""Share of its trials with a verdict below which a run says nothing about its level."""
+
+PLANS = """
+with
+
+described as materialized (
+    select
+        run_id,
+        suite_id,
+        coalesce('group ' || run_group, 'run ' || run_id) as plan,
+        started_at_ms,
+        {judged} as is_judged,
+        {sides} as is_of_side
+    from stg_runs
+),
+
+plans as (
+    select
+        suite_id,
+        coalesce(max(started_at_ms), -1) as moment,
+        max(run_id) as name,
+        list(run_id order by run_id) as run_ids,
+        list(started_at_ms) as starts,
+        bool_or(is_judged) as is_judged,
+        bool_or(is_of_side) as is_of_side
+    from described
+    where suite_id in (select suite_id from described where is_of_side)
+    group by suite_id, plan
+),
+
+judged as (
+    select suite_id, min((moment, name)) as place from plans where is_judged group by all
+)
+
+select
+    plans.suite_id,
+    plans.run_ids,
+    plans.starts,
+    coalesce((plans.moment, plans.name) < judged.place, false) as is_before
+from plans
+left join judged on plans.suite_id = judged.suite_id
+where is_before or plans.is_of_side
+qualify plans.is_of_side or row_number() over (
+    partition by plans.suite_id, is_before order by plans.moment desc, plans.name desc
+) <= ?
+order by plans.moment, plans.name
+"""
 
 
 class PastCell(NamedTuple):
@@ -218,59 +272,6 @@ def together(one: PastCell, other: PastCell) -> PastCell:
         cost_usd=cost_usd,
         sums=sums,
     )
-
-
-LAST_PLANS = 24
-"""Plans that are read: twenty nights, and some before them by which a break shows."""
-
-LEAST_COVERAGE = 0.9
-"""Share of its trials with a verdict below which a run says nothing about its level."""
-
-PLANS = """
-with
-
-described as materialized (
-    select
-        run_id,
-        suite_id,
-        coalesce('group ' || run_group, 'run ' || run_id) as plan,
-        started_at_ms,
-        {judged} as is_judged,
-        {sides} as is_of_side
-    from stg_runs
-),
-
-plans as (
-    select
-        suite_id,
-        coalesce(max(started_at_ms), -1) as moment,
-        max(run_id) as name,
-        list(run_id order by run_id) as run_ids,
-        list(started_at_ms) as starts,
-        bool_or(is_judged) as is_judged,
-        bool_or(is_of_side) as is_of_side
-    from described
-    where suite_id in (select suite_id from described where is_of_side)
-    group by suite_id, plan
-),
-
-judged as (
-    select suite_id, min((moment, name)) as place from plans where is_judged group by all
-)
-
-select
-    plans.suite_id,
-    plans.run_ids,
-    plans.starts,
-    coalesce((plans.moment, plans.name) < judged.place, false) as is_before
-from plans
-left join judged on plans.suite_id = judged.suite_id
-where is_before or plans.is_of_side
-qualify plans.is_of_side or row_number() over (
-    partition by plans.suite_id, is_before order by plans.moment desc, plans.name desc
-) <= ?
-order by plans.moment, plans.name
-"""
 
 
 class Plan(NamedTuple):

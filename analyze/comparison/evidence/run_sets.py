@@ -1,8 +1,6 @@
-"""What people call runs, and which plans that means: by itself, or beside a candidate.
+"""The two sides of a comparison: what people call runs, and which plans that means.
 
-The two sides of a comparison: which runs a text means, beside the other side's.
-
-What several past runs are called as a baseline; knows nothing of what any run holds.
+A text such as `previous` depends on the other side. Knows nothing of what any run holds.
 """
 
 from __future__ import annotations
@@ -32,6 +30,14 @@ RELATIVE = {"latest": (1, 0), "previous": (1, 1)}
 
 Only = Mapping[str, frozenset[str]]
 """model_id to the runs that count for it."""
+
+HISTORY = "history"
+HISTORY_RUNS = 7
+
+BASE_WORDS = (*SIDE_WORDS, HISTORY)
+"""What a base can be called beside ids and paths."""
+
+LAST_RUNS = re.compile(rf"{LAST}[0-9]+")
 
 
 class NothingBefore(ConfigError):
@@ -350,15 +356,6 @@ def _require_model(session: Session, history: History, side: Chosen, *, is_one: 
         listed = ", ".join(f"`{name}`" for name in found)
         what = f"`{side.model}` is several models here: {listed}; name one by its model_id"
         raise refused(what)
-
-
-HISTORY = "history"
-HISTORY_RUNS = 7
-
-BASE_WORDS = (*SIDE_WORDS, HISTORY)
-"""What a base can be called beside ids and paths."""
-
-LAST_RUNS = re.compile(rf"{LAST}[0-9]+")
 
 
 def plain_text(baseline: str) -> str:

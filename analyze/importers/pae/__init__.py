@@ -25,6 +25,9 @@ from schemas.run.import_record import ImportRecord, UnfinishedTrial
 MOST_REPETITIONS = 10_000
 """A manifest that says more is not believed."""
 
+Tell = Callable[[int, int], None]
+"""Is told how many files of all are done; each run file is looked at twice."""
+
 
 @dataclass(frozen=True)
 class Survey:
@@ -152,10 +155,6 @@ class _Missing:
             model=self._models.get(key.model, key.model),
             prompt_id=key.case,
         )
-
-
-Tell = Callable[[int, int], None]
-"""Is told how many files of all are done; each run file is looked at twice."""
 
 
 def import_pae(

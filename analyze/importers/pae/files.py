@@ -32,6 +32,12 @@ JUDGE_FILE = re.compile(r"judge_([1-9]\d{0,8})\.json")
 RAW_FOLDER = "raw_outputs"
 """Holds the results of an evaluation; before it was there, they lay in the folder above."""
 
+MOST_BYTES = 1 << 28
+"""Of one file; a larger one is no record of a trial."""
+
+SHORT_BYTES = 4_000
+"""Kept of a name or a message."""
+
 
 class Key(NamedTuple):
     """A trial by the names of its folders and the number of its file."""
@@ -187,13 +193,6 @@ def _profile(folder: Path) -> Profile:
 def _is_folder_in(path: Path, above: Path) -> bool:
     """Return whether a path is a folder that really lies in another one."""
     return path.is_dir() and path.resolve().is_relative_to(above.resolve())
-
-
-MOST_BYTES = 1 << 28
-"""Of one file; a larger one is no record of a trial."""
-
-SHORT_BYTES = 4_000
-"""Kept of a name or a message."""
 
 
 class Document:

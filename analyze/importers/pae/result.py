@@ -49,6 +49,13 @@ HTTP_CODE = re.compile(r"[1-5]\d\d")
 OUT_OF_TURNS = re.compile(r"\bmax_turns\b")
 """In the message: the turns ran out, which has no code of its own."""
 
+UNKNOWN = "pae"
+"""Provider of a trial whose file names none."""
+
+OPENCLAW = "openclaw"
+MOST_USD = 1e6
+MOST_SECONDS = 1e9
+
 
 def failure_of(run: Document) -> str | None:
     """Return the failure_type of a run; None for a success.
@@ -74,14 +81,6 @@ def failure_of(run: Document) -> str | None:
     if status == "provider_error" and type(sent) is int and 400 <= sent <= 599:
         return f"http_{sent}"
     return BY_STATUS[status]
-
-
-UNKNOWN = "pae"
-"""Provider of a trial whose file names none."""
-
-OPENCLAW = "openclaw"
-MOST_USD = 1e6
-MOST_SECONDS = 1e9
 
 
 class Asked(NamedTuple):

@@ -88,6 +88,14 @@ EVENTS = """
 MOST_TEXT = 200
 """Characters of a reason that an event gives."""
 
+QUOTE = '"'
+
+ACTED_ON = frozenset('"$`\\!')
+"""What a shell acts on between double quotes; without it a query in them stays easy to read."""
+
+MOST_TOLD = 3
+"""Models, or other things, that a sentence tells apart; the rest is counted."""
+
 
 @dataclass(frozen=True)
 class Outside:
@@ -238,15 +246,6 @@ def _said(detail: str | None) -> str:
         value = detail
     text = value if isinstance(value, str) else json.dumps(value)
     return " ".join(text.split())[:MOST_TEXT]
-
-
-QUOTE = '"'
-
-ACTED_ON = frozenset('"$`\\!')
-"""What a shell acts on between double quotes; without it a query in them stays easy to read."""
-
-MOST_TOLD = 3
-"""Models, or other things, that a sentence tells apart; the rest is counted."""
 
 
 def some(texts: Sequence[str], between: str = ", ") -> str:

@@ -41,6 +41,13 @@ STYLE = "style.css"
 
 TEMPLATES = "templates"
 
+LINE_ENDS = "\n"
+
+PAGE = "page.html.j2"
+
+IN_DATA = str.maketrans({"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"})
+"""What JSON may hold and an element of a page may not, as JSON's escapes of it."""
+
 
 def read_asset(name: str) -> str:
     """Return the text of a packaged file of the page."""
@@ -50,9 +57,6 @@ def read_asset(name: str) -> str:
 def read_template(name: str) -> str:
     """Return the text of a template."""
     return read_asset(f"{TEMPLATES}/{name}")
-
-
-LINE_ENDS = "\n"
 
 
 def visible(text: str) -> str:
@@ -95,12 +99,6 @@ def source_of(text: str) -> str:
     """Return the source expression of one inline script or style: `'sha256-...'`."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-PAGE = "page.html.j2"
-
-IN_DATA = str.maketrans({"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"})
-"""What JSON may hold and an element of a page may not, as JSON's escapes of it."""
 
 
 def render_html(

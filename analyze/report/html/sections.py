@@ -55,14 +55,6 @@ WHY = {
 
 BESIDE = "of the baseline beside them"
 
-
-def shown_trials(shown: Sequence[Transcript]) -> str:
-    """Return how many trials are shown, and why: `2 whose case flipped, 3 that passed`."""
-    counted = Counter(BESIDE if one.is_baseline else WHY[one.why] for one in shown)
-    order = [WHY["flipped"], BESIDE, WHY["failed"], WHY["sampled"]]
-    return ", ".join(f"{whole(counted[what])} {what}" for what in order if counted[what])
-
-
 MOST_SHIFTS = 20
 MOST_OPEN = 6
 """Models of a comparison; those after them are folded, unless something happened to them."""
@@ -71,6 +63,13 @@ QUIET = frozenset({"inconclusive", "unchanged"})
 
 MOST_LINES = 20
 """Lines of what could not be judged."""
+
+
+def shown_trials(shown: Sequence[Transcript]) -> str:
+    """Return how many trials are shown, and why: `2 whose case flipped, 3 that passed`."""
+    counted = Counter(BESIDE if one.is_baseline else WHY[one.why] for one in shown)
+    order = [WHY["flipped"], BESIDE, WHY["failed"], WHY["sampled"]]
+    return ", ".join(f"{whole(counted[what])} {what}" for what in order if counted[what])
 
 
 @dataclass(frozen=True, slots=True)

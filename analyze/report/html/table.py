@@ -14,6 +14,14 @@ from math import isfinite
 from schemas.output.report import Transcript
 from schemas.run.model_names import id_of
 
+UNSAFE = re.compile(r"[^a-z0-9_-]")
+
+LONGEST = 48
+"""Characters of a name that are kept; a longer one ends in a hash."""
+
+Place = tuple[str, str, str, int]
+"""run_id, model_id, case_id, repetition."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -105,15 +113,6 @@ def explained(columns: Sequence[Column], meanings: dict[str, str]) -> tuple[Colu
         )
         for column in columns
     )
-
-
-UNSAFE = re.compile(r"[^a-z0-9_-]")
-
-LONGEST = 48
-"""Characters of a name that are kept; a longer one ends in a hash."""
-
-Place = tuple[str, str, str, int]
-"""run_id, model_id, case_id, repetition."""
 
 
 def trial_anchor(model_id: str, case_id: str, repetition: int, *, is_baseline: bool = False) -> str:

@@ -39,6 +39,30 @@ MODEL = Column("model", "model_id")
 
 TOO_FEW = "Fewer than 5 trials are expected beyond this percentile; it is never compared."
 
+MOST_CHANGES = 100
+"""Cases in the table; the command shows the others."""
+
+MODEL_KEYS = (
+    "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
+    "p", "q", "detectable",
+)  # fmt: skip
+
+RATIO_KEYS = (
+    "model_id", "metric", "n_cases", "ratio", "ratios.low", "q", "totals_ratio",
+    "left_out_base", "night", "verdict",
+)  # fmt: skip
+
+SCORE_KEYS = ("model_id", "score_strict", "score_available", "coverage", "causes")
+
+REPEAT_KEYS = ("model_id", "k", "pass_at_k", "pass_hat_k")
+
+TAG_KEYS = (
+    "name", "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
+)  # fmt: skip
+
+TEXTS = {"name", "model_id", "metric", "verdict", "causes", "night", "difference_low", "ratios.low"}
+"""Columns that are no numbers."""
+
 
 def model_cell(group: GroupSummary) -> Cell:
     """Return the name of a model, and how it was asked below."""
@@ -211,31 +235,6 @@ YES = {None: "cannot be said", True: "yes", False: "no"}
 def _range(low: float | None, high: float | None, form: Callable[[float | None], str]) -> Cell:
     is_known = low is not None and high is not None
     return Cell(f"[{form(low)}, {form(high)}]" if is_known else "", look="n range")
-
-
-MOST_CHANGES = 100
-"""Cases in the table; the command shows the others."""
-
-MODEL_KEYS = (
-    "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
-    "p", "q", "detectable",
-)  # fmt: skip
-
-RATIO_KEYS = (
-    "model_id", "metric", "n_cases", "ratio", "ratios.low", "q", "totals_ratio",
-    "left_out_base", "night", "verdict",
-)  # fmt: skip
-
-SCORE_KEYS = ("model_id", "score_strict", "score_available", "coverage", "causes")
-
-REPEAT_KEYS = ("model_id", "k", "pass_at_k", "pass_hat_k")
-
-TAG_KEYS = (
-    "name", "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
-)  # fmt: skip
-
-TEXTS = {"name", "model_id", "metric", "verdict", "causes", "night", "difference_low", "ratios.low"}
-"""Columns that are no numbers."""
 
 
 def compared_models(comparison: Comparison) -> Table:

@@ -45,48 +45,6 @@ from kinds
 order by model_id, n_trials desc, failure_type, cause, counts_against_model
 """
 
-
-def failures_of(asked: Asked) -> tuple[FailureCount, ...]:
-    """Return the trials without a success by model and way to fail, the most frequent first.
-
-    A time-out that the provider answers for is counted apart from one of the model. Of more than
-    `MOST_KINDS` ways the rarest are left out.
-
-    Raises:
-        ViewError: the lake cannot be read.
-    """
-    rows = asked.session.rows(SQL, [asked.run_id, MOST_KINDS])
-    return tuple(
-        FailureCount(
-            model_id=model_id,
-            failure_type=failure_type,
-            cause=cause,
-            counts_against_model=counts_against_model,
-            n_trials=n_trials,
-        )
-        for model_id, failure_type, cause, counts_against_model, n_trials in rows
-    )
-
-
-def latency_of(asked: Asked) -> tuple[LatencyBin, ...]:
-    """Return the bins of e2e_ms and ttft_ms that hold a success, by model, metric and bin.
-
-    Raises:
-        ViewError: the lake cannot be read.
-    """
-    rows = asked.session.read(LatencyHistogramRow, "run_id = ?", [asked.run_id])
-    return tuple(
-        LatencyBin(
-            model_id=row.model_id,
-            metric=row.metric,
-            bin_from_ms=row.bin_from_ms,
-            bin_to_ms=row.bin_to_ms,
-            n_trials=row.n_trials,
-        )
-        for row in rows
-    )
-
-
 MOST_CASES = 200
 
 MOST_CELLS = 1_200
@@ -175,6 +133,47 @@ select
 from marked
 group by case_id, model_id
 """
+
+
+def failures_of(asked: Asked) -> tuple[FailureCount, ...]:
+    """Return the trials without a success by model and way to fail, the most frequent first.
+
+    A time-out that the provider answers for is counted apart from one of the model. Of more than
+    `MOST_KINDS` ways the rarest are left out.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    rows = asked.session.rows(SQL, [asked.run_id, MOST_KINDS])
+    return tuple(
+        FailureCount(
+            model_id=model_id,
+            failure_type=failure_type,
+            cause=cause,
+            counts_against_model=counts_against_model,
+            n_trials=n_trials,
+        )
+        for model_id, failure_type, cause, counts_against_model, n_trials in rows
+    )
+
+
+def latency_of(asked: Asked) -> tuple[LatencyBin, ...]:
+    """Return the bins of e2e_ms and ttft_ms that hold a success, by model, metric and bin.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    rows = asked.session.read(LatencyHistogramRow, "run_id = ?", [asked.run_id])
+    return tuple(
+        LatencyBin(
+            model_id=row.model_id,
+            metric=row.metric,
+            bin_from_ms=row.bin_from_ms,
+            bin_to_ms=row.bin_to_ms,
+            n_trials=row.n_trials,
+        )
+        for row in rows
+    )
 
 
 def matrix_of(asked: Asked) -> Matrix:

@@ -31,6 +31,11 @@ WORD = re.compile(r"\S+\s*|\s+")
 
 Kind = Literal["same", "base", "candidate"]
 
+MOST_FLIPS = 30
+
+ANSWER_CHARS = 2_000
+"""Of an answer beside another one; the transcript has the rest."""
+
 
 def answer_diff(base: str, candidate: str) -> tuple[DiffPart, ...]:
     """Return both answers in reading order.
@@ -113,12 +118,6 @@ def _joined(parts: Iterator[tuple[Kind, str]]) -> Iterator[DiffPart]:
             yield from told("same")
         texts[kind].append(text)
     yield from told("same", "base", "candidate")
-
-
-MOST_FLIPS = 30
-
-ANSWER_CHARS = 2_000
-"""Of an answer beside another one; the transcript has the rest."""
 
 
 class _Key(NamedTuple):

@@ -34,6 +34,54 @@ group by run_rows.run_group, passes.model_id, passes.case_id
 order by run_rows.run_group, passes.model_id, passes.case_id
 """
 
+MOST_RUNS = 100
+
+MOST_POINTS = 600
+"""Models of all these runs."""
+
+RUNS = """
+select
+    run_id,
+    started_at_ms,
+    run_group
+from stg_runs
+where run_id = ? or (
+    suite_id = ? and started_at_ms is not null and (not is_narrowed or run_group is not null)
+)
+order by run_id = ? desc, started_at_ms desc, run_id desc
+limit ?
+"""
+"""This run, then the newest ones."""
+
+POINTS = """
+select
+    run_id,
+    model_id,
+    passed_rate,
+    coverage,
+    n_scored,
+    e2e_ms_p50
+from model_summary
+where passed_rate is not null and run_id in ({runs})
+order by model_id
+"""
+
+COUNTS = """
+select
+    run_id,
+    model_id,
+    n_passed,
+    n_scored,
+    sum(n_cases),
+    cluster
+from int_pass_counts
+where n_scored > 0 and run_id in ({runs})
+group by run_id, model_id, n_passed, n_scored, cluster
+order by run_id, model_id, n_passed, n_scored, cluster nulls first
+"""
+
+Row = tuple[Any, ...]
+
 
 class Merged(NamedTuple):
     """One model in all shards of a plan."""
@@ -84,55 +132,6 @@ def merged_shards(session: Session, groups: Mapping[str, str]) -> dict[str, list
             )
         )
     return found
-
-
-MOST_RUNS = 100
-
-MOST_POINTS = 600
-"""Models of all these runs."""
-
-RUNS = """
-select
-    run_id,
-    started_at_ms,
-    run_group
-from stg_runs
-where run_id = ? or (
-    suite_id = ? and started_at_ms is not null and (not is_narrowed or run_group is not null)
-)
-order by run_id = ? desc, started_at_ms desc, run_id desc
-limit ?
-"""
-"""This run, then the newest ones."""
-
-POINTS = """
-select
-    run_id,
-    model_id,
-    passed_rate,
-    coverage,
-    n_scored,
-    e2e_ms_p50
-from model_summary
-where passed_rate is not null and run_id in ({runs})
-order by model_id
-"""
-
-COUNTS = """
-select
-    run_id,
-    model_id,
-    n_passed,
-    n_scored,
-    sum(n_cases),
-    cluster
-from int_pass_counts
-where n_scored > 0 and run_id in ({runs})
-group by run_id, model_id, n_passed, n_scored, cluster
-order by run_id, model_id, n_passed, n_scored, cluster nulls first
-"""
-
-Row = tuple[Any, ...]
 
 
 class _Point(NamedTuple):

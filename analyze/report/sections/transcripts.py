@@ -70,6 +70,30 @@ limit ?
 """  # noqa: S608 - our own names
 """Models take turns; each goes through its cases before it comes to a second trial of one."""
 
+MOST_SHARE = 0.4
+"""Of the budget, for one transcript."""
+
+TRIAL_BYTES = 2_000
+"""Of the budget, for each trial that is not of a flip: a short one takes its place too."""
+
+MOST_CHOSEN = 200
+"""Trials that are not of a flip, whatever the budget is."""
+
+LEAST_BYTES = 2_000
+"""Less room than this is no room for the turns of a trial that do not fit as a whole."""
+
+SHORTEST_BYTES = 300
+"""Less room than this is no room for any transcript."""
+
+TRACE_BYTES = 1 << 22
+"""Of a trace that is read at least, whatever the budget is."""
+
+FACT_CHARS = 300
+LINE_CHARS = 1_000
+"""Of what was expected and what came, in one line."""
+
+MOST_LINES = 30
+
 
 class TrialKey(NamedTuple):
     """What names a trial."""
@@ -170,31 +194,6 @@ def _known(session: Session, keys: Sequence[TrialKey]) -> dict[TrialKey, tuple[i
         [*map(list, zip(*keys, strict=True)), *run_ids],
     )
     return {TrialKey(*row[:4]): (row[4], row[5]) for row in rows}
-
-
-MOST_SHARE = 0.4
-"""Of the budget, for one transcript."""
-
-TRIAL_BYTES = 2_000
-"""Of the budget, for each trial that is not of a flip: a short one takes its place too."""
-
-MOST_CHOSEN = 200
-"""Trials that are not of a flip, whatever the budget is."""
-
-LEAST_BYTES = 2_000
-"""Less room than this is no room for the turns of a trial that do not fit as a whole."""
-
-SHORTEST_BYTES = 300
-"""Less room than this is no room for any transcript."""
-
-TRACE_BYTES = 1 << 22
-"""Of a trace that is read at least, whatever the budget is."""
-
-FACT_CHARS = 300
-LINE_CHARS = 1_000
-"""Of what was expected and what came, in one line."""
-
-MOST_LINES = 30
 
 
 @dataclass(frozen=True)

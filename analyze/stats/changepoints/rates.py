@@ -38,6 +38,15 @@ from analyze.stats.changepoints.scan import (
 )
 from analyze.stats.intervals import Z95, Clusters, unit_places
 
+ALPHA = 0.001
+"""Chance of a false alert in one look; a history is looked at every night."""
+
+BREAK_PARAMETERS = 5
+"""Degrees of freedom that two levels and the break between them take of the scatter: the break
+counts three, as in the information criterion of Ninomiya 2015."""
+
+UNKNOWN = -1
+
 
 @dataclass(frozen=True, slots=True)
 class RunValues:
@@ -110,14 +119,6 @@ class RunValues:
         values -= (values.sum(axis=1, where=inside) / lengths)[:, None]
         values *= inside
         return values.cumsum(axis=1)[:, places - 1], (values * values).sum(axis=1)
-
-
-ALPHA = 0.001
-"""Chance of a false alert in one look; a history is looked at every night."""
-
-BREAK_PARAMETERS = 5
-"""Degrees of freedom that two levels and the break between them take of the scatter: the break
-counts three, as in the information criterion of Ninomiya 2015."""
 
 
 def scan_rate(
@@ -290,9 +291,6 @@ def _dispersed(variance: Floats, scatter: Floats, lengths: Ints) -> Floats:
     """Return the variance, or where it is larger what the runs scatter around their two levels."""
     larger: Floats = np.maximum(variance, scatter / free_runs(lengths))
     return larger
-
-
-UNKNOWN = -1
 
 
 def unit_columns(clusters: Clusters, hashes: Ints, *counts: Ints) -> tuple[Ints, ...]:

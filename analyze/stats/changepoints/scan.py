@@ -47,6 +47,16 @@ LEAST, MOST = 2.0, 40.0
 """Between these statistics the tail falls from far above any alpha in use to below the least float
 that counts."""
 
+Bools = NDArray[np.bool_]
+Direction = Literal["up", "down"]
+Cause = Literal["start", "suite_changed", "shift"]
+
+MIN_COVERAGE = 0.9
+"""Share of a run's trials with a verdict below which the run says nothing about a level."""
+
+COMMON_FIFTHS = 4
+"""Of five cases of a run, so many must be common to the segment: 80 %, in whole numbers."""
+
 
 def scan_tail(b: float, length: int) -> float:
     """Return the chance that the best standardised split of an unchanged series reaches b.
@@ -144,17 +154,6 @@ def both_hold(old: Floats, new: Floats) -> bool:
     middle, sign = (before + after) / 2, 1 if after > before else -1
     sides = (old - middle) * -sign > BLUR, (new - middle) * sign > BLUR
     return all(int(side.sum()) >= max(MIN_RUNS, len(side) // 2 + 1) for side in sides)
-
-
-Bools = NDArray[np.bool_]
-Direction = Literal["up", "down"]
-Cause = Literal["start", "suite_changed", "shift"]
-
-MIN_COVERAGE = 0.9
-"""Share of a run's trials with a verdict below which the run says nothing about a level."""
-
-COMMON_FIFTHS = 4
-"""Of five cases of a run, so many must be common to the segment: 80 %, in whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)

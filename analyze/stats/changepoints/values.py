@@ -40,6 +40,12 @@ ALPHA = 5e-4
 """Chance of a false alert in one look: with 1e-4 a doubled time after four nights is told within
 four more in seven of ten histories, with this in more than nine."""
 
+MOST_RUNS = 7
+FEWEST_RUNS = 4
+
+Z_ONE_SIDED = NormalDist().inv_cdf(0.95)
+"""95 % quantile of the standard normal distribution."""
+
 
 def scan_values(
     hashes: ArrayLike,
@@ -174,13 +180,6 @@ def _critical_squares(low: int, high: int) -> Floats:
 @lru_cache(maxsize=20_000)
 def _critical(length: int) -> float:
     return t_quantile(1 - ALPHA / 2 / (length - MIN_LENGTH + 1), length - 2)
-
-
-MOST_RUNS = 7
-FEWEST_RUNS = 4
-
-Z_ONE_SIDED = NormalDist().inv_cdf(0.95)
-"""95 % quantile of the standard normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)

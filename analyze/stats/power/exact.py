@@ -55,6 +55,9 @@ PER_PROBIT = 2.8
 LEAST_POWER = 0.5 / DRAWS
 """A power below it is taken as this, and one that lacks less to 1 likewise."""
 
+MOST_CASES = 100_000
+"""A rate this near to its bound is on it, for all that anybody will ever measure."""
+
 
 class PairModel(NamedTuple):
     """What two runs are taken to be."""
@@ -256,10 +259,6 @@ def _place(n_cases: int, repetitions: int, model: PairModel) -> int:
     if model.rho == 0:
         return place
     return place + 1 + (RHOS.index(model.rho) - 1) * len(KAPPAS) + KAPPAS.index(model.kappa)
-
-
-MOST_CASES = 100_000
-"""A rate this near to its bound is on it, for all that anybody will ever measure."""
 
 
 def more_cases_for_tier(

@@ -41,6 +41,26 @@ MOST_DF = 100_000
 FEW_DF = 64
 """Below, each whole number of them has quantiles of its own; from here on each power of two."""
 
+LEAST_T = {6: 3.48, 7: 3.74}
+"""Less than any alert needs between its two levels, over the scatter of nights or of trials: the
+scan of a pass rate needs 3.50 with six nights, 3.77 with seven, and that of a time more."""
+
+LEAST_T_LONG = 3.85
+"""The same from `LONG` nights on: 3.88 and more."""
+
+LONG = 8
+"""Nights from which the scatter of the nights counts in the scan of a pass rate too."""
+
+MIN_RUNS = 3
+"""Nights of the shortest level."""
+
+SLACK = 0.9
+"""Of the least step, and of the noise of trials: with holes the scans take means over slightly
+other cases, and they take the noise from the nights so far."""
+
+Logs = Sequence[Sequence[float | None]]
+Counts = Sequence[Sequence[int]]
+
 
 class Nights(NamedTuple):
     """How much the level of one model is known to vary from night to night."""
@@ -226,27 +246,6 @@ def fewest(is_enough: Callable[[int], bool], least: int) -> int | None:
         middle = (few + many) // 2
         few, many = (few, middle) if is_enough(middle) else (middle, many)
     return many
-
-
-LEAST_T = {6: 3.48, 7: 3.74}
-"""Less than any alert needs between its two levels, over the scatter of nights or of trials: the
-scan of a pass rate needs 3.50 with six nights, 3.77 with seven, and that of a time more."""
-
-LEAST_T_LONG = 3.85
-"""The same from `LONG` nights on: 3.88 and more."""
-
-LONG = 8
-"""Nights from which the scatter of the nights counts in the scan of a pass rate too."""
-
-MIN_RUNS = 3
-"""Nights of the shortest level."""
-
-SLACK = 0.9
-"""Of the least step, and of the noise of trials: with holes the scans take means over slightly
-other cases, and they take the noise from the nights so far."""
-
-Logs = Sequence[Sequence[float | None]]
-Counts = Sequence[Sequence[int]]
 
 
 def level_of_rates(passed: Counts, scored: Counts, planned: Counts, margin: float) -> int:

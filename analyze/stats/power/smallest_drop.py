@@ -34,6 +34,9 @@ GRID = 40
 HALVINGS = 40
 """Of one step of the grid: past any digit that is printed."""
 
+FEWEST_CASES = 5
+"""Fewer say too little about how cases differ."""
+
 
 def planning_mde(
     n_cases: int,
@@ -142,10 +145,6 @@ def _check(repetitions: float, p: float, rho: float, kappa: float) -> None:
     if repetitions < 1:
         message = f"a case has at least one repetition, got {repetitions}"
         raise ValueError(message)
-
-
-FEWEST_CASES = 5
-"""Fewer say too little about how cases differ."""
 
 
 @dataclass(frozen=True)
