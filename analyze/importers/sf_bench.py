@@ -1,9 +1,8 @@
 """SF-Bench's evaluation reports: each instance is a trial, and each component one of its checks.
 
-Its duration is that of the evaluation, so no latency follows from it. The verdict stays the
-report's own, also where its points say something else.
-
-An evaluation report from files, of schema v2 or older, for whoever imports it.
+A report is read from files of schema v2 or older. Its duration is that of the evaluation, so no
+latency follows from it. The verdict stays the report's own, also where its points say something
+else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reports of the SWE-bench harness: each instance that something was handed in for is a trial.
 
-The report alone has no times and no patches; predictions and logs add them where they are given.
-
-What a report of the SWE-bench harness says of each instance, as fields of a result.
+The report alone has no times and no patches; predictions and logs add them where they are given. Of
+each instance the report's own word stays in `error_code`, its reason in `violation`: an export
+writes them back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What can be told of one run folder, and of the end of its log, by looking at them.
+"""What changed in a folder of runs, told from one stat a folder and from the end of each log.
 
-What changed in a folder of runs, told from one stat a folder; loads nothing heavy.
+Loads nothing heavy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Labels of a run: names that people give it, in its config and in the lake.
-
-What a run is called after labels were given or taken away.
-"""
+"""Labels of a run: names that people give it, in its config and in the lake."""
 
 from __future__ import annotations
 

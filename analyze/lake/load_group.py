@@ -1,6 +1,6 @@
 """Some runs into the lake, under their locks: whole ones together, those that grew one by one.
 
-The row of a run in the lake: the one that counts, and a newer one.
+Of the rows of a run in the lake the newest counts; a run that is read anew keeps the labels of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Brings runs into the lake, in groups: whole ones together, those that grew one by one.
+"""Brings runs into the lake, in groups: two processes when there is much to do.
 
-Groups of runs are brought in by two processes: each core reads lines of its own.
+Each core reads lines of its own. A helper is this module as a program: it reads names of runs from
+its standard input, a group a line, and answers with a line. It ends with the process that started
+it, whose end closes the pipe; a group it has begun is finished under the locks that it holds
+itself.
 """
 
 from __future__ import annotations

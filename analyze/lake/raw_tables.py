@@ -1,11 +1,11 @@
 """The lake's tables on a connection: `raw_results` and so on, over files that are live now.
 
 Needs the engine and lists of names only: neither pyarrow nor the models, whose imports cost more
-than most queries do. Columns that no file has yet are nulls of the declared type.
+than most queries do. What a column means begins in the views; here columns that no file has yet are
+nulls of the declared type. No database file is made: a connection lives in memory.
 
-The whole lake on a connection of its own.
-
-Which case of which run has a newer id than the run wrote: a table that raw tables are read with.
+Where the lake has aliases, a case stands under its newest id. That goes by run, since a run that
+asked both ids asked two cases: there neither is renamed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The views in reading order: creates them on a connection and reads them as declared rows.
+"""Every view in reading order: creates them on a connection and reads them as declared rows.
 
-Each view is one select in one file below `views/`. What a column means is said there or in
-`rows`, never here. Every error of the engine becomes a ViewError.
-
-Every view in reading order: staging, intermediate, marts.
+Each view is one select in one file below `views/`: staging, intermediate, marts. What a column
+means is said there or in `analyze.contracts`, never here. Every error of the engine becomes a
+ViewError.
 """
 
 from __future__ import annotations

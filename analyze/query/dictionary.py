@@ -1,10 +1,8 @@
-"""docs/data-dictionary.md: every view and raw table, said once, in SQL files and contracts.
+"""What there is to ask: each view and raw table with its grain, notes, columns and SQL.
 
-`python -m analyze.query.dictionary`
-
-`--check` writes nothing and fails when the committed page is not what they say.
-
-What there is to ask: each view and raw table with its grain, notes, columns and SQL.
+As text and JSON for people who look around, and as docs/data-dictionary.md, which is said once, in
+SQL files and contracts: `python -m analyze.query.dictionary` writes it, `--check` writes nothing
+and fails when the committed page is not what they say.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What `analyze sync` and every other command do to the lake, with words for the user about it.
+"""What `analyze sync` and every other command do to the lake, and what they tell of it.
 
-What `analyze sync` did, as text and as JSON.
+What a sync did is told as text and as JSON.
 """
 
 from __future__ import annotations

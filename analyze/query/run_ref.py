@@ -1,9 +1,10 @@
 """Which run is meant: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
 
-Knows nothing of what a run holds; the lake's own list of runs decides what there is, so a run
-that another machine made is found as well.
+Knows nothing of what a run holds; the lake's own list of runs decides what there is, so a run that
+another machine made is found as well.
 
-What models of a lake are called: the newest run that gives a model a label says its name.
+Models have names too: the newest run that gives a model a label says its name. They are read where
+something is shown to people, and where people name a model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which thresholds hold now: those of the project's benchlake.yaml, else the packaged ones.
 
-Where thresholds are from: which file, and enough of its hash to tell two versions apart.
+Where they are from is said with enough of the file's hash to tell two versions apart.
 """
 
 from __future__ import annotations

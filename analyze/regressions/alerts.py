@@ -1,9 +1,8 @@
 """Alerts: what shifted in a history, each shift once, with what to look at first.
 
 A cell that shifted with its series is named in that one alert. What `--since` leaves out is
-computed like the rest, so that an alert does not depend on what is shown.
-
-Which entry of a file of known things silences which alert, and which silence none.
+computed like the rest, so that an alert does not depend on what is shown. An entry of a file of
+known things silences an alert; those that silence none are told.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Runs that lost too many trials count here as little as in a series, and a case that the newest run
 no longer asks is no cell any more. One family: all cells of the call.
-
-Whether a break of a cell may as well lie at another run: how surely its place is known.
 """
 
 from __future__ import annotations
@@ -140,6 +138,13 @@ def can_shift(cell: Cell) -> bool:
 
 def may_lie_at(found: FoundCell, place: int) -> bool:
     """Return whether the break of a cell may lie at another run.
+
+    With a few trials a run the best split of a cell is often some runs away from where the cell
+    really shifted, and moves as runs follow. So a cell that shifted with its series, or that
+    somebody has acknowledged, is known again by its likelihood: the break may lie wherever a split
+    explains the verdicts nearly as well as the best one does. Twice the difference of the
+    log-likelihoods stays below x with chance (1 - exp(-x / 2))^2 (Hinkley 1970; Yao 1987, for a
+    normal mean).
 
     Args:
         found: the cell and its best split.

@@ -1,8 +1,7 @@
 """Everything that shifted in a history: computed whole, whatever of it is shown afterwards.
 
-The levels of one series: which metric is scanned how, and what keeps one from being judged.
-
-The runs of a series since each of its metrics last shifted: what a new run is held against.
+Of one series: which metric is scanned how, what keeps one from being judged, and the runs since
+each metric last shifted, which a new run is held against.
 """
 
 from __future__ import annotations

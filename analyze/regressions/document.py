@@ -1,9 +1,8 @@
-"""Shifts of a history in sentences, the same for a terminal and for Markdown; nothing is escaped.
+"""Shifts in sentences, those of a history and those that stand; nothing is escaped.
 
-Only numbers are written here; what the other side wrote (names, runs) is made safe by whoever
-prints it, but for the text to paste, which is safe as it is.
-
-Shifts that stand, in sentences: for a gate, a list of runs, and a report.
+The same for a terminal, Markdown, a gate, a list of runs and a report. Only numbers are written
+here; what the other side wrote (names, runs) is made safe by whoever prints it, but for the text to
+paste, which is safe as it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """How flaky each cell is: the chance that two trials of it disagree although nothing changed.
 
-The newest trials of cells that were asked exactly the same: what a flip rate is counted on.
+It is counted on the newest trials that were asked exactly the same: those under the fingerprint of
+the newest run that has any, not reused ones, the newest 50. Of a run that would pass that number
+its last repetitions count.
 """
 
 from __future__ import annotations

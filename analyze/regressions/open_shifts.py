@@ -4,7 +4,7 @@ A shift stands until the level before it is back, or until somebody acknowledges
 for good when the level was back and a shift the other way was told; what a few lucky nights say
 alone may be taken back by the next one.
 
-What stands at a run that has just ended: for the last words of the collector.
+The collector's last words tell what stands at the run that has just ended.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Points in time: a run is one, and so are all shards of one plan together.
 
 A series goes through the points of its suite in the order of their newest start; points without a
-known start come first, since only runs of an older tool lack it.
+known start come first, since only runs of an older tool lack it. `--since` is read as a moment.
 
-Since when: what `--since` means, as milliseconds since 1970.
-
-All cells of a history as arrays of numbers: millions of them in a few hundred megabytes.
+The cells of all points are arrays of numbers: millions of them in a few hundred megabytes. They are
+read by stretches of runs, so that what is summed up at a time stays small however long the history
+is. Names become their places in lists; a case_hash becomes its first 60 bits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Shifts of a history for the terminal: what is worse and unknown first, and how to go on.
+"""Shifts of a history, and how flaky cells are, for the terminal and as Markdown.
 
-Shifts of a history as Markdown: the same sentences, names from outside as text only.
-
-How flaky cells are, for the terminal and as Markdown.
+What is worse and unknown comes first, and how to go on. Both have the same sentences; in Markdown
+names from outside are text only.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Plain text for terminals and pipes: tables that fit, and text from outside that is only text.
 
-Names, answers and messages of servers are hostile (D-H5): whatever a terminal would obey
-is shown as the escape that Python writes for it. No colours, so that a pipe gets the same.
+Names, answers and messages of servers are hostile (D-H5): whatever a terminal would obey is shown
+as the escape that Python writes for it. No colours, so that a pipe gets the same.
 
-A record as JSON for programs: unrounded, in the order of its fields, one line a value.
+A record for programs is JSON: unrounded, in the order of its fields, one line a value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Puts the parts of a report together: reads what several of them need once, then asks each room.
+"""Puts the parts of a report together: reads what several of them need once, then asks each section.
 
-The baseline is the run of the suite that started before, unless somebody names another one.
-
-The glossary of a report: every number that it shows, said once; the words are in glossary.toml.
+The baseline is the run of the suite that started before, unless somebody names another one. The
+glossary says every number that a report shows once; its words are in glossary.toml.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 The originals are kept unchanged below `source/`, evaluations, prompts and workspaces included.
 
-A first look at every run file of a run profile: what must be known before one line is written.
+A first look at every run file tells what must be known before one line is written: when the profile
+began, which trials the tool knows of and has no result for, and which cases there is anything to
+judge by. A second look makes the lines, so that no more than one trial is in memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Where personal_agent_eval keeps what: its folders, found from any of three places.
+"""Files of personal_agent_eval: its folders, found from any of three places, and its JSON.
 
 One run profile of one suite is one run here: `runs/suit_<suite>/run_profile_<fp6>/`, with whatever
 `evaluations/` has of it. The spelling `suit_` is theirs.
 
-One JSON file of personal_agent_eval, read leniently: what is not as it should be is noted.
+A file is read leniently. They are written in place without a lock, so a killed campaign leaves
+halves of them; a value that no column of ours can hold becomes null, and the note says where it
+stands.
 """
 
 from __future__ import annotations

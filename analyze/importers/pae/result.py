@@ -1,9 +1,8 @@
 """One run file of personal_agent_eval as a line of ours, with its trace.
 
 `e2e_ms` stays null: its clock runs around the whole trial, with retries, tools and containers. That
-time is the trace's `wall_ms`.
-
-What a failed run of personal_agent_eval is called here.
+time is the trace's `wall_ms`. Its codes of failures say where its own code gave up; ours say whose
+fault it was (D-A6).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What doubts are made of: for each model of a run what is missing, failed, late or not its own.
 
-What doubts ask the lake of one run; aggregates are SQL, so a handful of rows come back.
-
-The words that doubts share: lists that stay short, and commands that can be pasted.
+Aggregates are SQL, so a handful of rows come back. Doubts share their words too: lists that stay
+short, and commands that can be pasted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Doubts about what the run stands for: a part of a plan or suite, older answers, some costs.
+"""Doubts about what a run stands for, its size, and verdicts that are not there.
 
-Doubts about the size of a run: too few cases, asked once, or asked again for nothing.
-
-Doubts about verdicts that are not there: never run, failed for other reasons, no check.
+It may be a part of a plan or suite, have older answers or costs of some trials only; have too few
+cases, asked once, or asked again for nothing; or lack verdicts, since trials were never run, failed
+for other reasons, or have no check.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""One HTML file of a report: the only room that knows the template engine.
+"""One HTML file of a report: the only module that knows the template engine.
 
 Every value that a template prints is made visible first and escaped then, in one place; only
-scripts, the style and data that is made safe here stand in the page as they are.
-
-Files of the page that are packaged: its style and its scripts.
-
-Text from outside, made visible before it stands in a page (D-H5).
-
-The policy of the page: nothing is fetched, and only what is in it by hash may run or style.
+scripts, the style and data that is made safe here stand in the page as they are. Its policy:
+nothing is fetched, and only what is in it by hash may run or style.
 """
 
 from __future__ import annotations
@@ -60,7 +55,12 @@ def read_template(name: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return text whose every character can be seen; line ends and tabs stay."""
+    r"""Return text whose every character can be seen; line ends and tabs stay.
+
+    Markup is the template engine's to escape; here is what would act as text (D-H5): control
+    characters, characters that turn the direction or have no width, halves of surrogates, NUL. Each
+    becomes the escape that Python writes for it, such as `\u202e`, as on a terminal.
+    """
     if text.isprintable():
         return text
     lines = text.replace("\r\n", LINE_ENDS).split(LINE_ENDS)

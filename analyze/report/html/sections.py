@@ -1,7 +1,4 @@
-"""Which sections a page has, in their order; one that has nothing to show is left out.
-
-Which trials a page shows word for word, in words.
-"""
+"""Which sections a page has, in their order; one that has nothing to show is left out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tables of the page as values: columns with their field, cells with what they sort by.
 
-Names of places in a page: a transcript can be linked to, from a matrix and from a message.
+A transcript has a name in the page, so that a matrix and a message can link to it.
 """
 
 from __future__ import annotations

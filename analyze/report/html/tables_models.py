@@ -1,6 +1,6 @@
-"""Tables with one row a model: rates, times, tool use, resources.
+"""Tables with a row a model (rates, times, tool use, cost), and those of the comparison.
 
-Tables of the comparison with the baseline: models, times and costs, cases that changed.
+The comparison with the baseline has its models, times and costs, and the cases that changed.
 """
 
 from __future__ import annotations

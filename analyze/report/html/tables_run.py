@@ -1,6 +1,7 @@
-"""Tables of the run itself: cases and models, runs before it, failures, the files it read.
+"""Tables of the run itself, and of what stands behind each model.
 
-Tables of what stands behind each model: what it took, and exactly which one answered.
+The run: cases and models, runs before it, failures, the files it read. Behind a model: what it
+took, and exactly which one answered.
 """
 
 from __future__ import annotations
