@@ -1,9 +1,8 @@
 """Brings runs into the lake, in groups: two processes when there is much to do.
 
-Each core reads lines of its own. A helper is this module as a program: it reads names of runs from
-its standard input, a group a line, and answers with a line. It ends with the process that started
-it, whose end closes the pipe; a group it has begun is finished under the locks that it holds
-itself.
+Each core reads lines of its own. A helper runs `main`: it reads names of runs from its standard
+input, a group a line, and answers with a line. It ends with the process that started it, whose end
+closes the pipe; a group it has begun is finished under the locks that it holds itself.
 """
 
 from __future__ import annotations

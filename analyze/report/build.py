@@ -1,4 +1,4 @@
-"""Puts the parts of a report together: reads what several of them need once, then asks each section.
+"""Puts the parts of a report together: reads what several need once, then asks each section.
 
 The baseline is the run of the suite that started before, unless somebody names another one. The
 glossary says every number that a report shows once; its words are in glossary.toml.

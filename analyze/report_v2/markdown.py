@@ -1,9 +1,9 @@
 """summary.md of an evaluation report v2: numbers first, then tasks by what became of them.
 
 A function of the report alone: no clock, and nothing is counted again that the report says itself.
-Names, messages and answers are shown as text and nothing else (D-H5).
-
-Each instance of an evaluation report as Markdown, the best score first.
+Names, messages and answers are shown as text and nothing else (D-H5). Instances stand with the best
+score first. A report of somebody else may hold anything in fields of ours: what does not fit is
+left out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Finds the older report in what somebody names: a file, or a folder that the older tool filled.
+"""The older report in what somebody names, and what a migration did with its every field.
 
-Of a folder a report.json of schema v2 comes first, then the one file of the whole run
-(`evaluation_*.json`), then the files of single results, then summary.json.
-
-What a migration did with every field, as text and as JSON: mapped, defaulted, carried over.
+Somebody names a file, or a folder that the older tool filled. Of a folder a report.json of schema
+v2 comes first, then the one file of the whole run (`evaluation_*.json`), then the files of single
+results, then summary.json. Of a migration each field is told as mapped, defaulted or carried over,
+as text and as JSON.
 """
 
 from __future__ import annotations

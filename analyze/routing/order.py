@@ -1,8 +1,8 @@
 """The order of models: by quality where one stands before another, then by cost and latency.
 
-A rate of one model beside the cases of the scope that it was not asked.
-
-Two models on the cases that both were asked: which is better, and how sure that is.
+A model that was asked easier cases has a higher rate and is no better for it. So two models are
+compared on what they share alone, paired by case (by cluster where cases have one); what either was
+asked besides is counted.
 """
 
 from __future__ import annotations
@@ -222,7 +222,13 @@ def _time(candidate: Candidate) -> float:
 
 @dataclass(frozen=True)
 class ScopeRate:
-    """Hits of one model in the cases of the scope."""
+    """Hits of one model in the cases of the scope.
+
+    A model that was asked the easy half of the scope has a high rate of that half and nothing is
+    known of the other. So a need is met when it is met with every case that is lacking counted as
+    failed, and missed when it is missed with all of them counted as passed (the bounds of Manski
+    2003, chapter 1); between the two it is open.
+    """
 
     asked: CaseRate
     """Over the cases that it was asked."""

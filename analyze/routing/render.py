@@ -1,6 +1,7 @@
-"""A route as text and as a record: what was asked, which model it is, and why not the others.
+"""A route as text and as a record, and routing tiers as a table and as JSON.
 
-Routing tiers as a table and as JSON: rate, interval, tier, and how sure it is.
+A route says what was asked, which model it is, and why not the others; a tier stands with its rate,
+its interval, and how sure it is.
 """
 
 from __future__ import annotations

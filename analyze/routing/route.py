@@ -1,14 +1,12 @@
 """Which model for which need, and why: a pure function of what is known about each one.
 
-Tool access is for a confident Tier 1 alone (D-B9), quality is judged by the lower end of
-its interval, latency only where enough trials support the percentile. Too little data is never a
-yes and never a no: it is said, with the number of cases that would settle it. Cases that a model
-was not asked count against it where a need is to be met, and for it where one is to be missed.
+Tool access is for a confident Tier 1 alone (D-B9), quality is judged by the lower end of its
+interval, latency only where enough trials support the percentile. Too little data is never a yes
+and never a no: it is said, with the number of cases that would settle it. Cases that a model was
+not asked count against it where a need is to be met, and for it where one is to be missed.
 
-Models that fit stand in the order of `routing.order`: by quality on the cases that both of two were
-asked, and where nothing tells them apart by cost, then by latency.
-
-One model beside the one that stands first: on which cases, how it did, and what decides.
+Models that fit stand in the order of `routing.order`, each with what decides between it and the
+first one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One run on one page: what it was, how each model did, what did not go well, what to do next.
+"""One run on one page, and one case of a run: every trial, who passed, who did not, and why.
 
-Every trial of one case in a run: who passed, who did not, and why.
+A run's page says what it was, how each model did, what did not go well, what to do next.
 """
 
 from __future__ import annotations

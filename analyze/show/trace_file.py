@@ -3,7 +3,9 @@
 One frame is read and never the whole file. What is torn, missing or not ours is a value with a
 sentence: a lost trace must not hide the result beside it.
 
-What a case of a run expects: the validator that its folder keeps beside the plan.
+What a case expects is the validator in cases.jsonl.zst, which is written for `--resume`; here it
+only explains a verdict. A run made elsewhere or by an earlier benchlake has none, and then nothing
+is said of what was expected.
 """
 
 from __future__ import annotations

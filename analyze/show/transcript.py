@@ -3,9 +3,8 @@
 Pure: row, text and trace in, lines out. Everything a model, a server or a user wrote stands moved
 in and without anything that a terminal obeys.
 
-A trace as text for people: what was said, asked, waited for and answered, in its order.
-
-What a judge of another tool said of a trial, in lines: final score, dimensions, its checks.
+What a judge of another tool said (final score, dimensions, checks) an import keeps in
+`parsed_output`; no threshold was applied to it, and it decides no verdict.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Runs a user's query: guarded, for a limited time, again when files were moved under it.
 
-Work of the engine in a thread of its own, so that Ctrl-C and a time limit are heard at once.
+The engine works in a thread of its own, so that Ctrl-C and a time limit are heard at once: it looks
+for signals between its tasks only, and a task may take as long as a function in it does. So the
+thread that gets signals only waits, tells the engine to stop, and leaves when the engine does not.
 """
 
 from __future__ import annotations

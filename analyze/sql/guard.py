@@ -1,10 +1,11 @@
 """What a query of a user may be: one statement that reads, and reads nothing but the lake.
 
-Two walls. The text is parsed by the engine itself and refused unless each part of it is known to
-do no more than read. Then it runs on a connection that may open the lake's live files only, with
+Two walls. The text is parsed by the engine itself and refused unless each part of it is known to do
+no more than read. Then it runs on a connection that may open the lake's live files only, with
 settings that can no longer be changed: what the first wall overlooks, the second stops.
 
-Values for the `?` of a query, written into it as the engine writes them.
+Since the text is checked before it runs, the values for its `?` have to stand in it. The engine's
+own tokenizer says which `?` is a place for a value and which stands in a string or a comment.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Prints or writes the answer to a user's query; nothing comes out of a query that fails.
 
-An answer as data: JSON, CSV, Parquet. Values are exact; what a form cannot say is null.
+In JSON, CSV and Parquet values are exact; what a form cannot say is null.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
-"""The test of a rate difference where every case has as many trials on both sides.
+"""Exact tests of a rate difference over the same cases, on four lists of counts, checked once.
 
-Would the same differences with random signs be as far off? If the two sides are alike, every case's
-difference could as well have had the other sign. The exact distribution of the sum over all sign
-patterns follows by convolution. At one repetition this is McNemar's test with mid-p. Fisher 1935
-for the test, Pagano & Tritchler 1983 for the convolution, Fagerland, Lydersen & Laake 2013 for
-mid-p.
-
-The exact permutation test within cases: do these very cases differ between two sides?
-
-Counts of passed and scored trials of the same cases on two sides, checked once.
+`sign_flip` is for cases with as many trials on both sides, `within_case_p` for any numbers of them.
+Every formula for two runs starts from these lists. A case without a verdict on one side is no pair:
+whoever pairs the cases leaves it out and lists it, so here it is a mistake. Plain lists, since
+numpy takes longer to load than most comparisons to compute.
 """
 
 from __future__ import annotations
@@ -35,9 +30,6 @@ MOST_LCM = 840
 MOST_ENUMERATED = 16
 """Pairs that differ up to which every sum of signs is counted, whatever the denominator: a limit
 for many pairs would let four of them reach 0.05, which no pattern of their signs does."""
-
-MOST_LISTED = 1_000_000
-"""Additions up to which lists are quicker than to load numpy."""
 
 ONE_PATTERN = 2.0**-1000
 """Weight of one pattern of signs: those of `MOST_NONZERO` pairs still add up to a float, 2^1000."""
@@ -122,6 +114,12 @@ def sign_flip(
     and the two are one. Without a pair that differs, p is 1. Signs are exchangeable only where each
     case has as many trials on both sides: `analyze.stats.paired_rates` sees to that.
 
+    Would the same differences with random signs be as far off? If the two sides are alike, every
+    case's difference could as well have had the other sign. The exact distribution of the sum over
+    all sign patterns follows by convolution. At one repetition this is McNemar's test with mid-p.
+    Fisher 1935 for the test, Pagano & Tritchler 1983 for the convolution, Fagerland, Lydersen &
+    Laake 2013 for mid-p.
+
     Args:
         k_a: passed trials of each case of the base.
         m_a: its scored trials, at least one a case.
@@ -205,7 +203,7 @@ def _patterns(weights: Counts, last: int) -> Sequence[float]:
 
 def _zeros(size: int, n_weights: int) -> tuple[Any, Callable[[Any, Any], Any]]:
     """Return so many zeros, and what adds two ranges of them: a list, or an array if it pays."""
-    if size * n_weights <= MOST_LISTED:
+    if size * n_weights <= MAX_LISTED:
         return [0.0] * size, partial(map, operator.add)
     import numpy as np  # noqa: PLC0415 - loading it takes as long as a million additions
 
@@ -243,6 +241,13 @@ def within_case_p(
 
     Unequal numbers of trials make the distribution skew, so that tail is doubled rather than both
     tails added: each side keeps half of the level. Above `MAX_WORK` it is the normal limit.
+
+    The exact permutation test within cases: do these very cases differ between two sides? If the
+    two sides of a case are alike, its passes fell on its trials by chance, so the passes of the
+    candidate are hypergeometric given all passes of the case. The distribution of the summed
+    differences of the case rates follows by convolution over the cases. Fisher 1935 for the test,
+    Pagano & Tritchler 1983 for the convolution. It holds for any numbers of trials, and says
+    nothing about other cases.
 
     Args:
         k_a: passed trials of each case of the base.

@@ -1,16 +1,12 @@
-"""The one interval of a rate: Wilson's, with the effective number of trials of repeated cases.
+"""Intervals of a rate and of a mean over cases, percentiles as they are told, and cases as units.
 
-Cases are a sample of the work that a suite stands for, repetitions of a case are not independent
-of each other. A closed form on counts, one of each a case; it reads no data and draws nothing.
-How much less the trials tell than as many cases would, the design effect, is measured from the
-spread of the cases, and shrunk to a prior where the data say little about it: near 0 and 1 and
-with few cases the spread is mostly chance, and an interval that trusts it grows when a trial fails.
+The one interval of a rate is Wilson's, with the effective number of trials of repeated cases: cases
+are a sample of the work that a suite stands for, repetitions of a case are not independent of each
+other. Closed forms on counts and whole numbers, one of each a unit: they read no data, draw and
+resample nothing, and no order of trials changes a digit.
 
-The interval of a mean over trials of several cases: what costs and times are known to.
-
-Percentiles as they are told: which are beyond the time limit, which have enough behind them.
-
-From cases to units: what a statistic takes as one draw of the work that a suite stands for.
+Cases made from one template, repository or passage succeed and fail together, so their cluster is
+the unit (Miller 2024, arXiv 2411.00640, section 2.2); a case without one is a unit of its own.
 """
 
 from __future__ import annotations
@@ -108,6 +104,11 @@ def effective_trials(rates: Sequence[float], draws: Sequence[float]) -> float:
     spread s^2 of the n rates shows, d_0 = 1 + 0.6 (m_h - 1) what is expected before, and
     r = n min(p, 1 - p) how much the spread can show.
 
+    How much less the trials tell than as many cases would, the design effect, is measured from the
+    spread of the cases, and shrunk to a prior where the data say little about it: near 0 and 1 and
+    with few cases the spread is mostly chance, and an interval that trusts it grows when a trial
+    fails.
+
     Args:
         rates: of at least two units, between 0 and 1; of one where it is 0 or 1.
         draws: independent draws behind each of them, at least one a unit.
@@ -174,6 +175,13 @@ def mean_interval(sums: CaseSums) -> tuple[float, float] | None:
     C^2 = s_L^2 / n + s_L^4 / (2 (n - 1)) with s_L the spread of ln(t_i / m_i), left out where a
     total is 0. Cases that all agree give an interval without width.
 
+    The mean is a sum over a number of trials, and both differ from case to case: a ratio, whose
+    standard error is that of Cochran 1977 chapter 6. Cases are the unit, so the quantile is
+    Student's with one degree of freedom less than there are cases. Costs are skewed, a few dear
+    cases make most of the mean, and are often not among those that were asked: limits lie as far
+    apart in factors, not in dollars, and as far as the spread of the logarithms says where that is
+    more (Cox's interval, Zhou & Gao 1997; alone it misses the mean of what is not lognormal).
+
     Args:
         sums: whole numbers, so that the residuals of equal cases are an exact zero.
 
@@ -220,6 +228,11 @@ def percentiles(
 ) -> Percentiles:
     """Return the percentiles of one time of one model.
 
+    It says which are beyond the time limit, and which have enough behind them. The percentiles
+    themselves are SQL (`model_summary`); nothing is computed from samples here. There a time-out
+    that counts against the model is later than every success, so that a percentile that reaches
+    into the time-outs has no value.
+
     Args:
         values: p50, p95 and p99 as the view has them, in ms; None: no trial, or beyond the limit.
         mean: of the successes, in ms.
@@ -243,7 +256,11 @@ def percentiles(
 
 
 def unit_places(clusters: Clusters) -> list[int]:
-    """Return the number of the unit of each case: from 0, in the order of their first cases."""
+    """Return the number of the unit of each case: from 0, in the order of their first cases.
+
+    Taken as draws of their own, the cases of one cluster make intervals too narrow and differences
+    too sure. Every formula takes counts a unit, and does not know what the unit was made of.
+    """
     places: list[int] = []
     known: dict[str, int] = {}
     n_units = 0

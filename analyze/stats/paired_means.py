@@ -1,12 +1,12 @@
-"""Student's t at whole degrees of freedom: a closed finite series, and its inverse by tangents.
+"""Student's t of one difference per case: what judge scores, times, tokens and costs are tested by.
 
-Abramowitz & Stegun 1964: 26.7.3 (odd) and 26.7.4 (even degrees of freedom) for the probability,
-26.7.5 for the quantile where the series grows long. Standard library only, since the collector
-plans with it.
+For a ratio the differences are those of logarithms, and the caller takes `exp` of mean and limits.
+Cases are the unit (Miller 2024, arXiv 2411.00640); nothing is resampled. The q of many tests at
+once is Benjamini and Hochberg's, in place of a p that somebody searched for.
 
-Student's t of one difference per case: what judge scores, times, tokens and costs are tested by.
-
-Many tests at once: Benjamini and Hochberg's q, in place of a p that somebody searched for.
+Student's t at whole degrees of freedom is a closed finite series, and its inverse by tangents:
+Abramowitz & Stegun 1964, 26.7.3 (odd) and 26.7.4 (even) for the probability, 26.7.5 for the
+quantile where the series grows long. Standard library only, since the collector plans with it.
 """
 
 from __future__ import annotations
@@ -138,6 +138,10 @@ def paired_t(differences: Sequence[float]) -> MeanDifference | None:
 
 def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
     """Return q of every p, in the same order. Benjamini & Hochberg 1995.
+
+    A family is what one call tests: one p per model, or one per cell. The share of false findings
+    stays below the level, also under the positive dependence of shared cases (Benjamini & Yekutieli
+    2001).
 
     Args:
         ps: one per test; None where there was nothing to test, which stays None and is not

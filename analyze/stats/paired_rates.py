@@ -1,10 +1,7 @@
-"""The interval of a rate difference over the same cases, and the margin it is held against.
+"""The interval and the one test of a rate difference over the same cases, and its margin.
 
 Wilson's interval of each side is carried over to the difference with the correlation of the case
-rates (MOVER). Closed forms; the test of the same difference is `sign_flip`, which decides where
-the two disagree.
-
-The one test of a rate difference over the same cases.
+rates (MOVER), in closed forms. Where the interval and the test disagree, the test decides.
 """
 
 from __future__ import annotations
@@ -199,6 +196,13 @@ def rate_test(
     As many trials on both sides of every case: `sign_flip`. Else the larger of `within_case_p` and
     `over_cases_p`, and never below 2^-n for n cases that differ, which is what as many equal signs
     reach: fewer than five cases that differ show nothing.
+
+    With as many trials of every case on both sides, signs are exchangeable and the sign-flip test
+    decides. With unequal numbers they are not: a case that was asked once differs by whole steps,
+    one that was asked five times by fifths, and the flipped pattern is another one than chance
+    would have made. Then two questions have to be answered alike, an intersection-union test
+    (Berger 1982): do these cases differ (the permutation within cases), and would others (the
+    interval over cases, or Student's t over them).
 
     Args:
         k_a: passed trials of each case of the base.

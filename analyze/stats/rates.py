@@ -1,17 +1,8 @@
-"""What repeating a case tells: pass@k, pass^k, and whether the answers differed at all.
+"""Rates over cases and what is said by them: pass@k and pass^k, best models, flaky cells, tiers.
 
 Works on counts per case of trials with a verdict that were made in this very run: a reused answer
-is no new draw. Decides nothing about single cases.
-
-A rate over cases with its interval: what tiers and routing judge by.
-
-Which of several models may be the best: the one with the highest rate, and whom it leaves alone.
-
-How often two trials of one cell disagree, and whether that makes it flaky.
-
-Whether repeating a case changed anything (S21); standard library only.
-
-Routing tiers by tool use: the rate decides the tier, the interval decides how sure it is.
+is no new draw. Decides nothing about single cases. The interval of a rate over cases is what tiers
+and routing judge by. Loads neither numpy nor scipy by itself, since the collector plans with it.
 """
 
 from __future__ import annotations
@@ -210,6 +201,10 @@ def may_be_best(models: Sequence[RankedModel], alpha: float = 0.05) -> list[bool
     The highest rate may be, and so may every model that is not shown to be worse than one of that
     rate on the cases that both were asked.
 
+    The best was chosen by looking, so any pair of models could have been tested: each p is
+    multiplied by the number of pairs (Bonferroni; Holm over the rivals alone leaves out one of ten
+    equal models in 10 to 14 of 100 draws).
+
     Args:
         models: of one run, so that they met the same night.
         alpha: chance that one of equal models is left out.
@@ -240,6 +235,9 @@ def flip_rate(k: int, n: int) -> float | None:
     """Return the share of disagreeing pairs, 2 k (n - k) / (n (n - 1)), or None below two trials.
 
     Nei 1978 (Genetics 89:583) for this unbiased estimate of 2 p (1 - p).
+
+    The chance is that of two trials drawn at random under the same fingerprint, whatever their
+    order: transitions between neighbouring runs are never counted.
 
     Args:
         k: trials that passed.
@@ -299,6 +297,8 @@ def _check(k: int, n: int) -> None:
 def repetitions_identical(n_repeated: int, n_identical: int) -> bool | None:
     """Return whether repeating changed nothing, or None when nothing was repeated.
 
+    See S21.
+
     Args:
         n_repeated: cases with at least two answers.
         n_identical: those of them whose answers are byte-identical.
@@ -309,7 +309,11 @@ def repetitions_identical(n_repeated: int, n_identical: int) -> bool | None:
 
 
 def tier_of(rate: float | None, bounds: Thresholds = DEFAULT) -> Tier | None:
-    """Return the tier of a tool-use rate; None, unrated, where nothing was tried."""
+    """Return the tier of a tool-use rate; None, unrated, where nothing was tried.
+
+    The rate decides the tier, the interval decides how sure it is. The bounds are half open, so
+    that no rate falls between two tiers: 79.5 % is tier 2.
+    """
     if rate is None:
         return None
     if rate >= bounds.tier_1_from:

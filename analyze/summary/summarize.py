@@ -4,7 +4,9 @@ Puts marts, intervals and snapshots together. Brings nothing into the lake and c
 aggregate: those are SQL. A run whose folder is elsewhere, and one that an older tool made, has no
 resource snapshots; all else is the same.
 
-resources_<tag>_before.txt and _after.txt: what the machine said, as a ResourceSnapshot.
+Snapshots (resources_<tag>_before.txt and _after.txt) are outputs of other programs. A part that
+failed or reads otherwise is null; nothing about them raises, since a summary must not depend on
+`free` having worked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Which kind of document a parsed JSON value is: told by its keys, never by the file's name.
+"""Which kind a JSON document or a file of lines is: told by content, never by the file's name.
 
-Tells a file of lines from a document, by the first of its lines that can be read.
-
-Collects what is wrong with one file: all of it counted, and as much kept as anybody reads.
+A file of lines is told from a document by the first of its lines that can be read. Lines come one
+after the other, in a memory that no line can fill; all that is wrong with a file is counted, and as
+much kept as anybody reads. What a record of ours refuses is found as strictly as the lake reads:
+nothing is converted, so `"5"` is no number.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Everything wrong with one file: it is recognised by its content, and read once.
 
-What is wrong with a file that holds one JSON document, by its kind.
-
-What `analyze validate` found, as text that editors can jump from, and as JSON.
+What `analyze validate` found is told as text that editors can jump from, and as JSON.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""What is wrong with the lines of a results.jsonl, of ours or of the earlier tool.
+"""What is wrong with results.jsonl, summary.json (ours or the earlier tool's) and predictions.
 
-A line is wrong when readers of the log refuse it, and they pass over it then. Several results of
-one trial are no mistake: the last one counts.
-
-What is wrong with the lines of a predictions file for SWE-bench.
-
-What is wrong with a summary.json, of ours or of the earlier tool.
+A line of a log is wrong when readers of the log refuse it, and they pass over it then. Several
+results of one trial are no mistake: the last one counts. Predictions are lines for SWE-bench.
 """
 
 from __future__ import annotations

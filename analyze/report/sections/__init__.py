@@ -1,8 +1,7 @@
-"""Typed parts of a report (`schemas.output.report`): one room a section, `build` joins them.
+"""Typed parts of a report (`schemas.output.report`): one module a section, `build` joins them.
 
-Each room takes what was asked and returns records; nothing here knows how a report looks.
-
-What a report is about: the run, its baseline, and where both are read from.
+Each takes what was asked (the run, its baseline, and where both are read from) and returns records;
+nothing here knows how a report looks.
 """
 
 from __future__ import annotations

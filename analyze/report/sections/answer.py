@@ -1,8 +1,6 @@
 """The answer of a report: how good each model is, how sure that is, and what changed.
 
-A run at the head of a report: what was asked, and how much of it is there.
-
-Cases and trials with a verdict: what stands behind a model's passed rate.
+Beside it the run at the head of the report: what was asked, and how much of it is there.
 """
 
 from __future__ import annotations

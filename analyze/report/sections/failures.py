@@ -1,8 +1,7 @@
-"""How trials of a run ended without a success, and whose fault it was.
+"""How trials of a run ended: failures and whose fault they were, times, and every verdict.
 
-How long successes of a run took: bins of both times, so that a chart is small for any run.
-
-Cases and models of a run with every repetition visible, as far as a page has room for them.
+Times of successes come in bins, so that a chart is small for any run; the matrix of cases and
+models has every repetition, as far as a page has room for them.
 """
 
 from __future__ import annotations

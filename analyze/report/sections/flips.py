@@ -1,9 +1,9 @@
 """Cases whose majority of verdicts changed, each with an answer of both sides and their diff.
 
-The answers are those of the first trial that went as most did, so that they show the change and
-not the exception.
-
-Two answers held side by side: what both say, and what only one of them does.
+The answers are those of the first trial that went as most did, so that they show the change and not
+the exception. They are compared by words where both are short and by lines otherwise, as people
+read them. What neighbours of one kind say is joined for the eye: the parts still give both answers
+back, character by character.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How each model did from run to run of a suite, with the interval that each summary has.
 
-Shards of one plan are one point of a history: their trials are counted together, by case.
+Shards of one plan are one point: their trials are counted together, by case.
 """
 
 from __future__ import annotations

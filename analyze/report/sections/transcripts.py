@@ -1,9 +1,11 @@
 """Trials that can be read in the report itself, as many as a budget of text allows.
 
+Worth reading are those that flipped, those that failed, and some others. They are chosen in the
+lake with a limit, so that a run of a million trials costs no more memory than one of a hundred. The
+order is a promise: the same lake gives the same trials.
+
 Traces are read one frame at a time and only as long as there is room for another transcript, so
 that neither a run of a million trials nor a trace of 256 MB costs more than the budget does.
-
-Which trials of a run are worth reading: those that flipped, those that failed, some others.
 """
 
 from __future__ import annotations

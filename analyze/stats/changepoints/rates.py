@@ -2,11 +2,8 @@
 
 The cases are fixed, the same ones night after night, so only their trials vary: the variance of a
 run is that of its trials within cases. It is estimated over the whole prefix, and made larger where
-the runs differ by more than their trials explain.
-
-The value of a run as its cases make it up, whichever of them were there.
-
-Runs x cases to runs x units: the columns of a series, where cases are in clusters.
+the runs differ by more than their trials explain. Where cases are in clusters, runs x cases become
+runs x units first.
 """
 
 from __future__ import annotations
@@ -51,6 +48,16 @@ UNKNOWN = -1
 @dataclass(frozen=True, slots=True)
 class RunValues:
     """The values of a series at each of its lengths.
+
+    Cases differ far more than runs do, so a mean over the cases of a run moves whenever a hard case
+    enters or leaves, or has no value that night. Each case is therefore held against its own level:
+
+        x[t] = mean over the cases of run t of (y[t, i] - level[i]) + mean of all levels
+
+    which is the plain mean over cases where every run has every case. It is the first step of
+    fitting runs + cases by least squares, so a case that is only ever on one side of a break says
+    nothing of it. Levels are those of the prefix that is looked at: at every length the values are
+    other ones.
 
     Attributes:
         means: of each run, the mean over the cases that it has.
@@ -127,7 +134,7 @@ def scan_rate(
     """Return the level shifts of the pass rate of one series.
 
     The value of a run is the mean over its cases of k/m - q plus the mean of q over all cases, with
-    q the pass rate of a case over the prefix (`run_values`). Its variance is the mean over runs of
+    q the pass rate of a case over the prefix (`RunValues`). Its variance is the mean over runs of
     sum(q (1 - q) N / (N - 1) / m) / n^2, with N the trials of a case over the prefix, m its trials
     in the run and n the cases of the run; the standard deviation is at least 1 / (4 m n), and the
     variance at least what the runs scatter around the two best levels (`free_runs`). An alert

@@ -1,19 +1,10 @@
 """One history of a series as levels: segments of the same cases, and the breaks between them.
 
 The history is read as if it were tested after every run, and it starts anew at the first run of a
-new level. What a later run adds can lengthen the last level or end it; it never moves an alert
-that was raised before, so (series, first run, direction) names it for good. Runs that lost too
-many trials are no points. A run that shares too few cases with its segment starts another one
-("suite changed"), which is no alert.
-
-A case counts for as long as only one version of it was asked, also in a segment in which it is not
-planned every night: what it is held against is its own level, so a block of cases that enters or
-leaves shifts nothing.
-
-What is measured in a run, and by which statistic, is a `Track`: pass rates in `level_shift`, times
-and costs in `value_shift`.
-
-The best split of a series at every length, and how often chance makes one as good.
+new level. What a later run adds can lengthen the last level or end it; it never moves an alert that
+was raised before, so (series, first run, direction) names it for good. Runs that lost too many
+trials are no points. A run that shares too few cases with its segment starts another one ("suite
+changed"), which is no alert.
 """
 
 from __future__ import annotations
@@ -113,6 +104,12 @@ def best_splits(partial: Floats, first: int, last: int) -> tuple[Floats, Ints]:
 
     The gain is the square error that the split takes away: partial^2 * T / (k (T - k)), which is
     the squared difference of the two means over 1/k + 1/(T - k). Of equal splits the first counts.
+
+    A series is looked at every night, so each prefix of it (its first T values) is scanned by
+    itself, many of them at once: matrices of T rows by k columns, in blocks of bounded size. A
+    split k puts k values before the break and T - k after it, with at least `MIN_RUNS` on either
+    side; the best split is the one that leaves the least square error, which is binary segmentation
+    by likelihood ratio.
 
     Args:
         partial: sums of the first k values less their mean over the whole prefix; a row each
@@ -227,7 +224,10 @@ class Levels:
 
 
 class Track(Protocol):
-    """What is measured in each run that is a point, a row each."""
+    """What is measured in each run that is a point, a row each.
+
+    Pass rates are one in `rates`, times and costs in `values`, each with its own statistic.
+    """
 
     def first_alert(self, start: int, end: int, cases: Bools, fresh: int) -> Alert | None:
         """Return the first alert among the prefixes of rows `start` to `end` (exclusive).
@@ -319,7 +319,12 @@ def _same_suite(planned: Bools, common: Bools) -> int:
 
 
 def _one_version(hashes: Ints) -> Bools:
-    """Return which cases no row up to each row planned in a second version."""
+    """Return which cases no row up to each row planned in a second version.
+
+    A case counts for as long as only one version of it was asked, also in a segment in which it is
+    not planned every night: what it is held against is its own level, so a block of cases that
+    enters or leaves shifts nothing.
+    """
     newest = np.maximum.accumulate(hashes, axis=0)
     oldest = np.minimum.accumulate(np.where(hashes < 0, np.iinfo(np.int64).max, hashes), axis=0)
     return newest <= oldest

@@ -1,10 +1,13 @@
-"""Level shifts of a time or a cost: the two-sample t of the best split of the runs.
+"""Level shifts of a time or a cost, and whether any level that fell is back.
 
-A run is one draw, whatever its cases: they share the server, so the runs scatter by more than
-their cases explain, and by how much only the runs themselves tell. Six of them are enough to see
-that a time has become a hundred times as long; ranks are not, since of ranks there are few.
+A shift is told by the two-sample t of the best split of the runs. A run is one draw, whatever its
+cases: they share the server, so the runs scatter by more than their cases explain, and by how much
+only the runs themselves tell. Six of them are enough to see that a time has become a hundred times
+as long; ranks are not, since of ranks there are few.
 
-Whether a level that fell is back: the newest runs beside the level before.
+A level is back, of a rate too, when the last seven runs since the break, at least four, are near
+the level before and not shown to be lower. Four keep a lucky night from healing anything; seven
+keep an old drop from being averaged away. The cases are fixed, so only their trials vary.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ def scan_values(
     """Return the level shifts of a time or a cost of one series.
 
     The value of a run is the mean over its cases of ln less the mean ln of the case over the
-    prefix, plus the mean of all of these (`run_values`). The split that leaves the least square
+    prefix, plus the mean of all of these (`RunValues`). The split that leaves the least square
     error counts. An alert needs a two-sample t (pooled variance) with a two-sided chance below
     5e-4, times the number of splits (Bonferroni), a ratio of the two levels outside 1 - margin to
     1 + margin, and two levels that hold (`both_hold`), which is what a spike is not.

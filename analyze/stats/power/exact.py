@@ -1,12 +1,10 @@
-"""The drop that the deciding test finds with a wanted power, below 50 cases.
+"""The drop that the deciding test finds below 50 cases, and how many more cases make a rate sure.
 
-There the t formula promises too much or too little: the exact sign-flip test cannot reach 0.05
+Below 50 the t formula promises too much or too little: the exact sign-flip test cannot reach 0.05
 before five cases differ, and its steps are coarse. With one trial a case a pair of runs is a
 trinomial (McNemar's table), whose power is enumerated. With repetitions it is looked up in a table
-that `benchmarks/power_table.py` simulated, and interpolated: n D^2, which is near to a variance,
-is nearly linear in 1/n, 1/m, p, rho and kappa. Standard library only: the collector plans with it.
-
-How many more cases make a rate sure: of its tier, or of being above a floor.
+that `benchmarks/power_table.py` simulated, and interpolated: n D^2, which is near to a variance, is
+nearly linear in 1/n, 1/m, p, rho and kappa. Loads no numpy, since the collector plans with it.
 """
 
 from __future__ import annotations
@@ -311,7 +309,16 @@ def _estimate(rate: float, interval: Interval | None) -> float:
 def _more(
     rate: float, n_cases: int, interval: Interval | None, beyond: Iterable[float]
 ) -> int | None:
-    """Return the further cases until every bound lies outside the interval, with power 0.8."""
+    """Return the further cases until every bound lies outside the interval, with power 0.8.
+
+    Wilson's interval is the inversion of the score test: a bound b lies outside the interval of a
+    mean over cases p exactly when n (p - b)^2 >= z^2 b (1 - b), with n the effective number of
+    trials (Wilson 1927; Brown, Cai, DasGupta 2001, section 3). That many cases would do it in half
+    of the runs, since the next mean scatters around p; so n is such that it comes about with a
+    power of 80 %, sqrt(n) |p - b| >= z sqrt(b (1 - b)) + z_power sqrt(p (1 - p)) (Fleiss, Levin &
+    Paik 2003, chapter 4), for both bounds of a tier that has two. Further cases are taken to be
+    like those there are, so that each brings as much as one of them did.
+    """
     edges = [bound for bound in beyond if 0 < bound < 1]  # no interval passes 0 or 1
     reached = NormalDist().inv_cdf(1 - (1 - POWER) / max(len(edges), 1))
     per_case = 1.0 if interval is None or n_cases == 0 else interval.n_eff / n_cases

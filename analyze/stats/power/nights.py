@@ -1,12 +1,13 @@
 """What the nights add to a planned comparison: two runs that one server answered at two times.
 
-A night shifts every case's rate by about as much on the logit scale, 0.15 where no history says
-how much: the level moves by 0.15 times the variance within cases. The comparison of two nights is
+A night shifts every case's rate by about as much on the logit scale, 0.15 where no history says how
+much: the level moves by 0.15 times the variance within cases. The comparison of two nights is
 decided by the standard error of its interval with this variance added, and Student's t with the
 degrees of freedom of Satterthwaite 1946. The interval is MOVER's (Newcombe 1998), of which the
-expected width is taken. Standard library only: the collector plans with it.
-
-Where the newest level of past nights begins: nights across a shift vary by the shift.
+expected width is taken. Nights across a shift vary by the shift, so only those of the newest level
+count: a level is what `analyze regressions` takes for one. Its scans need numpy, which takes longer
+to load than a comparison does to answer, so they are asked only where a shift is possible at all.
+Nothing else here loads it, since the collector plans with this.
 """
 
 from __future__ import annotations

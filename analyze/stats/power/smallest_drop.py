@@ -3,11 +3,9 @@
 Two runs of the same cases are compared by their case means, with Student's t on n - 1 degrees of
 freedom. A share `rho` of a trial's variance lies between cases, and two runs have it in common as
 far as `kappa` says; the rest is averaged away by repetitions. Miller 2024 (arXiv 2411.00640),
-section 5. The defaults are assumptions, to be printed as such where no history gives better ones.
-The formula holds what it promises from 50 cases on; below, `exact_power` answers. Standard
-library only: the collector plans with it.
-
-What past runs say about the spread of a pass rate: the numbers a planned size stands on.
+section 5. The defaults are assumptions, to be printed as such where no history gives better ones:
+`parts_of_one` and `kappa_of` read them from past runs. The formula holds what it promises from 50
+cases on; below, `power.exact` answers. Standard library only: the collector plans with it.
 """
 
 from __future__ import annotations
@@ -172,6 +170,10 @@ class _Parts:
 def parts_of_one(k: Sequence[int], m: Sequence[int]) -> RunVariance:
     """Return the pass rate of a run and how much of its variance lies between cases.
 
+    The method of moments. A trial's variance p (1 - p) has a part between cases and a part within
+    them; within a case it is seen from repetitions. With equal repetitions the share is the
+    analysis of variance estimator (Ridout, Demetrio & Firth 1999, Biometrics 55:137).
+
     Args:
         k: passed trials of each case.
         m: scored trials of each case; a case with none is left out.
@@ -194,6 +196,9 @@ def kappa_of(
     k_a: Sequence[int], m_a: Sequence[int], k_b: Sequence[int], m_b: Sequence[int]
 ) -> float | None:
     """Return the correlation of the true case rates of two runs, between 0 and 1.
+
+    It is the observed one, cleared of what chance within the cases takes away from it (Spearman
+    1904).
 
     Args:
         k_a: passed trials of each case in one run.
