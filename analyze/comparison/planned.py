@@ -2,10 +2,8 @@
 
 Asked of the same history, with the candidate as its newest run, so that a comparison, a plan and
 the last words of a run say one number for one question. Only how far the two sides are alike is
-taken from these very sides, whatever their runs are.
-
-What past runs of a suite showed of each model needs no records to be read, so that the engine works
-while these load.
+taken from these very sides, whatever their runs are. `ModelRun` is the material that a planned size
+rests on: what past runs of a suite showed of one model.
 """
 
 from __future__ import annotations

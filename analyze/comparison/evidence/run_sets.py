@@ -1,6 +1,7 @@
 """The two sides of a comparison: what people call runs, and which plans that means.
 
-A text such as `previous` depends on the other side. Knows nothing of what any run holds.
+A text such as `previous` means a run by itself, or beside the other side. What several past runs
+are called as a baseline stands here too. No verdict of any run is read.
 """
 
 from __future__ import annotations
