@@ -371,18 +371,18 @@ def runs_flag(runs_dir: Path | None) -> tuple[str, ...]:
 
 
 def counted(number: int, what: str, many: str | None = None) -> str:
-    """Return a number of things: `1 case`, `1,200 cases`, `2 are`.
+    """Return a number of things: `1 case`, `1,200 cases`, `2 are`; see `plural`."""
+    return f"{number:,} {plural(number, what, many)}"
+
+
+def plural(number: float, what: str, many: str | None = None) -> str:
+    """Return the word for so many things.
 
     Args:
         number: of them.
         what: the word for one.
         many: the word for several, where it is not the same with an `s`.
     """
-    return f"{number:,} {plural(number, what, many)}"
-
-
-def plural(number: float, what: str, many: str | None = None) -> str:
-    """Return the word for so many things; see `counted`."""
     return what if number == 1 else many or f"{what}s"
 
 

@@ -6,7 +6,6 @@ as they are: who prints them makes them safe for the place, in Markdown as text 
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from analyze.aliases import rename_lines
@@ -27,7 +26,16 @@ from analyze.comparison.document import (
     side_of,
 )
 from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
-from analyze.render.text import UNLIMITED, Column, cells, facts, least_width, line_of, table
+from analyze.render.text import (
+    UNLIMITED,
+    Column,
+    cells,
+    facts,
+    least_width,
+    line_of,
+    table,
+    wrapped,
+)
 from analyze.summary.summary_table import as_text
 from schemas.output.comparison import (
     CaseChange,
@@ -41,9 +49,6 @@ MODEL_TITLES = ("model", "cases", "base%", "cand%", "points", "95 %", "p", "q", 
 
 MOST_CASES = 20
 """Cases that are listed unless all are asked for."""
-
-LEAST_WRAP = 40
-"""Columns below which sentences are no longer broken."""
 
 CUT = {"model": 8, "case": 12, "part": 6, "without a verdict": 12}
 """Columns that can be cut, and the fewest cells that are left of them."""
@@ -188,7 +193,7 @@ def comparison_lines(comparison: Comparison, width: int, *, all_cases: bool = Fa
         _table(RATIO_TITLES, ratio_rows(groups), width, spare=("nights", "cases", "totals")),
         _table(TAG_TITLES, [tag_cells(plain) for plain in _plain(comparison)], width),
         list(_cases(comparison.cases, width, all_cases=all_cases)),
-        list(_wrapped(f"limits: {limits_line(comparison.limits)}", width)),
+        list(wrapped(f"limits: {limits_line(comparison.limits)}", width)),
     ]
     lines: list[str] = []
     for block in blocks:
@@ -204,9 +209,9 @@ def _verdicts(comparison: Comparison, width: int) -> Iterator[str]:
         yield "two models are compared by"
         yield f"  {line_of(comparison.next_command)}"
     for group in by_need(comparison.groups):
-        yield from _wrapped(headline(group), width)
+        yield from wrapped(headline(group), width)
         for note in notes_of(group):
-            yield from _wrapped(note, width, "  ")
+            yield from wrapped(note, width, "  ")
 
 
 def _sides(comparison: Comparison, width: int) -> Iterator[str]:
@@ -221,11 +226,11 @@ def _sides(comparison: Comparison, width: int) -> Iterator[str]:
     if comparison.groups and not differ:
         yield "nothing that is known to change an answer differs"
     for line in differ:
-        yield from _wrapped(line, width)
+        yield from wrapped(line, width)
     for line in excluded_lines(comparison.excluded):
-        yield from _wrapped(f"not in the test: {line}", width)
+        yield from wrapped(f"not in the test: {line}", width)
     for line in (*comparison.unmatched, *rename_lines(comparison.renames)):
-        yield from _wrapped(line, width)
+        yield from wrapped(line, width)
 
 
 def _plain(comparison: Comparison) -> list[PlainDifference]:
@@ -269,20 +274,6 @@ def _table(
         kept = [[cell for n, cell in enumerate(row) if n != gone] for row in (titles, *rows)]
         return _table(kept[0], kept[1:], width, spare[1:])
     return table(columns, shown, width)
-
-
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    safe = line_of(text)
-    if width < LEAST_WRAP:
-        return [indent + safe]
-    return textwrap.wrap(
-        safe,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def comparison_markdown(comparison: Comparison, *, all_cases: bool = False) -> str:

@@ -27,7 +27,7 @@ from analyze.gate.document import (
     notes,
     worse_cases,
 )
-from analyze.regressions.document import INDENT, open_lines, open_sentences, wrapped
+from analyze.regressions.document import INDENT, indented, open_lines, open_sentences
 from analyze.render.numbers import whole
 from analyze.render.text import UNLIMITED, Column, facts, line_of, table
 from analyze.summary.summary_table import as_text
@@ -56,9 +56,9 @@ def gate_lines(
     for line in by_need(result.lines):
         yield ""
         yield line_of(f"{OUTCOMES[line.outcome]}: {line_title(line)}")
-        yield from wrapped(line.why, width)
+        yield from indented(line.why, width)
         if runs := held_against(result, line):
-            yield from wrapped(f"held against {runs}", width)
+            yield from indented(f"held against {runs}", width)
     yield from open_lines(result.open_shifts, width)
     yield from _listed("not in the test", not_tested(result), width)
     yield from _listed("to know", notes(result), width)
@@ -67,7 +67,7 @@ def gate_lines(
 
 
 def _listed(title: str, sentences: Iterator[str], width: int) -> Iterator[str]:
-    lines = [line for sentence in sentences for line in wrapped(sentence, width)]
+    lines = [line for sentence in sentences for line in indented(sentence, width)]
     if lines:
         yield ""
         yield f"{title}:"

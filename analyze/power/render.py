@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from analyze.query.thresholds import limits_source
 from analyze.render.numbers import DASH, percent, points, times, whole
-from analyze.render.text import Column, line_of, table
+from analyze.render.text import Column, line_of, table, wrapped
 from analyze.stats.power.exact import FEWEST_CASES
 from analyze.stats.power.planning import PowerPlan, SizeRow
 from schemas.config.project import Thresholds
@@ -58,12 +57,12 @@ def answer_lines(answer: PowerAnswer, used: ThresholdsUsed, *, with_table: bool)
         run = (
             "no run of this model" if not answer.run_ids else f"newest run {_names(answer.run_ids)}"
         )
-        lines = _wrapped(f"suite {line_of(answer.suite_id)}, {run}", first="")
+        lines = wrapped(f"suite {line_of(answer.suite_id)}, {run}", WIDTH, "")
     for plan in merged(answer.plans):
         lines += ["", *power_lines(plan, answer.limits, with_table=with_table)]
     margin = points(used.thresholds.pass_rate_margin)
     limits = f"limits: margin {margin} points, {_chances(used.thresholds)} ({limits_source(used)})"
-    return [*lines, "", *LETTERS, "", *_wrapped(line_of(limits), first="")]
+    return [*lines, "", *LETTERS, "", *wrapped(line_of(limits), WIDTH, "")]
 
 
 def answer_json(answer: PowerAnswer, used: ThresholdsUsed) -> str:
@@ -96,12 +95,12 @@ def power_lines(plan: PowerPlan, limits: Thresholds, *, with_table: bool = False
         limits: alpha and power.
         with_table: add a table of sizes around the plan's own.
     """
-    lines = _wrapped(headline(plan), first="")
+    lines = wrapped(headline(plan), WIDTH, "")
     sentences = (
         _source(plan), *_caveats(plan), _rates(plan, limits), _night_words(plan), *_needs(plan)
     )  # fmt: skip
     for sentence in sentences:
-        lines += _wrapped(sentence, first="  ") if sentence else []
+        lines += wrapped(sentence, WIDTH, "  ") if sentence else []
     if with_table:
         title = f"  smallest {plan.direction} that is shown between two nights, in points"
         lines += ["", title, *_table(plan)]
@@ -295,17 +294,6 @@ def _names(names: Sequence[str]) -> str:
 
 def _or(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _wrapped(text: str, *, first: str) -> list[str]:
-    return wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=f"{first}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def power_facts(plan: PowerPlan) -> list[dict[str, object]]:

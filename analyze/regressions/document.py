@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from analyze.render.numbers import (
     usd,
     whole,
 )
-from analyze.render.text import UNLIMITED, line_of
+from analyze.render.text import UNLIMITED, line_of, wrapped
 from schemas.config.known_issues import Acknowledged, ShiftMetric
 from schemas.errors import counted, runs_flag
 from schemas.output.comparison import Axis
@@ -285,7 +284,7 @@ def open_lines(opened: Sequence[OpenShift], width: int = UNLIMITED) -> Iterator[
         yield ""
         yield "open shifts, until the level is back or a file for --known acknowledges them:"
     for sentence, command in open_sentences(opened):
-        yield from wrapped(sentence, width)
+        yield from indented(sentence, width)
         yield INDENT + line_of(command)
 
 
@@ -295,16 +294,12 @@ def unused_lines(unused: Sequence[Acknowledged], width: int = UNLIMITED) -> Iter
         yield ""
         yield "acknowledged, and no such shift:"
     for entry in unused:
-        yield from wrapped(entry_line(entry), width)
+        yield from indented(entry_line(entry), width)
 
 
-def wrapped(sentence: str, width: int) -> Iterator[str]:
-    """Yield a sentence as indented lines; names are never cut."""
-    room = max(width - len(INDENT), 20)
-    for line in textwrap.wrap(
-        line_of(sentence), room, break_long_words=False, break_on_hyphens=False
-    ):
-        yield INDENT + line
+def indented(sentence: str, width: int) -> list[str]:
+    """Return a sentence as indented lines; names are never cut."""
+    return wrapped(sentence, max(width, 20 + len(INDENT)), INDENT, hang="", least=0)
 
 
 def _role(shift: OpenShift) -> str:

@@ -6,7 +6,6 @@ names from outside are text only.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from analyze.aliases import rename_lines
@@ -25,7 +24,7 @@ from analyze.regressions.document import (
     to_paste,
 )
 from analyze.render.numbers import percent, percent_range, whole
-from analyze.render.text import Column, line_of, table
+from analyze.render.text import Column, line_of, table, wrapped
 from analyze.summary.summary_table import as_text
 from schemas.errors import counted
 from schemas.output.regressions import CellShift, Flaky, FlakyCell, Regressions, Shift
@@ -34,9 +33,6 @@ MOST_ALERTS = 20
 """Alerts that are told in full unless all are asked for."""
 
 MOST_SKIPPED = 10
-
-LEAST_WRAP = 40
-"""Columns below which sentences are no longer broken."""
 
 TO_SILENCE = (
     "to silence an alert, write its lines into a file for --known; the file begins with "
@@ -130,21 +126,6 @@ def _rest(found: Regressions, width: int, *, is_all: bool) -> Iterator[str]:
 def _more(number: int, what: str) -> list[str]:
     more = counted(number, f"more {what}", "more series" if what == "series" else None)
     return [f"and {more}: --all lists them"] if number > 0 else []
-
-
-def wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """Return a sentence on lines that fit; nothing in it is obeyed by a terminal."""
-    safe = line_of(text)
-    if width < LEAST_WRAP:
-        return [indent + safe]
-    return textwrap.wrap(
-        safe,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def regressions_markdown(found: Regressions, options: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,10 @@ class Column:
     """Two that differ are never cut to the same."""
 
 
+LEAST_WRAP = 40
+"""Columns below which sentences are no longer broken."""
+
+
 def screen_width() -> int:
     """Return the columns that there are: of the terminal, of COLUMNS, or no limit on a pipe."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
@@ -52,6 +57,30 @@ def screen_width() -> int:
 def line_of(text: str) -> str:
     """Return text on one line, without anything a terminal obeys."""
     return safe(" ".join(text.split()))
+
+
+def wrapped(
+    text: str, width: int, indent: str = "", *, hang: str = "  ", least: int = LEAST_WRAP
+) -> list[str]:
+    """Return a sentence on lines that fit; nothing in it is obeyed by a terminal, no word is cut.
+
+    Args:
+        text: the sentence.
+        width: columns that there are.
+        indent: of every line.
+        hang: what each line but the first has beside.
+        least: columns below which the sentence is not broken.
+    """
+    if width < least:
+        return [indent + line_of(text)]
+    return textwrap.wrap(
+        line_of(text),
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def lines_of(text: str) -> list[str]:
