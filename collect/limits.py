@@ -1,11 +1,9 @@
-"""Who may ask a model, and when: its own limit, the run's limit, its pace.
+"""Who may ask a model, and when: its own limit, the run's limit, its pace, its retries (D-E6).
 
 A trial holds a place while it is asked and gives it up while it waits for a retry or for its turn
 in the minute, so that one server's limits never slow another. A model that answers 429 too often
 gets fewer places, and more again once the server keeps up; when it says how long to stay away,
 nobody asks it before.
-
-How often a failed request is repeated, and how long to wait before it (D-E6).
 """
 
 from __future__ import annotations
@@ -31,6 +29,10 @@ LONGEST_HOLD_S = 120.0
 GROWTH = 0.1
 """By how much of itself a limit grows again after a round that kept up."""
 
+BACKOFF_S = 0.2
+"""First wait; each further one is three times as long, with jitter of half of it either way."""
+
+LONGEST_BACKOFF_S = 30.0
 
 class Stopped(Exception):
     """The run was stopped while a trial waited: it was not asked, and is left undone."""
@@ -243,12 +245,6 @@ def _too_many(refused: int, asked: int) -> bool:
 def _wake(awake: asyncio.Future[None]) -> None:
     if not awake.done():
         awake.set_result(None)
-
-
-BACKOFF_S = 0.2
-"""First wait; each further one is three times as long, with jitter of half of it either way."""
-
-LONGEST_BACKOFF_S = 30.0
 
 
 def wait_before(attempt: int, reply: Reply) -> float | None:

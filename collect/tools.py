@@ -1,8 +1,9 @@
 """Recognises the commands and tools that a model invokes in its text.
 
-Five patterns of the older tool: `` `free -h` ``, `"free -h"` or `'free -h'`, `$ free` or `# free`,
-`<tool>free</tool>`, `[tool: free]`. Nothing is executed: this is text matching, made as careful as
-text allows.
+Five patterns of the older tool, one for each way a model may write a command: `` `free -h` ``,
+`"free -h"` or `'free -h'`, `$ free` or `# free`, `<tool>free</tool>`, `[tool: free]`. Nothing is
+executed: this is text matching, made as careful as text allows. Each match has one group, the name;
+a match without it (a Markdown heading) is no command.
 
 * A command is read alike everywhere: its first word, after an optional prompt, `sudo` with its
   options, and assignments, reduced to its base name. `` `sudo /usr/bin/free -h` `` is `free`.
@@ -16,12 +17,6 @@ text allows.
 * Other fenced blocks (JSON, Python, output) hold no command lines, back-ticks or `# ` prompts; what
   is quoted or marked in them counts, such as `{"command": "free -h"}`.
 * Outside of blocks a line that begins with `# ` is a heading of Markdown.
-
-What a command looks like in text: one pattern for each way a model may write it.
-
-Fenced blocks of Markdown: where a model puts its commands and its JSON.
-
-Tools a model may use, and how their use is recognised.
 """
 
 from __future__ import annotations
@@ -50,6 +45,12 @@ _HOST = r"[\w.-]{1,99}+@[^\s$#>]{0,99}+"  # of the prompt `user@host:~$`
 _HEADING = r"^(?: {0,3}>)*+ {0,3}#{1,6}(?=[ \t]|$)"
 _TAG = r"(?:(?<=```)(?:bash|sh|shell|zsh|console|json|yaml|xml|text)[ \t]++)?+"  # fence on one line
 
+FENCE = re.compile(
+    r"^[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?"  # in a quotation, in a list
+    r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<tag>[^\s`]*)(?P<rest>[^`\n]*)$",
+    re.MULTILINE,
+)
+
 
 def _pattern(source: str) -> re.Pattern[str]:
     return re.compile(source, re.ASCII | re.MULTILINE)
@@ -71,13 +72,6 @@ MARKERS = _pattern(
 )
 SESSION_LINES = _line("$#>")
 SCRIPT_LINES = _line("$>")
-
-
-FENCE = re.compile(
-    r"^[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?"  # in a quotation, in a list
-    r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<tag>[^\s`]*)(?P<rest>[^`\n]*)$",
-    re.MULTILINE,
-)
 
 
 class Fence(NamedTuple):

@@ -1,8 +1,9 @@
-"""What every record is made of: a frozen base class and the few types all of them share.
+"""What every record is made of: a frozen base class, shared types, findings, and intervals.
 
-What is wrong with a document that somebody else may have written, as values rather than errors.
-
-Rates with what is uncertain about them: an interval, and pass@k.
+A finding says what is wrong with a document that somebody else may have written, as a value rather
+than an error; it names its place by JSON pointer, and in files of lines by line: an editor finds
+it. Intervals and pass@k stand apart from the summary, since a comparison holds them too and would
+load all of it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,22 @@ SCHEMA_VERSION = 1
 
 SLUG_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
 CLUSTER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
+
+Severity = Literal["error", "warning"]
+
+DocumentKind = Literal[
+    "report-v2",
+    "report-v1",
+    "swebench",
+    "predictions",
+    "results",
+    "summary",
+    "unknown",
+]
+"""Kinds of documents that `analyze validate` knows by their content."""
+
+APART = 0.001
+"""A tenth of a point: a rate this near to the estimate of its interval is shown as the same."""
 
 
 def refuse_newer(path: Path, schema_version: int) -> None:
@@ -145,20 +162,6 @@ JsonText = Annotated[JsonValue, JsonTextMarker()]
 Metadata = dict[str, Any]
 
 
-Severity = Literal["error", "warning"]
-
-DocumentKind = Literal[
-    "report-v2",
-    "report-v1",
-    "swebench",
-    "predictions",
-    "results",
-    "summary",
-    "unknown",
-]
-"""Kinds of documents that `analyze validate` knows by their content."""
-
-
 class Finding(Record):
     """One thing wrong with one place of a document."""
 
@@ -198,10 +201,6 @@ def warning(code: str, where: str, message: str, line: int | None = None) -> Fin
 def is_valid(findings: Iterable[Finding]) -> bool:
     """Return whether no finding is an error."""
     return all(one.severity != "error" for one in findings)
-
-
-APART = 0.001
-"""A tenth of a point: a rate this near to the estimate of its interval is shown as the same."""
 
 
 def is_apart(rate: float | None, estimate: float | None) -> bool:

@@ -1,9 +1,9 @@
 """Deterministic checks that need no model and no code of the user's.
 
-A check of a kind this file does not know cannot exist: the kinds are a closed union. What cannot
-look, as a hook that may not run or a file that cannot be read, is an error and nobody's failure.
-
-Which checks can look at anything in this version, known before a trial is made.
+A check of an unknown kind cannot exist: the kinds are a closed union. What cannot look, as a hook
+that may not run or a file that cannot be read, is nobody's failure: its outcome is an error that
+carries the reason, and the trial has no verdict. Which checks can look at anything in this version
+(`hindrance`) is known before a trial is made.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ HINDRANCES: Mapping[str, str] = MappingProxyType(
 )
 """Reason of an outcome `error` to what people read."""
 
+CONTENT_LIMIT = 8_000_000
+"""Bytes of a file that is searched; a larger one is an error, not a silent half."""
+
 
 def hindrance(check: DeterministicCheck, folder: Path | None, *, has_workspace: bool) -> str | None:
     """Return the reason that keeps a check from looking, a key of `HINDRANCES`; None: it can.
@@ -67,10 +70,6 @@ def beside(name: str, folder: Path | None) -> Path | None:
     folder = folder.resolve()
     path = (folder / name).resolve()
     return path if path.is_relative_to(folder) and path.exists() else None
-
-
-CONTENT_LIMIT = 8_000_000
-"""Bytes of a file that is searched; a larger one is an error, not a silent half."""
 
 
 @dataclass(frozen=True)

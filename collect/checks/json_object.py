@@ -1,10 +1,8 @@
-"""Finds and reads the JSON in a model's answer, strictly, and without ever raising.
+"""JSON in a model's answer: found, read strictly without ever raising, and held against key rules.
 
 JSON is the whole text, or the only fenced block, or the span from the first `{` to its matching
 `}`; the first of them that parses counts. Stricter than Python's reader: NaN and Infinity,
 numbers too large to hold, and an object with two keys of one name are refused.
-
-The validator that reads the answer as one JSON object.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Validators that read the answer as plain text.
+"""Validators that read the answer as plain text, as a number, or for the tools that it invokes.
 
-The validator that asks whether one of the expected tools was invoked.
-
-The validator that compares a number in the answer.
+What counts as a number is written down in docs/configuration.md: digits of ASCII that are no part
+of a word (`GPT-4`, `B12`, `4x4`) and no version or address (`1.2.3`). One pass from left to right
+finds them; nothing in it goes back, so no answer makes it slow.
 """
 
 from __future__ import annotations
@@ -36,6 +36,42 @@ BULLET = re.compile(r"\s*-(?:\s|$)")
 
 SHOWN_LINES = 20
 """Enough to see why a count is off without storing the answer twice."""
+
+_LETTER = r"A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u03ff\u0400-\u052f"
+"""Of scripts that put a space between words; elsewhere (`答案是42`) a number may touch a letter."""
+
+TOKEN = re.compile(
+    rf"""
+    [{_LETTER}]++                                                 # a word, also `GPT-4.5`
+        (?: [-\u2010\u2011]? [0-9][{_LETTER}0-9]*+ (?:\.[0-9]++)*+ )?+
+    | (?P<number>
+        (?>
+            (?: (?<![0-9{_LETTER})\]}}%]) [-+\u2212] [$€£¥]? )?
+            (?:
+                [1-9][0-9]{{0,2}} (?: (?:,[0-9]{{3}}(?![0-9]))++
+                                    | (?:[\u00a0\u2009\u202f][0-9]{{3}}(?![0-9]))++ )
+                (?:\.[0-9]++)?+
+            |   [0-9]++ (?:\.[0-9]++)?+
+            |   (?<![0-9{_LETTER}.])\.[0-9]++
+            )
+            (?: [eE][-+\u2212]?[0-9]++ (?![{_LETTER}0-9]) )?+
+        )
+        (?! \.[0-9] | [{_LETTER}]*+[0-9] )
+      )
+    | [0-9][{_LETTER}0-9]*+ (?:\.[{_LETTER}0-9]++)*+              # no number: `1.2.3`, `4x4`
+    """,
+    re.VERBOSE,
+)
+PLAIN = str.maketrans({"\u2212": "-", "E": "e"} | dict.fromkeys("+$€£¥,\u00a0\u2009\u202f", ""))
+FARTHEST = 10**9
+"""An exponent beyond it changes no comparison: no text has as many digits."""
+
+EXACT = Context(prec=10_000, Emax=10**6, Emin=-(10**6))
+"""Holds the sum of any two numbers that a file can hold, to the last digit."""
+
+LARGEST_INT = 2**53
+SHOWN = 50
+"""Characters of a number that a violation shows."""
 
 
 def noop(_validator: Noop, _answer: Answer) -> Verdict:
@@ -124,43 +160,6 @@ def tool_invocation(validator: ToolInvocation, answer: Answer) -> Verdict:
         "count": len(use.tool_calls),
     }
     return verdict(use.tool_use_success, f"no_tool_invocation expected={expected}", parsed)
-
-
-_LETTER = r"A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u03ff\u0400-\u052f"
-"""Of scripts that put a space between words; elsewhere (`答案是42`) a number may touch a letter."""
-
-TOKEN = re.compile(
-    rf"""
-    [{_LETTER}]++                                                 # a word, also `GPT-4.5`
-        (?: [-\u2010\u2011]? [0-9][{_LETTER}0-9]*+ (?:\.[0-9]++)*+ )?+
-    | (?P<number>
-        (?>
-            (?: (?<![0-9{_LETTER})\]}}%]) [-+\u2212] [$€£¥]? )?
-            (?:
-                [1-9][0-9]{{0,2}} (?: (?:,[0-9]{{3}}(?![0-9]))++
-                                    | (?:[\u00a0\u2009\u202f][0-9]{{3}}(?![0-9]))++ )
-                (?:\.[0-9]++)?+
-            |   [0-9]++ (?:\.[0-9]++)?+
-            |   (?<![0-9{_LETTER}.])\.[0-9]++
-            )
-            (?: [eE][-+\u2212]?[0-9]++ (?![{_LETTER}0-9]) )?+
-        )
-        (?! \.[0-9] | [{_LETTER}]*+[0-9] )
-      )
-    | [0-9][{_LETTER}0-9]*+ (?:\.[{_LETTER}0-9]++)*+              # no number: `1.2.3`, `4x4`
-    """,
-    re.VERBOSE,
-)
-PLAIN = str.maketrans({"\u2212": "-", "E": "e"} | dict.fromkeys("+$€£¥,\u00a0\u2009\u202f", ""))
-FARTHEST = 10**9
-"""An exponent beyond it changes no comparison: no text has as many digits."""
-
-EXACT = Context(prec=10_000, Emax=10**6, Emin=-(10**6))
-"""Holds the sum of any two numbers that a file can hold, to the last digit."""
-
-LARGEST_INT = 2**53
-SHOWN = 50
-"""Characters of a number that a violation shows."""
 
 
 def number(validator: Number, answer: Answer) -> Verdict:

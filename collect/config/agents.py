@@ -1,8 +1,8 @@
-"""Loads an OpenClaw agent: agent.yaml, and the workspace beside it.
+"""OpenClaw agents: agent.yaml, the workspace beside it, and which agent runs which case (D-E4).
 
-Which agent runs which openclaw case (D-E4): one each, settled before anything runs.
-
-Reads the workspace an agent starts in: every file by content, nothing from outside it.
+Each openclaw case has one agent, settled before anything runs. A workspace is read by content and
+nothing from outside it; empty folders and file modes are not part of it: git does not keep the
+first, and the second differ between machines.
 """
 
 from __future__ import annotations

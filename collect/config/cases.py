@@ -1,6 +1,6 @@
-"""Loads test cases: the YAML, the files it names, and the messages that follow from both.
+"""Test cases: test.yaml, the files beside it that it names, and the messages that follow from both.
 
-The messages of a case, and the files beside test.yaml that they come from (D-E9, D-H3).
+How a message may be written, attached and kept in a file of its own: D-E9 and D-H3.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from schemas.io.yaml import KeyPath, Source, decode, dotted, read_bytes, read_ya
 ATTACHMENT_LIMIT = 8_000_000
 FILES_LIMIT = 32_000_000
 """Bytes of all files that one case names: a list of a thousand large ones fills any memory."""
+
+SKIP_TRIALS = "`--skip-unevaluable` records its trials as skipped"
+SKIP_CHECKS = "`--skip-unevaluable` runs the case, which then gets no verdict"
 
 
 @dataclass
@@ -171,10 +174,6 @@ def read_beside(name: str, key: KeyPath, notes: Notes) -> tuple[Path, str] | Non
     except ConfigError as exc:
         notes.wrong(f"{name}: {exc.problems[0].what}", key)
         return None
-
-
-SKIP_TRIALS = "`--skip-unevaluable` records its trials as skipped"
-SKIP_CHECKS = "`--skip-unevaluable` runs the case, which then gets no verdict"
 
 
 @dataclass(frozen=True)

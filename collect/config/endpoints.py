@@ -1,8 +1,7 @@
-"""Where a suite's model is asked, and which key may go there (D-E10, D-H4).
+"""Where a suite's model is asked, which key may go there, and what other processes see of keys.
 
-The key of a model, from its environment variable.
-
-What the processes that a run starts get to see of this one's environment: no keys.
+Transports and their addresses are those of D-E10, the rules for keys those of D-H4. Processes that
+a run starts get this one's environment without its keys.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Loads an evaluation profile: judges resolved like suite models, references, the prompt file.
+"""Evaluation profiles: judges, references and the system prompt's file.
 
-Resolves a judge: where it is asked, with which key and body (D-G1, D-G6, D-H4).
+A judge is resolved like a model of a suite: where it is asked, with which key and body (D-G1,
+D-G6, D-H4).
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"}
 """A judge is a plain API call that we write: these would change what is asked (D-G1)."""
 
 OURS = "is written by the judge's own request: one plain call without tools"
+
+PROMPT_LIMIT = 200_000
+"""Bytes of a system prompt; a larger one would not leave the judge room for the case."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +127,6 @@ def _options(judge: JudgeConfig, at: KeyPath, notes: Notes) -> dict[str, JsonVal
 
 def _is_typo(name: str, field: str) -> bool:
     return abs(len(name) - len(field)) <= 2 and distance(name, field) <= 2
-
-
-PROMPT_LIMIT = 200_000
-"""Bytes of a system prompt; a larger one would not leave the judge room for the case."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""Resolves a suite's models: transport, name, key, and every setting with the layer that set it.
+"""A suite's models, resolved: transport, name, key, and every setting with the layer that set it.
 
-Whether a model behind OpenRouter is always served by the same upstream.
-
-How many trials may be in flight: by our own limit, and by the files this process may open.
+Also what limits them. Trials in flight: by our own limit, and by the files this process may open.
+Routing: whether a model behind OpenRouter is always served by the same upstream. Upstreams serve
+one name with other weights, quantisations and limits: a score that was served by several of them is
+a mixture, and a change of the mixture looks like a regression.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ OWN_FILES = 64
 
 FILES_OF_A_COMMAND = 8
 """Pipes, files and connections of one call of a command line tool."""
+
+ROUTING_OPTIONS = ("provider", "models", "route", "plugins", "transforms")
+"""Parts of a request body that say who serves it, or change it on the way."""
+
+PINNED = "`request_options: {provider: {only: [NAME]}}` pins it"
 
 
 def too_many_at_once(profile: RunProfile, source: Source) -> list[Problem]:
@@ -97,12 +103,6 @@ def _open_files() -> int | None:
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if soft == resource.RLIM_INFINITY else soft
-
-
-ROUTING_OPTIONS = ("provider", "models", "route", "plugins", "transforms")
-"""Parts of a request body that say who serves it, or change it on the way."""
-
-PINNED = "`request_options: {provider: {only: [NAME]}}` pins it"
 
 
 def routing_of(model: str, options: Mapping[str, JsonValue]) -> Routing:

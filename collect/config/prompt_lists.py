@@ -1,6 +1,8 @@
-"""Loads prompt lists in the older JSON form: an array, or one object a line.
+"""Prompt lists in the older JSON form: an array, or one object a line.
 
-Cuts a JSON array or a JSONL file into its entries, so that each is parsed alone.
+A file is cut into its entries, and each is parsed alone: a file of a few megabytes can unfold into
+gigabytes when it is parsed whole (`[[],[],[],…`); cut first, the memory is that of one entry, and
+every entry knows its line.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ TOO_LONG = f"one prompt has at most {ENTRY_LIMIT:,} bytes"
 
 SPACE = b" \t\r\n"
 CHUNK = 1 << 20
+
+LIST_LIMIT = 64_000_000
+COUNT_LIMIT = 100_000
 
 
 def json_lines(path: Path, raw: bytes) -> Iterator[tuple[int, bytes]]:
@@ -131,10 +136,6 @@ def _check_text(path: Path, raw: bytes) -> None:
 
 def _wrong(path: Path, what: str, line: int) -> ConfigError:
     return ConfigError([Problem(path, what, line=line)])
-
-
-LIST_LIMIT = 64_000_000
-COUNT_LIMIT = 100_000
 
 
 def load_prompt_lists(

@@ -1,7 +1,4 @@
-"""Which cases a suite takes (D-E4).
-
-The cases a suite takes: those of its project, then those of its prompt lists (D-E4, D-E8).
-"""
+"""The cases a suite takes: those of its project, then those of its prompt lists (D-E4, D-E8)."""
 
 from __future__ import annotations
 

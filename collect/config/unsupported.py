@@ -1,14 +1,16 @@
-"""What a file may hold and nothing in this version reads: it loads, and is named.
+"""What a run cannot use of a case, suite or run profile, said before anything runs.
 
-A field that is taken in without a word looks as if it acted. What is refused by a run is not here.
-
-What a transport cannot send is said before anything runs, never dropped in silence (D-E1).
-
-Parts of a request body that no `request_options` may hold, and why.
-
-What a run leaves out of its verdicts is named before it runs, so that nobody looks for it.
-
-Repetitions that repeat one answer are no draws of their own: said before a run pays for them.
+* Fields that load and that nothing in this version reads: one that is taken in without a word looks
+  as if it acted. What a run refuses is not among them.
+* What a transport cannot send: named, never dropped in silence (D-E1).
+* Parts of a request body that no `request_options` may hold. A trial is one question of one case to
+  one model, and one answer in text: what would make it another number of answers, another question,
+  another model or another bill is decided where plans, hashes and `--max-cost` see it. All else
+  goes into the body as it stands: also `stream_options` (some servers refuse it, and null takes it
+  out), `logprobs` (the text is the same), `store` (what the vendor keeps is the user's to say),
+  `tools` (a call counts as one) and what says who serves a model or how it samples.
+* Cases that will have no verdict, so that nobody looks for one, and repetitions at temperature 0,
+  which repeat one answer and are no draws of their own, before a run pays for them.
 """
 
 from __future__ import annotations
@@ -35,6 +37,55 @@ JUDGING = f"is for a judge, and judging is {NOT_BUILT}: nothing reads it"
 RUNNER = f"is for the openclaw runner, which is {NOT_BUILT}: nothing reads it"
 TURNS = f"counts turns of tools, which are {NOT_BUILT}: nothing reads it"
 NO_TOOLS = "is for tools, and the case offers none: nothing reads it"
+
+Settings = dict[str, EffectiveSetting]
+
+SEVERAL = (
+    "asks for several answers, and a trial is one: `run_repetitions` of the run profile asks again"
+)
+TEXT = "would replace or add to what is asked, which is the case's text"
+MODEL = "names the model, and `requested_model` does that"
+OTHERS = "lets other models answer under this one's name, at other prices"
+STREAM = "is decided by the setting `stream` of the run profile"
+LATER = "is answered before there is an answer"
+EARLIER = "brings in an earlier conversation, and every trial begins anew"
+NO_TEXT = "asks for more than text, which nothing reads, at other prices"
+ECHO = "puts the prompt into the answer"
+UNSEEN = "bills tokens that are in no answer, beyond what `--max-cost` can reserve"
+
+RESERVED: Mapping[str, str] = {
+    "n": SEVERAL,
+    "best_of": SEVERAL,
+    "n_cmpl": SEVERAL,  # llama.cpp
+    "num_return_sequences": SEVERAL,  # Hugging Face
+    "candidate_count": SEVERAL,  # Gemini
+    "messages": TEXT,
+    "input": TEXT,
+    "prompt": TEXT,
+    "system": TEXT,
+    "suffix": TEXT,
+    "model": MODEL,
+    "models": OTHERS,
+    "fallbacks": OTHERS,
+    "stream": STREAM,
+    "background": LATER,
+    "conversation": EARLIER,
+    "previous_response_id": EARLIER,
+    "modalities": NO_TEXT,
+    "audio": NO_TEXT,
+    "echo": ECHO,
+    "prediction": UNSEEN,
+}
+"""Names in the bodies of the chat, Responses and Messages APIs, and of servers that speak them."""
+
+NAMED = 3
+"""Cases named in a warning; of more, only how many there are."""
+
+KEY = ("execution_policy", "run_repetitions")
+ADVICE = (
+    "set `temperature` above 0 (with a `seed`, `seed_per_repetition: true` too), "
+    "or `run_repetitions: 1`"
+)
 
 
 def of_case(case: LoadedCase) -> Iterator[Unread]:
@@ -93,9 +144,6 @@ def _general(key: KeyPath) -> KeyPath:
     return tuple(part for part in key if isinstance(part, str))
 
 
-Settings = dict[str, EffectiveSetting]
-
-
 def split(provider: str, settings: Mapping[str, EffectiveSetting]) -> tuple[Settings, Settings]:
     """Return the settings that a transport applies, and those that it cannot.
 
@@ -148,52 +196,9 @@ def _of_messages(where: Path | None, case: LoadedCase, what: str) -> Problem:
     return Problem(where, f"case `{case.case_id}`: {what}", "input.messages", advice=advice)
 
 
-SEVERAL = (
-    "asks for several answers, and a trial is one: `run_repetitions` of the run profile asks again"
-)
-TEXT = "would replace or add to what is asked, which is the case's text"
-MODEL = "names the model, and `requested_model` does that"
-OTHERS = "lets other models answer under this one's name, at other prices"
-STREAM = "is decided by the setting `stream` of the run profile"
-LATER = "is answered before there is an answer"
-EARLIER = "brings in an earlier conversation, and every trial begins anew"
-NO_TEXT = "asks for more than text, which nothing reads, at other prices"
-ECHO = "puts the prompt into the answer"
-UNSEEN = "bills tokens that are in no answer, beyond what `--max-cost` can reserve"
-
-RESERVED: Mapping[str, str] = {
-    "n": SEVERAL,
-    "best_of": SEVERAL,
-    "n_cmpl": SEVERAL,  # llama.cpp
-    "num_return_sequences": SEVERAL,  # Hugging Face
-    "candidate_count": SEVERAL,  # Gemini
-    "messages": TEXT,
-    "input": TEXT,
-    "prompt": TEXT,
-    "system": TEXT,
-    "suffix": TEXT,
-    "model": MODEL,
-    "models": OTHERS,
-    "fallbacks": OTHERS,
-    "stream": STREAM,
-    "background": LATER,
-    "conversation": EARLIER,
-    "previous_response_id": EARLIER,
-    "modalities": NO_TEXT,
-    "audio": NO_TEXT,
-    "echo": ECHO,
-    "prediction": UNSEEN,
-}
-"""Names in the bodies of the chat, Responses and Messages APIs, and of servers that speak them."""
-
-
 def reserved(names: Iterable[str]) -> dict[str, str]:
     """Return those of some request options that are none, each with the reason."""
     return {name: RESERVED[name] for name in names if name in RESERVED}
-
-
-NAMED = 3
-"""Cases named in a warning; of more, only how many there are."""
 
 
 def warnings_of(cases: Sequence[LoadedCase]) -> list[str]:
@@ -226,13 +231,6 @@ def _named(case_ids: Sequence[str]) -> str:
     first = ", ".join(f"`{case_id}`" for case_id in case_ids[:NAMED])
     more = len(case_ids) - NAMED
     return ("case " if len(case_ids) == 1 else "cases ") + first + f" and {more} more" * (more > 0)
-
-
-KEY = ("execution_policy", "run_repetitions")
-ADVICE = (
-    "set `temperature` above 0 (with a `seed`, `seed_per_repetition: true` too), "
-    "or `run_repetitions: 1`"
-)
 
 
 def greedy_profile(profile: RunProfile, source: Source) -> list[str]:

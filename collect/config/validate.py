@@ -1,8 +1,6 @@
-"""Checks single files of a project whole, without making a run of them.
+"""Checks of single files of a project, each by its kind, without making a run of them.
 
-What checking many files finds, and what the checks of several kinds share.
-
-Which kind a file is of, and what lies in a project and is never read.
+What lies in a project and is never read is named too.
 """
 
 from __future__ import annotations
@@ -42,6 +40,21 @@ from schemas.io.validation import parse
 from schemas.io.yaml import KeyPath, Source, dotted, read_yaml
 
 Kind = TypeVar("Kind", bound=BaseModel)
+
+ID_KEYS = {
+    "case_id": "case",
+    "suite_id": "suite",
+    "run_profile_id": "run profile",
+    "evaluation_profile_id": "evaluation profile",
+    "agent_id": "agent",
+}
+NAMES = {"test.yaml": "case", "agent.yaml": "agent", PROJECT_FILE: "project file"}
+PLACES = {
+    "suites": "suite",
+    "run_profiles": "run profile",
+    "evaluation_profiles": "evaluation profile",
+}
+FIVE = ", ".join(f"{kind} (`{key}`)" for key, kind in ID_KEYS.items())
 
 
 @dataclass
@@ -214,22 +227,6 @@ def check(kind: str, path: Path, found: Findings) -> None:
         CHECKS[kind](path, found)
     except ConfigError as exc:
         found.problems += exc.problems
-
-
-ID_KEYS = {
-    "case_id": "case",
-    "suite_id": "suite",
-    "run_profile_id": "run profile",
-    "evaluation_profile_id": "evaluation profile",
-    "agent_id": "agent",
-}
-NAMES = {"test.yaml": "case", "agent.yaml": "agent", PROJECT_FILE: "project file"}
-PLACES = {
-    "suites": "suite",
-    "run_profiles": "run profile",
-    "evaluation_profiles": "evaluation profile",
-}
-FIVE = ", ".join(f"{kind} (`{key}`)" for key, kind in ID_KEYS.items())
 
 
 def kind_of(path: Path) -> str:

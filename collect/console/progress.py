@@ -1,7 +1,4 @@
-"""What a run reports: while it goes on to a screen, at its end as one record.
-
-How a run goes, in a line: what every screen says.
-"""
+"""How a run goes: what every screen is told, the line that says it, and the report at its end."""
 
 from __future__ import annotations
 

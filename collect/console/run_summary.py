@@ -1,6 +1,6 @@
 """The last words of a run: a table per model, what to do next, and where things lie.
 
-How small a drop of the pass rate a run could show, in its last words.
+They also say how small a drop of the pass rate the run could show.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from schemas.run.config import RunConfig, load_run_config, output_limits
 from schemas.run.model_names import NO_NAMES, ModelNames, with_names
 
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
+
+NAMED = 3
+"""Models, or groups of which the same is known, that each have a line."""
 
 
 def show(
@@ -208,10 +211,6 @@ def _next(report: RunReport, again: str, *, is_first: bool, with_page: bool) -> 
         return None if with_page else shlex.join(["analyze", "report", report.run_dir])
     runs = runs_flag(run_dir.parent)
     return shlex.join(["analyze", "compare", "previous", run_dir.name, *runs])
-
-
-NAMED = 3
-"""Models, or groups of which the same is known, that each have a line."""
 
 
 def is_first(runs_dir: Path, suite_id: str) -> bool:

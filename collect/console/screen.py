@@ -1,8 +1,6 @@
 """What people see while a run goes on: a live line on a terminal, plain lines elsewhere.
 
 Text of models and servers is shown as text only: no markup, no control characters.
-
-What a terminal shows while a run goes on: notes, and one line that is redrawn.
 """
 
 from __future__ import annotations
@@ -20,6 +18,9 @@ from schemas.run.result import Result
 
 PLAIN_EVERY_S = 5.0
 """Between two lines of progress where nothing can be redrawn, as in CI."""
+
+REDRAWN_EVERY_S = 0.1
+"""Between two changes of the line; nobody reads faster, and each costs time."""
 
 
 class PlainScreen:
@@ -61,10 +62,6 @@ def open_screen() -> Screen:
         return PlainScreen()
 
     return TerminalScreen()
-
-
-REDRAWN_EVERY_S = 0.1
-"""Between two changes of the line; nobody reads faster, and each costs time."""
 
 
 class TerminalScreen:

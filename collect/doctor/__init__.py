@@ -1,9 +1,7 @@
 """`collect doctor`: what would keep a run from working, found before it is made.
 
 Every check looks at one area; all run at once, and what one finds never keeps another from saying
-what it found.
-
-The findings as people read them: a line each, below the heading of their area.
+what it found. People read a line for each finding, below the heading of its area.
 """
 
 from __future__ import annotations
@@ -38,6 +36,25 @@ MARKS: dict[State, tuple[str, str]] = {
 
 WIDEST = 40
 """Characters of a subject that others of its area are aligned to."""
+
+Check = Callable[[Scene], Awaitable[list[DoctorCheck]]]
+
+CHECKS: tuple[tuple[Area, Check], ...] = (
+    ("suites", check_suites),
+    ("keys", check_keys),
+    ("endpoints", check_endpoints),
+    ("models", check_models),
+    ("commands", check_commands),
+    ("sandbox", check_sandbox),
+    ("containers", check_containers),
+    ("disk", check_disk),
+    ("clock", check_clock),
+    ("packages", check_packages),
+)
+"""In the order of the output; a new one is a file and a line here."""
+
+LIMIT_S = 10.0
+"""Of one check."""
 
 
 def show(report: DoctorReport, scene: Scene, again: str, console: Console) -> None:
@@ -80,26 +97,6 @@ def _next(report: DoctorReport, scene: Scene, again: str) -> str:
         return "collect init DIR, or collect demo, which needs no server and no key"
     name = shlex.quote(good.name)
     return f"collect plan --suite {name} --run-profile ID"
-
-
-Check = Callable[[Scene], Awaitable[list[DoctorCheck]]]
-
-CHECKS: tuple[tuple[Area, Check], ...] = (
-    ("suites", check_suites),
-    ("keys", check_keys),
-    ("endpoints", check_endpoints),
-    ("models", check_models),
-    ("commands", check_commands),
-    ("sandbox", check_sandbox),
-    ("containers", check_containers),
-    ("disk", check_disk),
-    ("clock", check_clock),
-    ("packages", check_packages),
-)
-"""In the order of the output; a new one is a file and a line here."""
-
-LIMIT_S = 10.0
-"""Of one check."""
 
 
 def run_doctor(

@@ -1,8 +1,8 @@
-"""Is each key there, and is what is there plausibly a key? Values are never shown.
+"""Checks of what is configured: keys, suites, and the models that they name.
 
-Do the suites load, and would `collect run` take every case of them?
-
-Does the server have the model that is asked for, and does it do what the settings say?
+Is each key there, and plausibly a key? Values are never shown. Do the suites load, and would
+`collect run` take every case of them? Does the server have the model that is asked for, and does
+it do what the settings say?
 """
 
 from __future__ import annotations
@@ -31,6 +31,20 @@ BEGINS = {
 
 SHORTEST = 12
 """Keys are longer; shorter values are words that stand in for one."""
+
+MOST_NEAR = 3
+LIKENESS = 0.5
+MOST_COMPARED = 5_000
+"""Names compared letter by letter; more take seconds, and no real list is as long."""
+
+CLI_NAMES = frozenset({"default", "sonnet", "opus", "haiku", "opusplan"})
+"""Names that the Claude Code CLI turns into listed ones itself."""
+
+DATED = re.compile(r"-\d{8}$")
+"""What follows a name of Anthropic's that means its newest build."""
+
+NO_PARAMETERS = frozenset({*ROUTING_OPTIONS, "user", "usage", "stream_options", "metadata"})
+"""Request options that are not the model's to support."""
 
 
 async def check_keys(scene: Scene) -> list[DoctorCheck]:
@@ -129,21 +143,6 @@ def _suite(suite: LookedAt) -> DoctorCheck:
         advice = "leave such cases out with `exclude_case_ids` or `exclude_tags`"
         return found("suites", suite.name, "fail", text, advice, details=details)
     return found("suites", suite.name, "ok", told, details=details)
-
-
-MOST_NEAR = 3
-LIKENESS = 0.5
-MOST_COMPARED = 5_000
-"""Names compared letter by letter; more take seconds, and no real list is as long."""
-
-CLI_NAMES = frozenset({"default", "sonnet", "opus", "haiku", "opusplan"})
-"""Names that the Claude Code CLI turns into listed ones itself."""
-
-DATED = re.compile(r"-\d{8}$")
-"""What follows a name of Anthropic's that means its newest build."""
-
-NO_PARAMETERS = frozenset({*ROUTING_OPTIONS, "user", "usage", "stream_options", "metadata"})
-"""Request options that are not the model's to support."""
 
 
 async def check_models(scene: Scene) -> list[DoctorCheck]:

@@ -1,6 +1,7 @@
-"""What the checks look at: suites with their models and cases, the folders, the addresses.
+"""What all checks share: the suites, models and addresses they look at, and how they say a finding.
 
-How a check says what it found; text of servers is cleaned once, here, before anyone sees it.
+Text of servers is cleaned once, here, before anyone sees it. What is waited for is said on a
+terminal, once waiting is felt.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ ANY_PROFILE = RunProfile(
     openclaw=OpenClawRunProfile(agent_id="any", image="any", timeout_seconds=1),
 )
 """A suite is looked at without a run profile: where models are asked is the suite's business."""
+
+Details = dict[str, JsonValue]
+"""Numbers and names behind a sentence, for programs."""
+
+MOST_TEXT = 400
+"""Characters of one sentence; cut after keys were taken out, never through one."""
+
+FELT_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -136,13 +145,6 @@ def and_more(names: Sequence[str], most: int = 3) -> str:
     return first + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-Details = dict[str, JsonValue]
-"""Numbers and names behind a sentence, for programs."""
-
-MOST_TEXT = 400
-"""Characters of one sentence; cut after keys were taken out, never through one."""
-
-
 def found(
     area: Area,
     subject: str,
@@ -228,9 +230,6 @@ def _without_json(value: JsonValue, secrets: Iterable[str]) -> JsonValue:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
-
-
-FELT_S = 1.0
 
 
 async def say_waiting(addresses: int) -> None:

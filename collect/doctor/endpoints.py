@@ -1,6 +1,8 @@
-"""Does each address answer, as what, and does it take the key?
+"""Checks of addresses: does each answer, as what, and does it take the key?
 
-Which servers of models answer on this machine, for the suite file that `collect init` writes.
+For the suite file that `collect init` writes, also which servers of models answer on this machine:
+nothing is sent but a look at the list of models, and nobody waits long, since no answer is an
+answer.
 """
 
 from __future__ import annotations
@@ -52,6 +54,18 @@ AUTH = frozenset({401, 403})
 
 LOCKED_LISTS = frozenset({"OpenAI", "Anthropic"})
 """Servers that show their list of models only to those with a key."""
+
+OTHER_PORTS = (8080, 1234, 8000)
+"""Of llama.cpp, LM Studio and vLLM, as they come."""
+
+LOOK_S = 0.8
+"""A server of this machine answers within milliseconds."""
+
+MOST_MODELS = 20
+"""Named in a suite file; of more, only how many there are."""
+
+NOT_CHAT = ("embed", "rerank", "whisper")
+"""In the names of models that answer no question."""
 
 
 async def check_endpoints(scene: Scene) -> list[DoctorCheck]:
@@ -209,19 +223,6 @@ def _no_list(place: Place, look: Look) -> tuple[State, str, str | None]:
         advice = "check `base_url`: most end in /v1"
         return "fail", f"answers at {url} with {words}, not with a list of models", advice
     return "warn", f"answers HTTP {status} at {url}, {words}", "check `base_url`"
-
-
-OTHER_PORTS = (8080, 1234, 8000)
-"""Of llama.cpp, LM Studio and vLLM, as they come."""
-
-LOOK_S = 0.8
-"""A server of this machine answers within milliseconds."""
-
-MOST_MODELS = 20
-"""Named in a suite file; of more, only how many there are."""
-
-NOT_CHAT = ("embed", "rerank", "whisper")
-"""In the names of models that answer no question."""
 
 
 @dataclass(frozen=True, slots=True)

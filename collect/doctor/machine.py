@@ -1,8 +1,8 @@
-"""Can times be trusted: the order of the history, and the latencies of a run made now?
+"""Checks of this machine: its clocks and load, its disks, its Python and packages.
 
-Is there room, and may we write, where runs are kept and where temporary files go?
-
-Which Python and which packages run this, and is the embedded model there?
+Can times be trusted: the order of the history, and the latencies of a run made now? Is there room,
+and may we write, where runs are kept and where temporary files go? Which Python and which packages
+run this, and is the embedded model there?
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ MOST_SKEW_S = 5.0
 
 COARSE_S = 0.001
 SYNCHRONISED = ("timedatectl", "show", "--property=NTPSynchronized", "--value")
+
+LIMIT_S = 5.0
+WARN_BYTES = 1_000_000_000
+FAIL_BYTES = 100_000_000
+WARN_FILES = 10_000
+"""A run writes dozens of files, the cases of its agents more."""
+
+SHOWN = ("benchlake", "httpx", "pydantic", "pyarrow", "duckdb")
 
 
 async def check_clock(scene: Scene) -> list[DoctorCheck]:
@@ -129,13 +137,6 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-LIMIT_S = 5.0
-WARN_BYTES = 1_000_000_000
-FAIL_BYTES = 100_000_000
-WARN_FILES = 10_000
-"""A run writes dozens of files, the cases of its agents more."""
-
-
 async def check_disk(scene: Scene) -> list[DoctorCheck]:
     """Return a finding for the folder of runs and one for temporary files."""
     places = (
@@ -199,9 +200,6 @@ def _size(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} TB"
-
-
-SHOWN = ("benchlake", "httpx", "pydantic", "pyarrow", "duckdb")
 
 
 async def check_packages(scene: Scene) -> list[DoctorCheck]:

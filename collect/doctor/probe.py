@@ -1,11 +1,9 @@
 """Asks one address what it is and which models it has, with the key a run would send and no other.
 
 A key goes to its own address only: the rules (D-H4) were applied when the suite was loaded,
-redirects are not followed, and every look of a visit goes to the same host.
-
-Runs what may hang (a name server, a dead network drive) where nobody has to wait for it.
-
-What kind of server answered, and which models it says it has.
+redirects are not followed, and every look of a visit goes to the same host. What may hang (a name
+server, a dead network drive) runs in threads where nobody has to wait for it; those of
+`asyncio.to_thread` are waited for when the program ends.
 """
 
 from __future__ import annotations
@@ -38,6 +36,37 @@ from schemas.redact import SHORTEST_VALUE
 
 Answer = TypeVar("Answer")
 
+Kind = Literal["Ollama", "llama.cpp", "vLLM", "LM Studio", "OpenRouter", "OpenAI", "Anthropic"]
+
+OWNERS: Mapping[str, Kind] = {
+    "llamacpp": "llama.cpp",
+    "vllm": "vLLM",
+    "organization_owner": "LM Studio",
+    "organization-owner": "LM Studio",
+    "openai": "OpenAI",
+    "openai-internal": "OpenAI",
+    "system": "OpenAI",
+    "library": "Ollama",
+}
+"""`owned_by` of a listed model to who says so."""
+
+HOSTS: Mapping[str, Kind] = {
+    "openrouter.ai": "OpenRouter",
+    "api.openai.com": "OpenAI",
+    "api.anthropic.com": "Anthropic",
+}
+
+KNOWS_ITS_NAMES: frozenset[Kind] = frozenset({"Ollama", "vLLM", "OpenRouter", "OpenAI"})
+"""Servers that refuse a name which is not on their list."""
+
+Entry = Mapping[str, JsonValue]
+
+VISIT_S = 8.5
+"""What finding a host and its list of models may take."""
+
+WHOLE_S = 9.5
+"""What a visit may take; looks beyond the first are given up then, and what is known is told."""
+
 
 async def beside(function: Callable[[], Answer]) -> Answer:
     """Return what a function returns, or raise what it raises; it may be abandoned at any time."""
@@ -63,32 +92,6 @@ async def beside(function: Callable[[], Answer]) -> Answer:
 
     threading.Thread(target=work, daemon=True).start()
     return await future
-
-
-Kind = Literal["Ollama", "llama.cpp", "vLLM", "LM Studio", "OpenRouter", "OpenAI", "Anthropic"]
-
-OWNERS: Mapping[str, Kind] = {
-    "llamacpp": "llama.cpp",
-    "vllm": "vLLM",
-    "organization_owner": "LM Studio",
-    "organization-owner": "LM Studio",
-    "openai": "OpenAI",
-    "openai-internal": "OpenAI",
-    "system": "OpenAI",
-    "library": "Ollama",
-}
-"""`owned_by` of a listed model to who says so."""
-
-HOSTS: Mapping[str, Kind] = {
-    "openrouter.ai": "OpenRouter",
-    "api.openai.com": "OpenAI",
-    "api.anthropic.com": "Anthropic",
-}
-
-KNOWS_ITS_NAMES: frozenset[Kind] = frozenset({"Ollama", "vLLM", "OpenRouter", "OpenAI"})
-"""Servers that refuse a name which is not on their list."""
-
-Entry = Mapping[str, JsonValue]
 
 
 def entries_of(data: JsonValue) -> tuple[Entry, ...] | None:
@@ -132,13 +135,6 @@ def kind_of(
     if isinstance(owner, str) and owner in OWNERS:
         return OWNERS[owner]
     return HOSTS.get(host)
-
-
-VISIT_S = 8.5
-"""What finding a host and its list of models may take."""
-
-WHOLE_S = 9.5
-"""What a visit may take; looks beyond the first are given up then, and what is known is told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Which commands are there, do they run, and who needs them?
+"""Checks of commands, containers and sandboxes: which are there, do they run, who needs them?
 
-Is there a container client, and does an engine answer it? The first without the second is usual.
-
-Can a command be locked in on this machine? Found out by doing it.
+A container client without an engine that answers it is usual; nothing of this version runs in a
+container, so nothing of that fails. Whether a command can be locked in on this machine is found out
+by doing it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,53 @@ from schemas.output.doctor import DoctorCheck
 LIMIT_S = 8.0
 CLAUDE = "npm install -g @anthropic-ai/claude-code"
 NUMBER = re.compile(r"\d+(?:\.\d+)+")
+
+CONTAINER_LIMIT_S = 9.0
+
+HYBRID = Path("/sys/fs/cgroup/unified")
+"""There where the old and the new kind of control groups are mixed, which crun refuses."""
+
+PODMAN_FILES = 1_048_576
+"""Open files that podman asks for as root."""
+
+QUERIES = {
+    "docker": ("info", "--format", "{{.ServerVersion}}"),
+    "podman": ("info", "--format", "{{.Version.Version}} {{.Host.OCIRuntime.Name}}"),
+}
+
+SYSCTL = Path("/proc/sys")
+SANDBOX_LIMIT_S = 4.0
+
+NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
+MOUNTS = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+
+REFUSALS = (
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor refuses user namespaces",
+        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap a profile: "
+        "sudo apt-get install apparmor-profiles, then sudo ln -s "
+        "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and "
+        "sudo systemctl reload apparmor",
+    ),
+    (
+        "kernel/unprivileged_userns_clone",
+        "0",
+        "the kernel refuses user namespaces to all but root",
+        "sudo sysctl -w kernel.unprivileged_userns_clone=1",
+    ),
+    (
+        "user/max_user_namespaces",
+        "0",
+        "the kernel allows no user namespace",
+        "sudo sysctl -w user.max_user_namespaces=15000",
+    ),
+)
+"""A switch of the kernel, its value that is in the way, what that means, and what to do."""
+
+LANDLOCK_CREATE_RULESET = 444
+"""The same number on every architecture; with flag 1 and no rules it returns the version."""
 
 
 @dataclass(frozen=True)
@@ -113,19 +160,6 @@ def _first(text: str) -> str:
     return next((line for line in lines if not line.lower().startswith("warning")), "")
 
 
-CONTAINER_LIMIT_S = 9.0
-HYBRID = Path("/sys/fs/cgroup/unified")
-"""There where the old and the new kind of control groups are mixed, which crun refuses."""
-
-PODMAN_FILES = 1_048_576
-"""Open files that podman asks for as root."""
-
-QUERIES = {
-    "docker": ("info", "--format", "{{.ServerVersion}}"),
-    "podman": ("info", "--format", "{{.Version.Version}} {{.Host.OCIRuntime.Name}}"),
-}
-
-
 async def check_containers(scene: Scene) -> list[DoctorCheck]:
     """Return a finding for each client that is there, or that there is none."""
     del scene
@@ -180,41 +214,6 @@ def _podman_oddity(said: str) -> tuple[str, str] | None:
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else text
-
-
-SYSCTL = Path("/proc/sys")
-SANDBOX_LIMIT_S = 4.0
-
-NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
-MOUNTS = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
-
-REFUSALS = (
-    (
-        "kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-        "AppArmor refuses user namespaces",
-        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap a profile: "
-        "sudo apt-get install apparmor-profiles, then sudo ln -s "
-        "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and "
-        "sudo systemctl reload apparmor",
-    ),
-    (
-        "kernel/unprivileged_userns_clone",
-        "0",
-        "the kernel refuses user namespaces to all but root",
-        "sudo sysctl -w kernel.unprivileged_userns_clone=1",
-    ),
-    (
-        "user/max_user_namespaces",
-        "0",
-        "the kernel allows no user namespace",
-        "sudo sysctl -w user.max_user_namespaces=15000",
-    ),
-)
-"""A switch of the kernel, its value that is in the way, what that means, and what to do."""
-
-LANDLOCK_CREATE_RULESET = 444
-"""The same number on every architecture; with flag 1 and no rules it returns the version."""
 
 
 async def check_sandbox(scene: Scene) -> list[DoctorCheck]:

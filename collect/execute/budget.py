@@ -1,10 +1,8 @@
-"""`--max-cost`: no trial begins that could take the run above what it may cost.
+"""What a trial costs, and `--max-cost`: no trial begins that could take the run above its limit.
 
 A trial reserves what it may cost before it is asked; the reservation gives way to what it did
 cost. An answer whose cost cannot be told keeps its reservation, which is the careful side. Failed
 attempts that a provider bills without saying so are not known to anybody here.
-
-What a trial costs, and which models have a price at all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a run is executed from: the same for a new run and for one that goes on.
 
-config.json of a run, from the inputs it was made of.
+config.json of a run is made here, from the inputs that the run was made of.
 """
 
 from __future__ import annotations

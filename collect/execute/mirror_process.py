@@ -1,9 +1,11 @@
-"""The mirror child, as the collector sees it: start it, keep it alive, wait for it at the end.
+"""The two processes of the analysis that a run starts: the mirror beside it, the report at its end.
 
-It may be killed at any moment, by an operator or for want of memory, and the run goes on: another
-one takes over where Parquet ends. Whatever happened, at the end one runs through.
+The mirror may be killed at any moment, by an operator or for want of memory, and the run goes on:
+another one takes over where Parquet ends. Whatever happened, at the end one runs through.
 
-The report of a run that has ended, made by `analyze report` in a process of its own.
+The collector never loads what draws the report: `analyze report` does, in a process of its own.
+Whatever goes wrong there, the run itself is kept, and so is its exit code: a report can be made at
+any time.
 """
 
 from __future__ import annotations
@@ -47,6 +49,14 @@ ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Arrow's own pool keeps 20 MB more, and is no quicker here."""
 
 Note = Callable[[str], None]
+
+NAME = "report.html"
+
+LONGEST_S = 600.0
+"""A report of a million trials takes seconds; past this something is broken."""
+
+ENDING_S = 5.0
+"""How long a process may take to end after it was told to."""
 
 
 def mirror_command(run_dir: Path) -> tuple[str, ...]:
@@ -199,15 +209,6 @@ def _ended(code: int | None) -> str:
     if code < 0:
         return f"was killed ({signal.Signals(-code).name})"
     return f"ended with code {code}"
-
-
-NAME = "report.html"
-
-LONGEST_S = 600.0
-"""A report of a million trials takes seconds; past this something is broken."""
-
-ENDING_S = 5.0
-"""How long a process may take to end after it was told to."""
 
 
 def add_page(report: RunReport) -> None:

@@ -46,6 +46,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE_S = 10.0
 """How long trials in flight may take to finish after the first interrupt."""
 
+INTERRUPTED = "interrupted"
+"""The stop reason of Ctrl-C and SIGTERM."""
+
+Done = TypeVar("Done")
+
+SYNC_EVERY_S = 1.0
+"""How much a power cut may cost."""
+
 
 class Interrupts:
     """Counts interrupts while it is entered and says them on.
@@ -90,15 +98,6 @@ class Interrupts:
         loop = asyncio.get_running_loop()
         for number in self._listens:
             loop.remove_signal_handler(number)
-
-
-INTERRUPTED = "interrupted"
-"""The stop reason of Ctrl-C and SIGTERM."""
-
-Done = TypeVar("Done")
-
-SYNC_EVERY_S = 1.0
-"""How much a power cut may cost."""
 
 
 class Run:

@@ -1,6 +1,8 @@
 """One run, from nothing or from where it was cut off, to its report: what `run` and `demo` call.
 
-Whether a run that goes on would still ask the weights and CLIs that it was planned with.
+A run folder may be somebody else's. So a run that goes on is checked first: whether it would still
+ask the weights and CLIs that it was planned with, which hosts it may send keys to, and whether it
+names executables by path.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 GARBAGE_EVERY = 50_000
 """New objects between two looks for cycles, which hold up the loop: a trial leaves hardly any."""
+
+DIGITS = 12
+"""Of a digest that people compare; `ollama list` shows as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +193,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     import uvloop  # noqa: PLC0415 - there is none on Windows
 
     return uvloop.new_event_loop
-
-
-DIGITS = 12
-"""Of a digest that people compare; `ollama list` shows as many."""
 
 
 def refuse_foreign_executables(run_dir: Path, models: Iterable[ResolvedModel], again: str) -> None:

@@ -1,6 +1,7 @@
 """What happens around a model's trials: others make room, it warms up, snapshots are taken.
 
-Memory, disk and loaded models before and after each model's trials, as plain text.
+A snapshot holds memory, disk and loaded models as plain text. Its sections and fallback lines are
+those of the older tool, so that files of both parse alike.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from collect.config import ResolvedModel
 from collect.inventory.git import OLLAMA_STORE, Output, output_of
 from collect.runners.base import Runner
 from schemas.redact import redact
+
+Note = Callable[[str, str | None, JsonValue], None]
+"""(event, model_id, detail): writes an event row."""
 
 
 async def snapshot() -> str:
@@ -64,10 +68,6 @@ def _human(size: float) -> str:
             return f"{size:.1f}{unit}" if size < 10 else f"{size:.0f}{unit}"
         size /= 1024
     return f"{size:.1f}Ti"
-
-
-Note = Callable[[str, str | None, JsonValue], None]
-"""(event, model_id, detail): writes an event row."""
 
 
 @dataclass(frozen=True)

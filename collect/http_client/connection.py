@@ -3,7 +3,10 @@
 The parser is llhttp, which is strict: two lengths, a length beside chunks, a bad chunk size or
 header are errors, never guesses.
 
-The end of a request's time, which comes only once all that has arrived is read.
+The end of a request's time comes only once all that has arrived is read: a collector that was
+stopped, suspended or overloaded wakes up to deadlines that have passed and to sockets that nobody
+has read. An event loop sees to the deadlines first, and answers that were there in time would look
+as if they never came.
 """
 
 from __future__ import annotations
@@ -28,6 +31,12 @@ MANY_PIECES = 2_000
 
 Wake = Callable[[asyncio.Future[None], Exception | None], None]
 """Finishes the future of the one who waits, when it is his turn."""
+
+QUIET_PASSES = 10
+"""Passes of the event loop, each with a look at every socket, that bring nothing more."""
+
+MOST_PASSES = 1_000
+"""Passes in all: a server that never ends its answer has to stop somewhere."""
 
 
 class Connection(asyncio.Protocol):
@@ -280,13 +289,6 @@ class Connection(asyncio.Protocol):
 
 def _too_long() -> ProtocolError:
     return ProtocolError(f"headers are longer than {MAX_HEAD:,} bytes")
-
-
-QUIET_PASSES = 10
-"""Passes of the event loop, each with a look at every socket, that bring nothing more."""
-
-MOST_PASSES = 1_000
-"""Passes in all: a server that never ends its answer has to stop somewhere."""
 
 
 class Deadline:

@@ -1,6 +1,6 @@
 """httpx as it comes, for proxies and HTTP/2: slower, and stamped when a task wakes up.
 
-Whether an address is reached through a proxy.
+Whether the environment names a proxy for an address is told here, too.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Our own HTTP/1.1: keep-alive connections on asyncio, with nothing between socket and stamp.
 
 There is no queue: who calls decides how many requests are in flight. The connection used last is
-used first, so that few stay warm and the rest may go.
+used first, so that few stay warm and the rest may go. Host, request line and headers of an address
+are worked out once, as bytes.
 
-Where a model is asked, worked out once: host, request line and headers as bytes.
-
-One finished answer per pass of the event loop.
+Answers are handed over one per pass of the event loop (`Turns`). When many arrive together, judging
+and writing them in one go would keep the loop from the sockets, and the answers that arrive
+meanwhile would look late. Between two turns the loop looks at its sockets, so that bytes are
+stamped when they come.
 """
 
 from __future__ import annotations
@@ -28,6 +30,26 @@ from collect.http_client.errors import (
     is_refusal,
 )
 from collect.http_client.exchange import Exchange
+
+Origin = tuple[str, str, int]
+"""Scheme, host, port: what a connection can be shared by."""
+
+PATH_SAFE = "/%:@!$&'()*+,;=~"
+"""What stands in a path as it is (RFC 3986, section 3.3), and what is encoded already."""
+
+PORTS = {"http": 80, "https": 443}
+
+REUSE_S = 4.0
+"""How long a connection may lie idle and be used again; many servers close at 5 s."""
+
+STALE_S = 1.0
+"""A connection that breaks off so soon after it was used again had been closed before."""
+
+CONNECT_S = 10.0
+"""How long a connection may take, TLS included."""
+
+CLOSE_S = 1.0
+"""How long closing may take before we stop looking."""
 
 
 class Turns:
@@ -63,15 +85,6 @@ class Turns:
             loop.call_soon(self._next, loop)
             return
         self._moving = False
-
-
-Origin = tuple[str, str, int]
-"""Scheme, host, port: what a connection can be shared by."""
-
-PATH_SAFE = "/%:@!$&'()*+,;=~"
-"""What stands in a path as it is (RFC 3986, section 3.3), and what is encoded already."""
-
-PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +141,6 @@ class Transport(Protocol):
 
 def _ascii(host: str) -> str:
     return host if host.isascii() else host.encode("idna").decode("ascii")
-
-
-REUSE_S = 4.0
-"""How long a connection may lie idle and be used again; many servers close at 5 s."""
-
-STALE_S = 1.0
-"""A connection that breaks off so soon after it was used again had been closed before."""
-
-CONNECT_S = 10.0
-"""How long a connection may take, TLS included."""
-
-CLOSE_S = 1.0
-"""How long closing may take before we stop looking."""
 
 
 class WireTransport:

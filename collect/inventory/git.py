@@ -1,9 +1,8 @@
 """Which commit the configs of a run are from, and whether they are what was committed.
 
 A repository may be somebody else's: git is kept from running what its configuration names (hooks,
-a monitor of files, filters) and from fetching what it lacks.
-
-Runs the small commands whose output a run records, such as `free -h`.
+a monitor of files, filters) and from fetching what it lacks. `output_of` also runs the other small
+commands whose output a run records, such as `free -h`.
 """
 
 from __future__ import annotations
@@ -33,6 +32,34 @@ REAP_S = 2.0
 """How long a command that was killed may take to go."""
 
 NO_MORE: Mapping[str, str | None] = {}
+
+LIMIT_S = 2.0
+MOST_NAMED = 20
+"""Changed files that are named."""
+
+SETTINGS = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null"}
+HARMLESS = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+"""Commands that git runs on the content of files."""
+
+OWN = frozenset({"local", "worktree"})
+"""Where settings of the repository come from; the others are the user's."""
+
+STATUS = (
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    "--no-renames",
+    "--ignored=traditional",
+    "--untracked-files=normal",
+    "--ignore-submodules=all",
+)
 
 
 @dataclass(frozen=True)
@@ -129,35 +156,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-
-
-LIMIT_S = 2.0
-MOST_NAMED = 20
-"""Changed files that are named."""
-
-SETTINGS = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null"}
-HARMLESS = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-}
-FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
-"""Commands that git runs on the content of files."""
-
-OWN = frozenset({"local", "worktree"})
-"""Where settings of the repository come from; the others are the user's."""
-
-STATUS = (
-    "status",
-    "--porcelain=v2",
-    "--branch",
-    "-z",
-    "--no-renames",
-    "--ignored=traditional",
-    "--untracked-files=normal",
-    "--ignore-submodules=all",
-)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Which weights, and which version of a CLI, would answer now: part of a trial's fingerprint.
 
 A server is asked which models it holds and a CLI for its version; no model is asked anything. What
-gives no answer is unknown, and never a reason not to run.
-
-What the servers of local models say of them, for the record of a run.
+gives no answer is unknown, and never a reason not to run. What servers of local models say of them
+is kept in the record of a run.
 """
 
 from __future__ import annotations

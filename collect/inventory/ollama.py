@@ -1,9 +1,9 @@
-"""What an Ollama says of the models it holds, asked over our own transport: no httpx is loaded.
+"""What an Ollama says of the models it holds, and letting go of those in memory.
 
-Whatever answers behind an OpenAI-compatible address may be asked. What does not answer like an
-Ollama is none: llama.cpp says 404, others say 200 and something else.
-
-Ollama's own API: which models it holds in memory, and letting go of them.
+Looks go over our own transport; only unloading uses httpx. Whatever answers behind an
+OpenAI-compatible address may be asked. What does not answer like an Ollama is none: llama.cpp says
+404, others say 200 and something else. A second model in memory takes the room and the bandwidth
+that the first one is measured with.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ MOST_TEXT = 200
 """Characters of a name or version; no real one is longer."""
 
 HEX = frozenset("0123456789abcdef")
+
+CHECKS = 5
+"""How often is looked whether a model is gone, after 0.5, 1, 1.5 … seconds."""
+
+TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +165,6 @@ def _text(value: JsonValue) -> str | None:
 def _count(value: JsonValue) -> int | None:
     fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
     return value if fits and isinstance(value, int) else None
-
-
-CHECKS = 5
-"""How often is looked whether a model is gone, after 0.5, 1, 1.5 … seconds."""
-
-TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)

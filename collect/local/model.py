@@ -1,8 +1,7 @@
 """The embedded model as a context manager: what the demo and the tests hold in their hands.
 
-Imports nothing heavy: the engine lives in the child process alone (`collect.local.server`).
-
-The server's process seen from its parent: started, waited for, and ended without fail.
+The server is a child process, started, waited for, and ended without fail. Imports nothing heavy:
+the engine lives in the child alone (`collect.local.server`).
 """
 
 from __future__ import annotations
@@ -43,6 +42,12 @@ LOG_LINES = 8
 POLL_SECONDS = 0.05
 TELL_SECONDS = 5.0
 """Between two sentences on a start that takes long."""
+
+START_SECONDS = 60.0
+"""A start takes 0.5 s on a quiet machine, and several seconds on a loaded one."""
+ENGINE_ADVICE = "`pip install 'benchlake[local]'`"
+READ_BYTES_PER_SECOND = 50_000_000
+"""Of a slow disk, from which a large model is read."""
 
 
 class Child:
@@ -174,13 +179,6 @@ def _is_healthy(port: int) -> bool:
         return False
     finally:
         connection.close()
-
-
-START_SECONDS = 60.0
-"""A start takes 0.5 s on a quiet machine, and several seconds on a loaded one."""
-ENGINE_ADVICE = "`pip install 'benchlake[local]'`"
-READ_BYTES_PER_SECOND = 50_000_000
-"""Of a slow disk, from which a large model is read."""
 
 
 class LocalModel:

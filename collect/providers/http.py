@@ -2,10 +2,8 @@
 
 Streaming is the default, since only a stream shows the time to the first token. e2e_ms starts
 when the first request byte is written, so waiting for a connection is not booked to the model.
-
-What carries a model's requests: our own HTTP/1.1, or httpx where it is asked for or needed.
-
-Server-sent events: bytes in, the data of each event out (WHATWG HTML, section 9.2).
+Requests are carried by our own HTTP/1.1, or by httpx where it is asked for or needed. Events are
+read as in WHATWG HTML, section 9.2.
 """
 
 from __future__ import annotations
@@ -37,6 +35,23 @@ from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http_reply import broken, read_answer
 from collect.providers.ignored_settings import ignored
 from schemas.errors import ConfigError, Problem
+
+MANY_PIECES = 2_000
+"""Pieces of an answer above which it is read beside the event loop, which others wait for."""
+
+LONG_ANSWER = 1_000_000
+"""Bytes of an answer above which it is read there as well."""
+
+MOST_NOTES = 10
+"""Sentences about one model; a server may name another model in every answer."""
+
+STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
+
+END_MARKER = b"[DONE]"
+"""The data of the event that ends a stream of a chat completion."""
+
+LONE_CR = re.compile(rb"\r(?!\n)")
+"""The end of a line, as LF and CR LF are."""
 
 
 def target_of(url: str, headers: Mapping[str, str]) -> Target:
@@ -79,18 +94,6 @@ def _stock(model: ResolvedModel) -> Transport:
     except (ImportError, ValueError) as exc:
         what = f"the proxy that the environment names cannot be used: {exc}"
         raise ConfigError([Problem(None, what)]) from exc
-
-
-MANY_PIECES = 2_000
-"""Pieces of an answer above which it is read beside the event loop, which others wait for."""
-
-LONG_ANSWER = 1_000_000
-"""Bytes of an answer above which it is read there as well."""
-
-MOST_NOTES = 10
-"""Sentences about one model; a server may name another model in every answer."""
-
-STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
 
 
 class OverHttp(ABC):
@@ -194,13 +197,6 @@ class OverHttp(ABC):
 def _refuses_stream(reply: Reply) -> bool:
     words = (reply.error_message or "").lower()
     return reply.failure_type in {"http_400", "http_422", "http_501"} and "stream" in words
-
-
-END_MARKER = b"[DONE]"
-"""The data of the event that ends a stream of a chat completion."""
-
-LONE_CR = re.compile(rb"\r(?!\n)")
-"""The end of a line, as LF and CR LF are."""
 
 
 def events(raw: bytes) -> Iterator[tuple[bytes, int]]:

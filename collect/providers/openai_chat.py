@@ -1,6 +1,17 @@
 """POST {base_url}/chat/completions: Ollama, llama.cpp, vLLM, LM Studio, OpenAI.
 
-From the JSON of a chat completion, whole or in pieces, to a Reply.
+An answer is read after it arrived, by plain functions over what passed: no task is woken for a
+token, and times come from the stamps that the transport took. Tolerant of what servers really send:
+a null first delta, a usage chunk without choices, content as a list of parts. Strict about types:
+what is not what it should be is `invalid_response`.
+
+Tool calls: the API gives each an index and its id and name once. Ollama gives every call the index
+0, or none, and sends each in one piece; others say the name again, or a new id without a name, with
+each piece of the same call.
+
+Streams: a token costs some hundred bytes of JSON that say the same each time. Two events that agree
+up to a value and from its end on say the same but for this value, since a JSON value may be
+replaced by another wherever it stands. So the first is parsed, and of the next the text.
 """
 
 from __future__ import annotations
@@ -27,6 +38,17 @@ from collect.providers.http_reply import (
     said,
     since_written,
 )
+
+MOST_USD = 1e6
+"""More is no cost of an answer."""
+
+TEXTS = frozenset({"content", "reasoning_content", "reasoning"})
+"""Fields of a delta that hold a piece of text."""
+
+END = re.compile(rb'[\r\n](?:\xef\xbb\xbf)?data: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
+"""What ends a stream: its end marker, or an error event, after which nothing useful comes.
+
+It may be all there is, behind the mark of a byte order."""
 
 
 @dataclass(slots=True)
@@ -97,10 +119,6 @@ def _arguments(value: Any) -> str:
 
 def _text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-MOST_USD = 1e6
-"""More is no cost of an answer."""
 
 
 def usage_of(data: Any) -> Usage:
@@ -250,10 +268,6 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-TEXTS = frozenset({"content", "reasoning_content", "reasoning"})
-"""Fields of a delta that hold a piece of text."""
-
-
 class DeltaShape:
     """What surrounds the text in the last event that was read in full."""
 
@@ -293,12 +307,6 @@ class DeltaShape:
         except orjson.JSONDecodeError:
             return None
         return text if isinstance(text, str) else None
-
-
-END = re.compile(rb'[\r\n](?:\xef\xbb\xbf)?data: ?(?:\[DONE\]|\{ ?"error": ?[{"])')
-"""What ends a stream: its end marker, or an error event, after which nothing useful comes.
-
-It may be all there is, behind the mark of a byte order."""
 
 
 def read_whole(data: Any) -> Reply:

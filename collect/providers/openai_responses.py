@@ -3,7 +3,12 @@
 The conversation is sent whole and nothing is left with the server: `store` is false. There is no
 seed and no name of who says a message; the configuration refuses what cannot be sent.
 
-From the JSON of the Responses API, whole or in pieces, to a Reply.
+Tolerant of what servers leave out, strict about types: what is not what it should be is
+`invalid_response`. Events are told apart by the `type` in their data, and unknown ones are passed
+over, since the API grows; the last event of a good stream holds the whole answer again.
+`finish_reason` is what the server says: the status `completed`, or the reason of an answer that is
+incomplete. Some servers say `completed` of every answer, so what was asked for has a part in the
+verdict.
 """
 
 from __future__ import annotations
@@ -41,6 +46,20 @@ REFUSALS = {
 
 The others, such as `invalid_prompt`, end the same however often they are asked again.
 """
+
+TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
+"""What the model says to the user, a refusal too."""
+
+REASONING_DELTAS = frozenset(
+    {"response.reasoning_text.delta", "response.reasoning_summary_text.delta"}
+)
+
+LAST = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+}
+"""Events after which nothing comes, and the status they tell of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,21 +272,6 @@ def _text(value: Any) -> str:
         message = f"text is {type(value).__name__}, not text"
         raise Malformed(message)
     return value
-
-
-TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
-"""What the model says to the user, a refusal too."""
-
-REASONING_DELTAS = frozenset(
-    {"response.reasoning_text.delta", "response.reasoning_summary_text.delta"}
-)
-
-LAST = {
-    "response.completed": "completed",
-    "response.incomplete": "incomplete",
-    "response.failed": "failed",
-}
-"""Events after which nothing comes, and the status they tell of."""
 
 
 def read_whole(data: Any) -> Reply:

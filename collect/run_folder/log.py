@@ -1,8 +1,9 @@
 """The append-only run folder: one collector at a time, every line one write, nothing rewritten.
 
-One collector at a time works on a run; the kernel lets go of the lock with the process.
-
-Whether a run's folder may be gone on with: asked before a byte of it is changed.
+The kernel lets go of the lock with the process. Whether a folder may be gone on with is asked
+before a byte of it is changed. Going on repairs the log, cuts traces that were torn, and asks what
+the log does not hold: on a folder that lost its log, is a copy of another one or leads elsewhere,
+each of these would destroy something or be paid for twice.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ ARTIFACTS = "artifacts"
 
 READ = ("config.json", "inventory.json", PLAN, "cases.jsonl.zst")
 WRITTEN = (LOG, "run.log", ".run.lock", ".mirror.lock", ARTIFACTS)
+
+LOCK_FILE = ".run.lock"
+"""Holds the process id of the collector at work, for the message to the next one."""
 
 
 def require_own_run(run_dir: Path) -> RunConfig:
@@ -106,10 +110,6 @@ def require_whole(run_dir: Path, config: RunConfig) -> None:
                     "lake none of its rows; put the log back from a copy, or start a new run"
                 )
                 raise NotResumable(run_dir, why)
-
-
-LOCK_FILE = ".run.lock"
-"""Holds the process id of the collector at work, for the message to the next one."""
 
 
 def lock_run(run_dir: Path) -> int:

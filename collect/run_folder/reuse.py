@@ -1,9 +1,8 @@
-"""Answers of earlier runs for `--reuse`: the newest success of the same fingerprint (D-F2).
+"""`--reuse`: answers of earlier runs become lines of a new one, before anything is asked (D-F2).
 
-The fingerprint holds everything that can change an answer, the harness' major version included,
-and the case's hash what decides its verdict; so the whole line is taken over, with its trace.
-
-`--reuse`: answers of earlier runs become lines of a new one, before anything is asked.
+Taken is the newest success of the same fingerprint. The fingerprint holds everything that can
+change an answer, the harness' major version included, and the case's hash what decides its verdict;
+so the whole line is taken over, with its trace.
 """
 
 from __future__ import annotations

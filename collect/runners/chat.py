@@ -1,6 +1,9 @@
 """Runs a case as one conversation with a model: its messages in, the final text out.
 
-How late the collector's own event loop is: latency that we may have made ourselves.
+`LoopClock` says how late the collector's own event loop is: latency that we may have made
+ourselves. A tick every 50 ms says when it should have come and when it came. A trial during which a
+tick was late has a latency that cannot be told from ours, and its row says by how much. A process
+that was stopped, or a machine that slept, is late as well.
 """
 
 from __future__ import annotations
@@ -26,6 +29,24 @@ from schemas.run.config import PlannedTrial
 
 TICK_S = 0.05
 WORTH_NOTING_S = 0.001
+
+WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
+CONVERSATION = frozenset({"messages", "input"})
+"""What the APIs call the messages."""
+
+WARM_UP_TIMEOUT_S = 600.0
+"""Loading a large model from a slow disk takes minutes."""
+
+LATE_SHARE = 0.1
+"""Of the time that ran out: above it a time-out is the collector's own."""
+
+STOPPED_S = 1.0
+"""A loop that stands still for so long was stopped: no stamp of that time says when bytes came."""
+
+STOOD_STILL = (
+    "the collector stood still (stopped, asleep or overloaded): answers that were on their way "
+    "have no times, and time-outs of that moment are asked again"
+)
 
 
 def awake_or_not() -> float:
@@ -75,26 +96,6 @@ class LoopClock:
         """
         late = self._late[bisect_left(self._at, began) :]
         return sum(one for one in late if one >= TICK_S)
-
-
-WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
-CONVERSATION = frozenset({"messages", "input"})
-"""What the APIs call the messages."""
-
-WARM_UP_TIMEOUT_S = 600.0
-"""Loading a large model from a slow disk takes minutes."""
-
-
-LATE_SHARE = 0.1
-"""Of the time that ran out: above it a time-out is the collector's own."""
-
-STOPPED_S = 1.0
-"""A loop that stands still for so long was stopped: no stamp of that time says when bytes came."""
-
-STOOD_STILL = (
-    "the collector stood still (stopped, asleep or overloaded): answers that were on their way "
-    "have no times, and time-outs of that moment are asked again"
-)
 
 
 class LlmProbe:

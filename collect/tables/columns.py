@@ -1,10 +1,13 @@
-"""Which column of a table is the input, the expected answer, the id, the system message.
+"""What the columns of a table are, and the first validator of every row.
 
-Names that other tools use are known: `question` and `answer` of GSM8K, Inspect's `input` and
-`target`, `messages` and `ideal` of OpenAI's evals, promptfoo's `__expected`. Two that could be the
-same thing are a question to the user, never a guess.
+Columns are the input, the expected answer, the id, the system message. Names that other tools use
+are known: `question` and `answer` of GSM8K, Inspect's `input` and `target`, `messages` and `ideal`
+of OpenAI's evals, promptfoo's `__expected`. Two that could be the same thing are a question to the
+user, never a guess.
 
-The first validator of every row, chosen from the expected answers, and why.
+A validator is chosen from the expected answers. A choice is a start: it is said on the screen and
+in the suite, so that it is looked at. Where no comparison of texts can be right, nothing is judged
+rather than judged wrongly.
 """
 
 from __future__ import annotations
@@ -44,6 +47,23 @@ KNOWN = {
 """Names of each role, spelt with `_` and in lower case."""
 
 ASSERTIONS = re.compile(r"__expected\d*")
+
+Validator = dict[str, JsonValue]
+Answers = tuple[str, ...]
+"""The expected answers of a row, any of which is right."""
+
+MOST_LABELS = 20
+LONGEST_LABEL = 40
+SHORT = 3
+"""Characters of an answer that is found in many a sentence by accident."""
+
+LONG = 100
+"""Characters from which no two people would write the same answer."""
+
+FOUND = "the expected answer stands somewhere in the answer, letter by letter"
+
+FINAL = re.compile(r"####[ \t]*(?P<answer>\S[^\n]*)")
+"""How GSM8K ends its worked answers."""
 
 
 @dataclass(frozen=True)
@@ -134,24 +154,6 @@ def _unknown(table: Table, role: str, what: str) -> Problem:
     hint = f"; `--{role} {NONE}` says that there is none" * (role != "input")
     advice = f"`--{role} COLUMN` names it{hint}; the first line has to name the columns"
     return Problem(table.path, what, found=f"the columns {columns}", advice=advice)
-
-
-Validator = dict[str, JsonValue]
-Answers = tuple[str, ...]
-"""The expected answers of a row, any of which is right."""
-
-MOST_LABELS = 20
-LONGEST_LABEL = 40
-SHORT = 3
-"""Characters of an answer that is found in many a sentence by accident."""
-
-LONG = 100
-"""Characters from which no two people would write the same answer."""
-
-FOUND = "the expected answer stands somewhere in the answer, letter by letter"
-
-FINAL = re.compile(r"####[ \t]*(?P<answer>\S[^\n]*)")
-"""How GSM8K ends its worked answers."""
 
 
 @dataclass(frozen=True)

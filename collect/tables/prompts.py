@@ -1,6 +1,7 @@
 """The rows of a table as entries of a prompt list, each with its messages and its validator.
 
-Cells of promptfoo's `__expected` column as validators: `contains: Paris`, `is-json`, plain text.
+Cells of promptfoo's `__expected` column become validators: `contains: Paris`, `is-json`, plain
+text. What has no validator here (a judge, code, a similarity) is said, and never left out of a row.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ NOT_HERE = frozenset(
 )
 """Names before a colon that promptfoo takes for an assertion and no validator does."""
 
+JUDGE = "no validator does this; name another column with --expected, or take it out of the row"
+
 
 def _several(match: str) -> Callable[[str], Validator]:
     def make(value: str) -> Validator:
@@ -114,9 +117,6 @@ def validator_of(cell: str) -> Validator | None:
     match = ASSERTION.fullmatch(cell.strip())
     assert match is not None
     return MADE[name](match["value"] or "") if name in MADE else None
-
-
-JUDGE = "no validator does this; name another column with --expected, or take it out of the row"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A test case: one atomic scenario that any suite may select and any model may be asked.
 
-What a judge is told about a case: expectations and the rubric.
+What a judge is told about it, expectations and the rubric, belongs to it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ from schemas.base import (
 )
 from schemas.config.checks import DeterministicCheck
 from schemas.config.validators import Validator
+
+Role = Literal["system", "user", "assistant", "tool"]
+RunnerType = Literal["llm_probe", "openclaw"]
+Cluster = Annotated[str, StringConstraints(pattern=CLUSTER_PATTERN, max_length=LONGEST_SLUG)]
+"""Name of what several cases were made from; a repository's name is one."""
 
 
 class Expectation(Record):
@@ -85,12 +90,6 @@ class Rubric(Record):
     scale: RubricScale = Field(default_factory=RubricScale)
     criteria: tuple[Criterion, ...] = ()
     scoring_instructions: str | None = None
-
-
-Role = Literal["system", "user", "assistant", "tool"]
-RunnerType = Literal["llm_probe", "openclaw"]
-Cluster = Annotated[str, StringConstraints(pattern=CLUSTER_PATTERN, max_length=LONGEST_SLUG)]
-"""Name of what several cases were made from; a repository's name is one."""
 
 
 class MessageSource(Record):

@@ -1,8 +1,7 @@
 """The project file `benchlake.yaml`: thresholds, prices and hosts; all of it optional.
 
-Finds and loads `benchlake.yaml`; a project without one has the packaged defaults.
-
-Thresholds: where a number becomes a verdict. The defaults stand here and nowhere else.
+A project without one has the packaged defaults. Thresholds are where a number becomes a verdict;
+their defaults stand here and nowhere else.
 """
 
 from __future__ import annotations
@@ -20,6 +19,10 @@ from schemas.base import Rate, Record, SchemaVersion
 from schemas.config.prices import Price, PriceTable
 
 Chance = Annotated[float, Field(gt=0, lt=1)]
+
+HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f]*:[0-9a-f:.]+")
+
+NAME = "benchlake.yaml"
 
 
 class Thresholds(Record):
@@ -60,9 +63,6 @@ class Thresholds(Record):
         return self
 
 
-HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f]*:[0-9a-f:.]+")
-
-
 def _host(text: str) -> str:
     """Return a host name in lower case; a URL, a port or a wild card is none."""
     if not HOST.fullmatch(host := text.lower()):
@@ -94,9 +94,6 @@ class ProjectFile(Record):
                 kind, message = "prices", f"{count} prices of `{model}` begin on {day}"
                 raise PydanticCustomError(kind, message)
         return prices
-
-
-NAME = "benchlake.yaml"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,11 @@
-"""A run profile: how the requests of a run are made, and how often.
+"""A run profile: how the requests of a run are made, how often, and within which time.
 
-Which exceptions of the older tool were time-outs: their name does not say, their time does.
+Exceptions of the older tool that were time-outs are told by their time, since their name does not
+say: that tool calls a request that ran into its limit `exception`, like a refused connection. A
+refused connection fails at once; what ended just when the limit was reached timed out. Its
+config.json names the limit of its last start; rows that were published without it, and runs that
+were resumed with another one, show theirs: several exceptions that took the same whole number of
+ten seconds.
 """
 
 from __future__ import annotations
@@ -14,6 +19,18 @@ import orjson
 from pydantic import Field
 
 from schemas.base import Count, NonEmpty, Positive, Record, SchemaVersion, Slug, Unit
+
+LATE_MS = 1_000
+"""How late after its limit a request that timed out may have ended."""
+
+ROUND_MS = 10_000
+"""Limits that nobody wrote down are multiples of it."""
+
+NEAR_MS = 250
+"""How near to such a multiple exceptions have to end for it to be taken as their limit."""
+
+LEAST_ALIKE = 2
+"""Exceptions that have to end there."""
 
 
 class RunnerSettings(Record):
@@ -89,19 +106,6 @@ class RunProfile(Record):
     openclaw: OpenClawRunProfile | None = Field(
         default=None, description="Needed by suites with openclaw cases."
     )
-
-
-LATE_MS = 1_000
-"""How late after its limit a request that timed out may have ended."""
-
-ROUND_MS = 10_000
-"""Limits that nobody wrote down are multiples of it."""
-
-NEAR_MS = 250
-"""How near to such a multiple exceptions have to end for it to be taken as their limit."""
-
-LEAST_ALIKE = 2
-"""Exceptions that have to end there."""
 
 
 def limit_of_config(run_dir: Path) -> int | None:

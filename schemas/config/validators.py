@@ -1,10 +1,13 @@
-"""The validators a case may carry: what may be written, not how it is judged.
+r"""The validators a case may carry: what may be written, not how it is judged.
 
 `collect.checks` judges; docs/configuration.md holds the semantics. A value that could never match
 or always would, a pattern that does not compile and a rule of unknown type are refused here, at
 load time.
 
-Regular expressions that users write: Python's `re` syntax, run by the `regex` package.
+Users write patterns in Python's `re` syntax, run by the `regex` package, which alone can be stopped
+after a second, but reads more syntax than `re`. What the two read differently is refused at load
+time, so that a pattern means what the Python documentation says. (Their Unicode tables differ too:
+`\w` of `regex` takes combining marks, `\s` no `\x1c`-`\x1f`.)
 """
 
 from __future__ import annotations
@@ -59,6 +62,29 @@ HUGE_COUNT = re.compile(r"\{[0-9]{6,}")
 
 _VERBOSE_FLAG = re.compile(r"\(\?[aimsu]*x")
 
+ValidatorType = Literal[
+    "noop",
+    "exact",
+    "one_of",
+    "contains",
+    "not_contains",
+    "regex_fullmatch",
+    "regex_search",
+    "number",
+    "max_words",
+    "max_sentences",
+    "exact_bullets",
+    "json_keys",
+    "tool_invocation",
+]
+VALIDATOR_TYPES: tuple[str, ...] = get_args(ValidatorType)
+
+LARGEST = 1e308
+"""About the largest number that every reader of JSON takes."""
+
+Limit = Annotated[int, Field(ge=0, strict=True)]
+ToolNames = Annotated[tuple[NonEmpty, ...], Field(min_length=1)]
+
 
 def _unrolled(pattern: str) -> int:
     """Return how many steps a pattern has when its counted repetitions are written out."""
@@ -112,31 +138,6 @@ def _compiles(pattern: str) -> str:
 
 
 Pattern = Annotated[str, AfterValidator(_compiles)]
-
-
-ValidatorType = Literal[
-    "noop",
-    "exact",
-    "one_of",
-    "contains",
-    "not_contains",
-    "regex_fullmatch",
-    "regex_search",
-    "number",
-    "max_words",
-    "max_sentences",
-    "exact_bullets",
-    "json_keys",
-    "tool_invocation",
-]
-VALIDATOR_TYPES: tuple[str, ...] = get_args(ValidatorType)
-
-
-LARGEST = 1e308
-"""About the largest number that every reader of JSON takes."""
-
-Limit = Annotated[int, Field(ge=0, strict=True)]
-ToolNames = Annotated[tuple[NonEmpty, ...], Field(min_length=1)]
 
 
 class Noop(Record):

@@ -1,9 +1,8 @@
-"""From pydantic's errors on a report to findings: what was found there, and what is allowed.
+"""From pydantic's errors on a document to findings: what was found there, and what is allowed.
 
 The head of a report and its instances are checked apart, in portions: a list of millions of wrong
-things is a bounded number of findings.
-
-What a declaration refuses in a document of others, as findings with JSON pointers.
+things is a bounded number of findings. `misfits` takes any declaration that a document of others
+must meet. Places are JSON pointers.
 """
 
 from __future__ import annotations
@@ -38,6 +37,15 @@ _INSTANCES: TypeAdapter[tuple[InstanceResult, ...]] = TypeAdapter(
     Annotated[tuple[InstanceResult, ...], Field(strict=False)]
 )
 _PLAIN = ValidationBreakdown()
+
+NEEDED = {
+    "dict_type": "an object",
+    "int_type": "a whole number",
+    "model_type": "an object",
+    "string_type": "text",
+    "tuple_type": "a list",
+}
+"""What a field holds, by pydantic's name for the lack of it."""
 
 
 class Checked(NamedTuple):
@@ -167,16 +175,6 @@ def _wrong(kind: str, one: Any, name: str, where: str) -> Finding:
 
 def _differs(value: object, allowed: str) -> str:
     return f"{described(value)} stands there; it has to be {allowed}"
-
-
-NEEDED = {
-    "dict_type": "an object",
-    "int_type": "a whole number",
-    "model_type": "an object",
-    "string_type": "text",
-    "tuple_type": "a list",
-}
-"""What a field holds, by pydantic's name for the lack of it."""
 
 
 def misfits(

@@ -1,10 +1,12 @@
-"""Evaluation report, schema v2: its fields under both of their names (D-D1).
+"""Evaluation report, schema v2: its fields under both of their names (D-D1), summary and id lists.
 
 `EvaluationReport(**json.load(file))` reads every document that validates. What can be derived and
 is absent is filled in; what a report says itself is never changed, save that a `resolve_rate` in
 percent becomes the fraction it stands for.
 
-Summary and id lists of an evaluation report, from its instances alone (D-D5, D-D6).
+Summary and id lists follow from the instances alone (D-D5, D-D6). Each instance is in exactly one
+class, so counts always equal lists and add up to the total; two halves of a report have the totals
+of the whole.
 """
 
 from __future__ import annotations
@@ -38,6 +40,26 @@ SUMMARY_TWINS = (
     ("error_instances", "instances_error"),
 )
 """Two names of one number; a reader accepts either (D-D1)."""
+
+__all__ = [
+    "EvaluationConfig",
+    "EvaluationReport",
+    "InstanceResult",
+    "ReportSummary",
+    "ValidationBreakdown",
+    "report_json",
+]
+
+REPORT_VERSION = "2.0"
+
+TWINS = (
+    ("model_name", "model_name_or_path"),
+    ("config", "evaluation_config"),
+    ("start_time", "created_at"),
+)
+"""Two names of one field; both are always written, a reader accepts either (D-D1)."""
+
+Ids = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class ReportSummary(ReportRecord):
@@ -227,27 +249,6 @@ def _durations(instances: Sequence[InstanceResult]) -> dict[str, float | None]:
         "avg_duration_seconds": total / len(known) if known else None,
         "total_duration_seconds": total if known else None,
     }
-
-
-__all__ = [
-    "EvaluationConfig",
-    "EvaluationReport",
-    "InstanceResult",
-    "ReportSummary",
-    "ValidationBreakdown",
-    "report_json",
-]
-
-REPORT_VERSION = "2.0"
-
-TWINS = (
-    ("model_name", "model_name_or_path"),
-    ("config", "evaluation_config"),
-    ("start_time", "created_at"),
-)
-"""Two names of one field; both are always written, a reader accepts either (D-D1)."""
-
-Ids = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class EvaluationConfig(ReportRecord):

@@ -1,7 +1,9 @@
 """Whether the counts, lists and averages that a report stores follow from its instances.
 
-Ours are those of `schemas.formats.report_v2`; what is right only by the rule of the
-tool behind the document is a warning.
+Ours are those of `schemas.formats.report_v2`; what is right only by the rule of the tool behind the
+document is a warning. There, skipped instances are complete, every instance without a patch has an
+empty one whatever became of it, and the upper of two middle scores is the median. Its files are
+right by this rule.
 """
 
 from __future__ import annotations
@@ -21,6 +23,31 @@ from schemas.formats.report_v2 import (
 )
 from schemas.formats.report_v2_instance import COMPONENTS, InstanceResult
 from schemas.io.json_text import shown
+
+ROUNDING = 0.005 + 1e-9
+"""How far a number that was rounded to two decimals can be from the one meant."""
+
+COUNTS = (
+    "instances_submitted",
+    "instances_completed",
+    "resolved_instances",
+    "instances_resolved",
+    "instances_unresolved",
+    "failed_instances",
+    "error_instances",
+    "instances_error",
+    "instances_empty_patch",
+)
+RATES = ("resolve_rate", "resolution_rate", *(f"{name}_pass_rate" for name in COMPONENTS))
+AVERAGES = (
+    "avg_score",
+    "avg_functional_score",
+    "median_score",
+    "min_score",
+    "max_score",
+    "avg_duration_seconds",
+    "total_duration_seconds",
+)
 
 
 def older_ids(instances: Sequence[InstanceResult]) -> dict[str, list[str]]:
@@ -68,32 +95,6 @@ def older_summary(
         "avg_duration_seconds": math.fsum(durations) / len(durations) if durations else 0,
         "total_duration_seconds": math.fsum(durations),
     } | {f"{name}_pass_rate": pass_rate(instances, name) if n else 0 for name in COMPONENTS}
-
-
-ROUNDING = 0.005 + 1e-9
-"""How far a number that was rounded to two decimals can be from the one meant."""
-
-COUNTS = (
-    "instances_submitted",
-    "instances_completed",
-    "resolved_instances",
-    "instances_resolved",
-    "instances_unresolved",
-    "failed_instances",
-    "error_instances",
-    "instances_error",
-    "instances_empty_patch",
-)
-RATES = ("resolve_rate", "resolution_rate", *(f"{name}_pass_rate" for name in COMPONENTS))
-AVERAGES = (
-    "avg_score",
-    "avg_functional_score",
-    "median_score",
-    "min_score",
-    "max_score",
-    "avg_duration_seconds",
-    "total_duration_seconds",
-)
 
 
 def count_problems(report: Mapping[str, Any], instances: Sequence[InstanceResult]) -> list[Finding]:

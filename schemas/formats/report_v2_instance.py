@@ -1,9 +1,11 @@
-"""One instance of an evaluation report v2, and what is known of each component of its validation.
+"""One instance of an evaluation report v2: its fields, and its points, score and verdict.
 
 Every field of the source document and of the tool behind it. Fields that we do not know pass
 through, and a number that is not known is null rather than 0.
 
-Points, score and verdict of one instance: the table of schema v2 as pure functions (D-D3, D-D4).
+Points, score and verdict are the table of schema v2 as pure functions (D-D3, D-D4); points are all
+or nothing. Nothing here changes a report that somebody else made: an imported one keeps its own
+points and verdict, and `schemas.formats.report_v2_problems` says where they differ from these.
 """
 
 from __future__ import annotations
@@ -20,6 +22,29 @@ Component = Literal["deployment", "unit_test", "functional", "bulk", "no_tweaks"
 
 POINTS = tuple(f"{component}_points" for component in get_args(Component))
 """Fields that hold the points of a component."""
+
+COMPONENTS: tuple[Component, ...] = get_args(Component)
+
+MAX_POINTS: dict[Component, int] = {
+    "deployment": 10,
+    "unit_test": 20,
+    "functional": 50,
+    "bulk": 10,
+    "no_tweaks": 10,
+}
+"""What a component is worth; 100 together."""
+
+CRITICAL: tuple[Component, ...] = ("deployment", "unit_test", "functional")
+"""Components without which nothing is resolved, whatever the score."""
+
+RESOLVED_FROM = 80
+"""Total score from which on an instance can be resolved."""
+
+LEAST_COVERAGE = 80
+"""Percent of lines that unit tests have to reach, where the coverage is known."""
+
+BULK_RECORDS = 200
+"""Records that a bulk test has to handle unless another number is expected."""
 
 
 def _as_written(value: object, handler: Any) -> Any:
@@ -116,30 +141,6 @@ class InstanceResult(ReportRecord):
         if isinstance(data, dict) and "resolved" not in data and "status" in data:
             return data | {"resolved": data["status"] == "resolved"}
         return data
-
-
-COMPONENTS: tuple[Component, ...] = get_args(Component)
-
-MAX_POINTS: dict[Component, int] = {
-    "deployment": 10,
-    "unit_test": 20,
-    "functional": 50,
-    "bulk": 10,
-    "no_tweaks": 10,
-}
-"""What a component is worth; 100 together."""
-
-CRITICAL: tuple[Component, ...] = ("deployment", "unit_test", "functional")
-"""Components without which nothing is resolved, whatever the score."""
-
-RESOLVED_FROM = 80
-"""Total score from which on an instance can be resolved."""
-
-LEAST_COVERAGE = 80
-"""Percent of lines that unit tests have to reach, where the coverage is known."""
-
-BULK_RECORDS = 200
-"""Records that a bulk test has to handle unless another number is expected."""
 
 
 def status_of(validation: ValidationBreakdown, component: Component) -> ComponentStatus:

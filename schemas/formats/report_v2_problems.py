@@ -2,8 +2,8 @@
 
 Errors make a report unusable: a field missing or of a wrong type, an id twice, counts that its own
 instances contradict. Warnings say what a reader fills in, or what its maker counted otherwise.
-
-Whether the verdicts, scores and times that a report stores agree with one another (D-D3, D-D4).
+Verdicts, scores and times that do not agree with one another (D-D3, D-D4) are all warnings: a
+report keeps what its maker said, and its reader is told.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""The SWE-bench harness' own files: its report in both styles, and predictions (D-D9).
+"""The SWE-bench harness' own files, reports and predictions (D-D9), and what is wrong with them.
 
-Style 5 is that of swebench 5.0, style 4 lacks the classification of infrastructure failures. The
-integer 2 is the harness' schema_version in both.
+Style 5 of a report is that of swebench 5.0, style 4 lacks the classification of infrastructure
+failures. The integer 2 is the harness' schema_version in both. The rules are those that its own
+`make_run_report` keeps, in both styles. Every problem is found, not only the first: a rule is left
+out only where one of the fields it reads is not as it should be.
 
-What is wrong with a report of the SWE-bench harness: its fields, and whether they agree.
+Predictions are checked one by one and among themselves. The harness reads lines of JSON, a list, or
+an object whose values carry `instance_id`. The object that sb-cli documents has the id as its key
+alone; we read that too, and say so.
 """
 
 from __future__ import annotations
@@ -35,6 +39,54 @@ FAILURE_TIERS: dict[str, Literal["infra_failure", "ambiguous_failure"]] = {
 """Reasons that the harness finds in its logs, and whether they are likely no fault of the model."""
 
 Ids = Annotated[tuple[str, ...], Field(strict=False)]
+
+STYLE_5_ONLY = (
+    "infra_failure_instances",
+    "ambiguous_failure_instances",
+    "infra_failure_ids",
+    "ambiguous_failure_ids",
+    "failure_reasons",
+)
+"""Fields that the harness writes since 5.0: all of them or none."""
+
+COUNTED = {
+    "submitted_instances": "submitted_ids",
+    "completed_instances": "completed_ids",
+    "resolved_instances": "resolved_ids",
+    "unresolved_instances": "unresolved_ids",
+    "infra_failure_instances": "infra_failure_ids",
+    "ambiguous_failure_instances": "ambiguous_failure_ids",
+    "empty_patch_instances": "empty_patch_ids",
+    "error_instances": "error_ids",
+    "unstopped_instances": "unstopped_containers",
+}
+"""Each count, and the list whose length it is."""
+
+ID_LISTS = (*(name for name in COUNTED.values() if name.endswith("_ids")), "incomplete_ids")
+
+WITHIN = (
+    ("resolved_ids", ("completed_ids",)),
+    ("unresolved_ids", ("completed_ids",)),
+    ("completed_ids", ("resolved_ids", "unresolved_ids", "error_ids")),
+    ("completed_ids", ("submitted_ids",)),
+    ("empty_patch_ids", ("submitted_ids",)),
+    ("error_ids", ("submitted_ids",)),
+    ("infra_failure_ids", ("unresolved_ids", "error_ids")),
+    ("ambiguous_failure_ids", ("unresolved_ids", "error_ids")),
+)
+"""Each list, and the lists of which one holds each of its ids."""
+
+APART = (
+    *combinations(
+        ("resolved_ids", "unresolved_ids", "error_ids", "empty_patch_ids", "incomplete_ids"), 2
+    ),
+    ("submitted_ids", "incomplete_ids"),
+    ("infra_failure_ids", "ambiguous_failure_ids"),
+)
+"""Pairs of lists without an id in common."""
+
+OF_THE_DATA_SET = ("completed_ids", "incomplete_ids", "empty_patch_ids", "error_ids")
+"""Lists that name each instance of the data set together."""
 
 
 class HarnessRecord(BaseModel):
@@ -94,55 +146,6 @@ class InstanceReport(HarnessRecord):
     infra_failure: bool | None = None
     infra_failure_reason: str | None = None
     tests_status: dict[str, Any] | None = None
-
-
-STYLE_5_ONLY = (
-    "infra_failure_instances",
-    "ambiguous_failure_instances",
-    "infra_failure_ids",
-    "ambiguous_failure_ids",
-    "failure_reasons",
-)
-"""Fields that the harness writes since 5.0: all of them or none."""
-
-COUNTED = {
-    "submitted_instances": "submitted_ids",
-    "completed_instances": "completed_ids",
-    "resolved_instances": "resolved_ids",
-    "unresolved_instances": "unresolved_ids",
-    "infra_failure_instances": "infra_failure_ids",
-    "ambiguous_failure_instances": "ambiguous_failure_ids",
-    "empty_patch_instances": "empty_patch_ids",
-    "error_instances": "error_ids",
-    "unstopped_instances": "unstopped_containers",
-}
-"""Each count, and the list whose length it is."""
-
-ID_LISTS = (*(name for name in COUNTED.values() if name.endswith("_ids")), "incomplete_ids")
-
-WITHIN = (
-    ("resolved_ids", ("completed_ids",)),
-    ("unresolved_ids", ("completed_ids",)),
-    ("completed_ids", ("resolved_ids", "unresolved_ids", "error_ids")),
-    ("completed_ids", ("submitted_ids",)),
-    ("empty_patch_ids", ("submitted_ids",)),
-    ("error_ids", ("submitted_ids",)),
-    ("infra_failure_ids", ("unresolved_ids", "error_ids")),
-    ("ambiguous_failure_ids", ("unresolved_ids", "error_ids")),
-)
-"""Each list, and the lists of which one holds each of its ids."""
-
-APART = (
-    *combinations(
-        ("resolved_ids", "unresolved_ids", "error_ids", "empty_patch_ids", "incomplete_ids"), 2
-    ),
-    ("submitted_ids", "incomplete_ids"),
-    ("infra_failure_ids", "ambiguous_failure_ids"),
-)
-"""Pairs of lists without an id in common."""
-
-OF_THE_DATA_SET = ("completed_ids", "incomplete_ids", "empty_patch_ids", "error_ids")
-"""Lists that name each instance of the data set together."""
 
 
 def swebench_problems(value: object) -> tuple[Finding, ...]:

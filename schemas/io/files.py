@@ -1,10 +1,7 @@
-"""Files that survive a crash: whole or not there, appended or taken back.
+"""Files that survive a crash or a power cut: whole or not there, appended or taken back.
 
-What cannot be written ends the run with a sentence; what was finished before stays as it was.
-
-Writes that survive a power cut: a file's content, and the names in a folder.
-
-What a machine has too little of, in a sentence: open files, memory.
+What cannot be written ends the run with a sentence; what was finished before stays as it was. What
+a machine has too little of (open files, memory) is a sentence as well.
 """
 
 from __future__ import annotations
@@ -36,6 +33,15 @@ LEAST_FILES = 256
 
 LEAST_ADDRESS_BYTES = 1_500 * 2**20
 """Of addresses; below, the libraries of the analysis end the process without a word."""
+
+MAKE_ROOM = "make room"
+"""In an advice: what to do about a full disk."""
+
+BUFFER_BYTES = 1 << 20
+"""How much of a streamed file is held in memory."""
+
+READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""Reasons to read a lake as it is, and leave it so, instead of giving up."""
 
 
 def shortage_of(exc: BaseException) -> str | None:
@@ -93,13 +99,6 @@ def too_few_addresses() -> str | None:
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     is_enough = most == resource.RLIM_INFINITY or most >= LEAST_ADDRESS_BYTES
     return None if is_enough else memory_sentence()
-
-
-MAKE_ROOM = "make room"
-"""In an advice: what to do about a full disk."""
-
-BUFFER_BYTES = 1 << 20
-"""How much of a streamed file is held in memory."""
 
 
 def unwritable(path: Path, exc: OSError, advice: str) -> CollectError:
@@ -218,10 +217,6 @@ class Tail:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._handle)
-
-
-READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-"""Reasons to read a lake as it is, and leave it so, instead of giving up."""
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -1,9 +1,9 @@
-"""Strict reading of JSON that somebody else wrote: what is wrong with it comes back as findings.
+"""JSON that somebody else wrote, read strictly: what is wrong with it comes back as findings.
 
 Python's own reader takes the last of two equal keys in silence, and NaN for a number; both would
-change what a document says.
-
-What a parsed JSON value of somebody else may hold that no file of ours may.
+change what a document says. A parsed value is looked through as well, for what no file of ours may
+hold; the walk keeps its own stack, so that nesting of any depth is a finding and never an
+exception.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _MOST_BITS = 14_284
 _SHOWN = 60
 Trail = tuple[Any, Any] | None
 """A place in a document: the trail of what holds it, and the key or index there."""
+
+BOM = b"\xef\xbb\xbf"
 
 
 def value_problems(document: object) -> list[Finding]:
@@ -164,9 +166,6 @@ def shown(value: object) -> str:
         return f"of more than {MOST_DIGITS:,} digits"
     text = str(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
-
-
-BOM = b"\xef\xbb\xbf"
 
 
 def read_json_text(content: bytes) -> tuple[object, tuple[Finding, ...]]:

@@ -1,8 +1,7 @@
-"""From YAML nodes to plain JSON values, noting the line of every key and what is wrong.
+"""One YAML or JSON file as plain JSON values, with the line of every key and what is wrong.
 
+Safe only: no tags, no merge keys, bounded size, depth and aliases; duplicate keys are errors.
 Scalars follow YAML 1.2: `no` and `on` are text, `010` is ten, a date is text.
-
-Reads one YAML or JSON file into plain JSON values, remembering the line of every key.
 """
 
 from __future__ import annotations
@@ -48,6 +47,17 @@ PLAIN_TAGS = frozenset(
     {"str", "int", "float", "bool", "null", "timestamp", "merge", "value", "seq", "map"}
 )
 """What the parser guesses of a scalar without a tag; the text itself decides here."""
+
+__all__ = ["KeyPath", "Source", "decode", "dotted", "printable", "read_bytes", "read_yaml"]
+
+MAX_BYTES = 2_000_000
+"""A hand-written file is a thousand times smaller; a larger one is a mistake."""
+
+HARMLESS_BYTES = 200_000
+HARMLESS_OPENINGS = 1_000
+"""Below both, neither the number of nodes nor their depth can hurt the parser."""
+
+SURROGATES = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)")
 
 
 def printable(text: str, limit: int = 60) -> str:
@@ -167,18 +177,6 @@ class Builder:
 
 def _int(text: str) -> int:
     return int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
-
-
-__all__ = ["KeyPath", "Source", "decode", "dotted", "printable", "read_bytes", "read_yaml"]
-
-MAX_BYTES = 2_000_000
-"""A hand-written file is a thousand times smaller; a larger one is a mistake."""
-
-HARMLESS_BYTES = 200_000
-HARMLESS_OPENINGS = 1_000
-"""Below both, neither the number of nodes nor their depth can hurt the parser."""
-
-SURROGATES = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)")
 
 
 @dataclass(frozen=True)

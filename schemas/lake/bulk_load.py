@@ -2,9 +2,8 @@
 
 Only runs of which the lake holds nothing go this way, each as one stretch from the first byte of
 its log to the last whole line. The files of a batch share a token in their names; results are put
-in place last, so a batch without them was cut off and goes again.
-
-Clears away what a batch of whole runs left that was cut off, by kill -9 or a power cut.
+in place last, so a batch without them was cut off, by kill -9 or a power cut: what it left is
+cleared away, and it goes again.
 """
 
 from __future__ import annotations
@@ -34,6 +33,9 @@ from schemas.lake.writer import NO_LOG as NOTHING
 from schemas.lake.writer import sync_log
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen
+
+DEAD_S = 600.0
+"""A file that is being written for longer than this has no writer any more."""
 
 
 def is_document_line(content: object) -> bool:
@@ -231,10 +233,6 @@ def batch_lock(lake: Path) -> Iterator[None]:
     folder = make_own_folder(lake, "manifest")
     with locked(folder, ".batch.lock"):
         yield
-
-
-DEAD_S = 600.0
-"""A file that is being written for longer than this has no writer any more."""
 
 
 def drop_cut_off(lake: Path, manifest: Manifest) -> None:

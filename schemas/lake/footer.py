@@ -1,10 +1,13 @@
-"""What sealed files of the lake say about themselves, read without an engine of Parquet.
+"""What sealed files of the lake say about themselves, and whether they are what was sealed.
 
-A collector asks which stretches of its log the lake holds, and stays thin: pyarrow would be a third
-of a second and 40 MB before its first request. A footer is a Thrift struct in the compact protocol
-(parquet.thrift, `FileMetaData`), of which two fields count here; all others are passed over.
+A collector asks which stretches of its log the lake holds, and stays thin, so no engine of Parquet
+is loaded: pyarrow would be a third of a second and 40 MB before its first request. A footer is a
+Thrift struct in the compact protocol (parquet.thrift, `FileMetaData`), of which two fields count
+here; all others are passed over.
 
-What a sealed file's bytes were when it was sealed: a damaged one is told from a sound one.
+A sealed file never changes, which tells a damaged one from a sound one. One whose size and time are
+as before is taken as it is; of any other one the bytes are read again, and where they are the same
+it was only copied.
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ KEY, VALUE = 1, 2
 
 I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(4, 13)
 """Types of the compact protocol; 1 and 2 are a boolean's values, 3 is a byte."""
+
+CHUNK_BYTES = 2**20
 
 
 def parts_in(
@@ -230,9 +235,6 @@ class _Footer:
         else:
             message = f"type {kind}"
             raise ValueError(message)
-
-
-CHUNK_BYTES = 2**20
 
 
 class Checksum(NamedTuple):

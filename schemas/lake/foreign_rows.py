@@ -1,10 +1,13 @@
-"""Run folders of an earlier tool: results.jsonl with its 23 fields only (D-A10).
+"""Rows of runs that were not made here: folders of an earlier tool, and folders with import.json.
 
-What the lake wants to know beyond them follows from the log as a whole: ids from names, the
-repetition from the order, the plan from the results. So such a log is always read whole. The
-folder itself is another tool's, and nothing in it is ever changed.
+A folder of the earlier tool has a results.jsonl with its 23 fields only (D-A10). What the lake
+wants to know beyond them follows from the log as a whole: ids from names, the repetition from the
+order, the plan from the results.
 
-Rows of a folder with import.json: lines of ours, and a plan that follows from them.
+A folder with import.json has lines of ours. Nobody planned such a run here, so a trial is planned
+once a line has its result, or the record says that the source knows of it.
+
+Both logs are always read whole, and nothing in either folder is ever changed.
 """
 
 from __future__ import annotations
@@ -45,6 +48,23 @@ N_DOCUMENT_FIELDS = 23
 
 LATER_FIELDS = {"tool_calls": (), "tool_call_count": 0, "tool_use_success": False}
 """Fields of it that its first version did not write yet."""
+
+PLAN_DEFAULTS: dict[str, Any] = {
+    "record_type": "trial",
+    "runner_type": "llm_probe",
+    "fingerprint_version": 1,
+    "expected_tools": (),
+    "tags": (),
+}
+"""Of a planned trial, what stands for nothing known; null in all other columns."""
+
+NOTED = (
+    *(name for name in PlannedTrial.model_fields if name in Result.model_fields),
+    "passed",
+    "success",
+    "started_at_ms",
+)
+"""Columns of a result from which its planned trial, or what else is known of its case, follows."""
 
 
 def _document_result() -> type[BaseModel]:
@@ -272,24 +292,6 @@ def _plan_columns(results: Columns, unjudged: set[Prompt]) -> Columns:
         "fingerprint_version": [1] * n_trials,
         "is_scorable": [prompt not in unjudged for prompt in prompts],
     }
-
-
-PLAN_DEFAULTS: dict[str, Any] = {
-    "record_type": "trial",
-    "runner_type": "llm_probe",
-    "fingerprint_version": 1,
-    "expected_tools": (),
-    "tags": (),
-}
-"""Of a planned trial, what stands for nothing known; null in all other columns."""
-
-NOTED = (
-    *(name for name in PlannedTrial.model_fields if name in Result.model_fields),
-    "passed",
-    "success",
-    "started_at_ms",
-)
-"""Columns of a result from which its planned trial, or what else is known of its case, follows."""
 
 
 def import_record_of(run_dir: Path) -> ImportRecord:

@@ -1,13 +1,13 @@
-"""Which files of the lake count at this moment; standard library only, so that reading is quick.
+"""Which files of the lake count at this moment, what a sealed one holds, and the columns of tables.
 
 A compaction moves many files away before the one that replaces them takes its name. What it is
 about to do stands in `manifest/intent.json` before the first file moves, so that whoever lists the
 lake meanwhile, or after it was killed, finds each row exactly once: in the new file when that is in
 place, else in the files it replaces, wherever they lie.
 
-What a sealed file of the lake holds: parts, each a stretch of one run's log.
-
-The columns of the lake's tables as plain data: what schemas/json/lake.json says.
+Needs the standard library only: every command looks at the manifest, which knows files by their
+parts. Columns are plain data from schemas/json/lake.json: readers of the lake need names, types and
+meanings, and neither pyarrow nor the models, whose imports cost more than most queries do.
 """
 
 from __future__ import annotations
@@ -57,6 +57,9 @@ LAST_MS = 253_402_300_799_000
 
 
 Found = TypeVar("Found")
+
+BATCH_TABLES = ("outputs", "events", "results")
+"""The tables of one batch, in the order of sealing: results say that it is complete."""
 
 
 @dataclass(frozen=True)
@@ -271,10 +274,6 @@ def intent_of(facts: Mapping[str, object]) -> Intent | None:
     return Intent(
         token, table, month, None if new is None else str(new), tuple(files[: len(replaced)])
     )
-
-
-BATCH_TABLES = ("outputs", "events", "results")
-"""The tables of one batch, in the order of sealing: results say that it is complete."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
-"""Holds the lake against a run's log: what stays, what is removed because it will be read again.
+"""Takes rows out of the lake: those of named runs, and stretches that do not fit their run's log.
 
 A batch is sealed text first, results last; a crash in between, or somebody who deletes a file,
 leaves parts of batches behind, and a plain glob would count their rows twice. A power cut may take
-back the end of a log, and other lines follow what is left of it.
-
-Takes rows out of the lake: those of named runs, and stretches that do not fit their log.
+back the end of a log, and other lines follow what is left of it. What is removed and still in the
+log is read again.
 """
 
 from __future__ import annotations
@@ -31,6 +30,9 @@ LOCK_WAIT_S = 10.0
 """For another process that replaces files; it holds the lock for one month's files at a time."""
 
 Going = Callable[[Part], bool]
+
+Look = Callable[[str, str], list[tuple[LakeFile, Part]]]
+"""Takes a table and a run; returns its parts with the files they are in."""
 
 
 def prune(lake: Path, run_ids: Collection[str], tables: Iterable[str] = TABLE_NAMES) -> int:
@@ -94,10 +96,6 @@ def _without(lake: Path, table: str, file: LakeFile, is_going: Going) -> int:
     if swap(lake, table, month, [file.path.name], write) is None:
         raise LakeBusy(lake)
     return sum(part.n_rows for part in file.parts if is_going(part))
-
-
-Look = Callable[[str, str], list[tuple[LakeFile, Part]]]
-"""Takes a table and a run; returns its parts with the files they are in."""
 
 
 def put_right(

@@ -5,11 +5,9 @@ temporary name and renamed when it is whole, so a plain glob never meets half a 
 the stretches of results.jsonl that it covers, one a run and batch: the next mirror goes on where
 they end. A compaction puts the stretches of several runs into one file.
 
-Lists of values to Arrow columns of the declared types, without a dict for each row.
-
-A row of the lake's table `runs`: what a run was, for whoever has the lake and not its folder.
-
-schemas/json/lake.json: every raw table and column, made from the tables and the models.
+Lists of values become Arrow columns without a dict for each row. The table `runs` says what a run
+was, for whoever has the lake and not its folder. schemas/json/lake.json, every raw table and
+column, is made from these tables and the models.
 """
 
 from __future__ import annotations
@@ -54,6 +52,16 @@ from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Res
 
 Labels = Annotated[dict[str, str], BeforeValidator(dict)]
 """By model_id; Arrow returns a map as pairs."""
+
+Columns = dict[str, list[Any]]
+"""Values by the name of the field, one for each row."""
+
+SCALARS: dict[pa.DataType, str] = {
+    pa.string(): "VARCHAR",
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+}
 
 
 class RunRow(Record):
@@ -277,10 +285,6 @@ def compression_of(table: str) -> dict[str, Any]:
     return {"compression": "zstd", "compression_level": 1 if table in TEXT_TABLES else 3}
 
 
-Columns = dict[str, list[Any]]
-"""Values by the name of the field, one for each row."""
-
-
 def arrays_of(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> dict[str, pa.Array]:
     """Return the columns that a table has as Arrow arrays, by name."""
     return {name: _array(columns[name], schema.field(name).type) for name in schema.names}
@@ -314,14 +318,6 @@ def _struct_array(values: Sequence[Any], kind: pa.StructType) -> pa.Array:
             _array([None if value is msgspec.UNSET else value for value in found], part.type)
         )
     return pa.StructArray.from_arrays(parts, fields=list(kind))
-
-
-SCALARS: dict[pa.DataType, str] = {
-    pa.string(): "VARCHAR",
-    pa.int64(): "BIGINT",
-    pa.float64(): "DOUBLE",
-    pa.bool_(): "BOOLEAN",
-}
 
 
 class FailureTypeRow(Record):

@@ -1,11 +1,10 @@
-"""Replaces sealed files by others: the only room that moves files of the lake.
+"""Replaces sealed files by others: the only module that moves files of the lake.
 
 The intent is stored first, the new file is written under a temporary name, the replaced ones move
 to the trash, the new one takes its name, and the intent is done. A plain glob may miss rows for a
 moment, which is loud, and never counts one twice; `live_files` finds each row once at any moment.
-Killed in between, the next one to hold the lock completes it or takes it back.
-
-The lock of a run's rows: one process at a time brings a run into the lake.
+Killed in between, the next one to hold the lock completes it or takes it back. A run's rows have a
+lock of their own: one process at a time brings a run into the lake.
 """
 
 from __future__ import annotations
@@ -38,6 +37,8 @@ TRASH_S = 600.0
 """A reader may hold a list of files this long and still find them."""
 
 Write = Callable[[Path], None]
+
+LOCK_FILE = ".mirror.lock"
 
 
 class LakeBusy(BenchError):
@@ -179,9 +180,6 @@ def empty_trash(lake: Path, older_than_s: float = TRASH_S) -> None:
     for folder in (lake / TRASH).glob("*"):
         if folder.stat().st_mtime < oldest:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-LOCK_FILE = ".mirror.lock"
 
 
 class MirrorBusy(BenchError):

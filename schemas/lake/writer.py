@@ -1,9 +1,8 @@
 """results.jsonl to Parquet: follows one run's log and seals what it finds.
 
 The collector's child runs it while a run goes on, the analysis for whatever was not mirrored.
-Running it twice changes nothing. Many whole runs at once go through `schemas.lake.bulk_load`.
-
-Puts the rows of one run into the lake: a file is whole or not there.
+Running it twice changes nothing; a file is whole or not there. Many runs at once, each whole, go
+through `schemas.lake.bulk_load`.
 """
 
 from __future__ import annotations
@@ -35,6 +34,19 @@ from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, record_
 from schemas.lake.tables import LAYOUT, compression_of, file_facts, parts_of, run_row
 from schemas.lake.transaction import MirrorBusy, lock_run
 from schemas.run.config import RunConfig, config_of
+
+__all__ = ["MirrorBusy", "RunMirror", "mirror_run"]
+
+BATCH_ROWS = 5_000
+"""Rows in a sealed file: few enough to hold in memory, enough to compress well."""
+
+BATCH_BYTES = 32 * 2**20
+"""Bytes of the log in a sealed file, where answers are long."""
+
+CHUNK_BYTES = 2**20
+"""Bytes of the log that are Python objects, ten times as large as columns, at one moment."""
+
+NO_LOG = Coverage(0, 0, 0, 0)
 
 
 class LakeWriter:
@@ -92,20 +104,6 @@ class LakeWriter:
         for path in self.lake.glob(f"*/month={self.month}/{TEMPORARY}*"):
             if path.name.removeprefix(TEMPORARY).rpartition("-")[0] == self.run_id:
                 path.unlink(missing_ok=True)
-
-
-__all__ = ["MirrorBusy", "RunMirror", "mirror_run"]
-
-BATCH_ROWS = 5_000
-"""Rows in a sealed file: few enough to hold in memory, enough to compress well."""
-
-BATCH_BYTES = 32 * 2**20
-"""Bytes of the log in a sealed file, where answers are long."""
-
-CHUNK_BYTES = 2**20
-"""Bytes of the log that are Python objects, ten times as large as columns, at one moment."""
-
-NO_LOG = Coverage(0, 0, 0, 0)
 
 
 class RunMirror:

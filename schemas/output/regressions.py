@@ -1,9 +1,8 @@
-"""What history says: level shifts of series, shifts of single cells, and how flaky cells are.
+"""What history and a gate say: level shifts of series, shifts of cells, and how flaky cells are.
 
 A series is one metric of one model in one suite over its runs; a cell is one case of it. These
 procedures take the cases as they are, the same ones night after night (`cases: fixed`).
-
-What a gate says, as `analyze gate --format json` prints it.
+`GateResult` is what `analyze gate --format json` prints.
 """
 
 from __future__ import annotations
@@ -19,6 +18,11 @@ from schemas.run.alias import Rename
 
 REGRESSIONS_VERSION = 2
 """Of `Regressions`."""
+
+GATE_VERSION = 2
+"""Of the document: 2 has the shifts that stand, and fails while one does."""
+
+Outcome = Literal["passed", "failed", "cannot_judge"]
 
 
 class Series(Record):
@@ -188,12 +192,6 @@ class Flaky(Record):
     n_steady: Count
     n_unknown: Count
     cells: tuple[FlakyCell, ...]
-
-
-GATE_VERSION = 2
-"""Of the document: 2 has the shifts that stand, and fails while one does."""
-
-Outcome = Literal["passed", "failed", "cannot_judge"]
 
 
 class GateRules(Record):

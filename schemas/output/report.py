@@ -2,11 +2,8 @@
 
 What the HTML and the Markdown form show is here, and nothing else is: rates lie between 0 and 1,
 times are in ms, costs in USD, nothing is rounded. An empty tuple or null is a section that the
-other forms leave out.
-
-The first screen of a report: how good each model is, what changed, and what to distrust.
-
-What was said, in a report: answers of flipped cases side by side, transcripts in a budget.
+other forms leave out. The first screen says how good each model is, what changed, and what to
+distrust; answers of flipped cases stand side by side, transcripts in a budget.
 """
 
 from __future__ import annotations
@@ -22,6 +19,11 @@ from schemas.output.comparison import Comparison, Difference, ThresholdsUsed, Ve
 from schemas.output.regressions import OpenShift, Regressions
 from schemas.output.summary import RunSummary, WallClock
 from schemas.run.inventory import Host
+
+REPORT_VERSION = 2
+"""Of the document: 2 has the shifts that stand."""
+
+TrialMark = Literal["passed", "failed", "no_verdict", "missing"]
 
 
 class ReportedRun(Record):
@@ -201,12 +203,6 @@ class Transcripts(Record):
     n_left_out: Count = Field(description="Of the trials that flipped or did not pass.")
     budget_bytes: Count = Field(description="Of text that may be shown, as UTF-8.")
     command: str = Field(description="That lists the trials of the run.")
-
-
-REPORT_VERSION = 2
-"""Of the document: 2 has the shifts that stand."""
-
-TrialMark = Literal["passed", "failed", "no_verdict", "missing"]
 
 
 class MatrixCell(Record):

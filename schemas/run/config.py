@@ -1,6 +1,6 @@
-"""config.json: what a run was asked to do, written before its first request.
+"""What a run was asked to do and every trial it will make, written before its first request.
 
-The plan: every trial a run will make, written before the first request.
+The first is config.json, the second plan.jsonl.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ from schemas.config.validators import ValidatorType
 from schemas.errors import SchemaError
 
 SettingOrigin = Literal["default", "runner_defaults", "model_overrides", "suite_model", "case"]
+
+FINGERPRINT_VERSION = 1
+"""Raised when what enters a fingerprint changes."""
+
+PART_DIGITS = 16
+"""Hex digits kept of each part: enough to say which of them differs."""
+
+Part = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{16}|[0-9a-f]{64})$")]
+"""Early plans hold whole hashes; only the beginning is ever compared."""
 
 
 class EffectiveSetting(Record):
@@ -201,18 +210,6 @@ def read_config(run_dir: Path) -> RunConfig:
         where = ".".join(str(part) for part in first["loc"])
         message = f"{path}: `{where}`: {first['msg']}"
         raise SchemaError(message) from exc
-
-
-FINGERPRINT_VERSION = 1
-"""Raised when what enters a fingerprint changes."""
-
-
-PART_DIGITS = 16
-"""Hex digits kept of each part: enough to say which of them differs."""
-
-
-Part = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{16}|[0-9a-f]{64})$")]
-"""Early plans hold whole hashes; only the beginning is ever compared."""
 
 
 class FingerprintParts(Record):

@@ -1,7 +1,4 @@
-"""Frames of artifacts/<model_id>.jsonl.zst: each is one trace, found by where it begins.
-
-The whole trace of one trial: a frame of artifacts/<model_id>.jsonl.zst.
-"""
+"""Traces of trials: each is a frame of artifacts/<model_id>.jsonl.zst, found by where it begins."""
 
 from __future__ import annotations
 

@@ -6,13 +6,13 @@ a stream without its end marker for whole, and its own result names the last blo
 So a message that is cut or empty ends the CLI at once; of a good one its result is awaited, for
 the tokens it counted and what they cost.
 
+Why there is no answer follows the table of D-A5: `is_error` tells, and the exit code; `subtype`
+stays "success" for every error of the API. The text of a result is the CLI's own there, never the
+model's, so it may be searched, for whole phrases.
+
 No time is read here: those are of the wire (`collect.providers.claude_code.proxy`). The CLI's own
 ttft is that of the first piece of thinking: 256 ms, measured against an endpoint that began to
 think at 250 and to answer at 300.
-
-Why the Claude Code CLI brought no answer: its result and its exit, by the table of D-A5.
-
-What an answer of the Claude Code CLI took, in our terms.
 """
 
 from __future__ import annotations
@@ -55,6 +55,24 @@ BY_TEXT = (
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences for terminals (ECMA-48)."""
+
+OF_MODELS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
+OF_MESSAGE = (
+    "input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens",
+)
+"""Names of the same four counts in both places."""
+
+AFTER_S = 5.0
+"""How long the CLI may take to say what an answer did cost, and to end."""
+
+READ_S = 30.0
+"""How long the CLI may take beyond that: it reads an answer once it is there as a whole."""
+
+CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
+"""Stop reasons of an answer that is not whole."""
 
 
 def failure_of_result(partial: Reply, result: dict[str, Any]) -> Reply:
@@ -104,16 +122,6 @@ def failure_of_exit(partial: Reply, exit_: Exit) -> Reply:
     return partial.failed("cli_error", error_code="no_result", error_message=text, accepted=False)
 
 
-OF_MODELS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens")
-OF_MESSAGE = (
-    "input_tokens",
-    "cache_read_input_tokens",
-    "cache_creation_input_tokens",
-    "output_tokens",
-)
-"""Names of the same four counts in both places."""
-
-
 def usage_of(models: Any, message: dict[str, JsonValue]) -> Usage:
     """Return the tokens of an answer.
 
@@ -149,16 +157,6 @@ def _summed(
 def _sum(counts: Iterable[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
-
-
-AFTER_S = 5.0
-"""How long the CLI may take to say what an answer did cost, and to end."""
-
-READ_S = 30.0
-"""How long the CLI may take beyond that: it reads an answer once it is there as a whole."""
-
-CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
-"""Stop reasons of an answer that is not whole."""
 
 
 class ClaudeAnswer:

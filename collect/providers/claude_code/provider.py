@@ -1,13 +1,17 @@
 """The Claude Code CLI: one process a request, without tools, as close to a question as it goes.
 
-What the CLI adds all the same (2.1.197): the sentence that it is a Claude agent before the system
-prompt, today's date before the prompt, and effort `high` where no thinking_level is set; for the
-vendor's own host a line for its accounts, too. A request without a system message sends an empty
-one, since the CLI would name its working directory and the date there.
+Its arguments and whole environment were checked on the wire with 2.1.197. Tools, settings, memory,
+hooks and MCP servers are off. So is what the CLI does by itself that would change what is measured:
+sending another model than the one named (`claude-opus-4-0` goes out as a newer one, a refusal to a
+fallback), asking again without streaming, repeating (our own repeats are counted), and reading
+files that a prompt mentions as `@path`.
+
+What the CLI adds all the same: the sentence that it is a Claude agent before the system prompt,
+today's date before the prompt, and effort `high` where no thinking_level is set; for the vendor's
+own host a line for its accounts, too. A request without a system message sends an empty one, since
+the CLI would name its working directory and the date there.
 
 It asks a door of ours, not the server: see `collect.providers.claude_code.proxy`.
-
-How the Claude Code CLI is called: its arguments and its whole environment.
 """
 
 from __future__ import annotations
@@ -72,6 +76,17 @@ ATTRIBUTION = "CLAUDE_CODE_ATTRIBUTION_HEADER"
 """Whether the system prompt begins with a line for the vendor's accounts: its version and a mark of
 the prompt, which no other server takes out, and after which none finds a prefix in its cache."""
 
+START_S = 30.0
+"""How long a start may take, which is not the model's time: 0.4 s here when all is quiet."""
+
+MESSAGES = "/v1/messages"
+"""All that the CLI may post to."""
+
+SLASH = (
+    "a prompt that begins with `/` is sent with a line break before it: "
+    "the CLI takes it for one of its own commands"
+)
+
 
 def command(model: ResolvedModel, *, is_subscription: bool) -> tuple[str, ...]:
     """Return the command as configured and its arguments; nothing in them is secret.
@@ -118,18 +133,6 @@ def environment(model: ResolvedModel, request: Request, home: Path) -> dict[str,
     }
     places = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"), "TMPDIR": str(home)}
     return kept | places | variables(model, request)
-
-
-START_S = 30.0
-"""How long a start may take, which is not the model's time: 0.4 s here when all is quiet."""
-
-MESSAGES = "/v1/messages"
-"""All that the CLI may post to."""
-
-SLASH = (
-    "a prompt that begins with `/` is sent with a line break before it: "
-    "the CLI takes it for one of its own commands"
-)
 
 
 class ClaudeCode:

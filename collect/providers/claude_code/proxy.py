@@ -1,13 +1,13 @@
-"""A door on this machine, between a command line tool and the server that it asks.
+"""A door on this machine, between the Claude Code CLI and the server that it asks.
 
 The tool gets a password for one call and never the key: the key is added behind the door and goes
 to the suite's own server, since no redirect is followed here. (The Claude Code CLI follows one to
-any host and takes its key along.) What passes is stamped by our own transport, so that latency is
-that of the wire and not what a tool says of itself.
+any host and takes its key along.) An answer is handed to the tool once it is there as a whole:
+nobody watches it come.
 
-An answer is handed to the tool once it is there as a whole: nobody watches it come.
-
-What passed between the Claude Code CLI and the server: times, status, and whether it was whole.
+What passes is stamped by our own transport, so that latency is that of the wire. The CLI says less:
+it tells no status of a good answer, does not notice a stream that ends without its end marker, and
+times itself. Its own words stay for what only it knows.
 """
 
 from __future__ import annotations

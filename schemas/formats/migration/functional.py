@@ -1,9 +1,9 @@
-"""Results of functional validation, which the older run file keeps apart from its results.
+"""Results of functional validation in older files, and the totals that those keep of their results.
 
-Each component was told by true or false. The points follow from that (D-D4); the total
-stays the score that the file says, where it says one.
-
-Totals that an older file keeps of its results, held against the results themselves.
+The older run file keeps functional validation apart from its results. Each component was told by
+true or false. The points follow from that (D-D4); the total stays the score that the file says,
+where it says one. Stored totals are held against the results, which win, since the totals of v2 are
+always counted; what was stored is kept beside them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,19 @@ FLAGS: tuple[tuple[str, Component], ...] = (
 """Older names of components; of two for one component the first that has a value counts."""
 
 DETAILS = ("validation_level", "steps")
+
+MARGIN = 0.0051
+"""Stored rates and means have two decimals."""
+
+TOTAL_KEYS = ("total_tasks", "total", "total_instances")
+
+WORDS: Mapping[str, frozenset[str]] = {
+    "passed": frozenset({"resolved", "pass", "passed", "success"}),
+    "failed": frozenset({"fail", "failed"}),
+    "timeout": frozenset({"timeout"}),
+    "error": frozenset({"error"}),
+}
+"""Name of a stored count to the words for a status that it counts."""
 
 
 class Functional(NamedTuple):
@@ -118,20 +131,6 @@ def breakdown_of(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, st
         found["total_score"] = entry["score"]
         used["score"] = "total_score"
     return found, used
-
-
-MARGIN = 0.0051
-"""Stored rates and means have two decimals."""
-
-TOTAL_KEYS = ("total_tasks", "total", "total_instances")
-
-WORDS: Mapping[str, frozenset[str]] = {
-    "passed": frozenset({"resolved", "pass", "passed", "success"}),
-    "failed": frozenset({"fail", "failed"}),
-    "timeout": frozenset({"timeout"}),
-    "error": frozenset({"error"}),
-}
-"""Name of a stored count to the words for a status that it counts."""
 
 
 def counted_totals(words: Counter[str], n_instances: int) -> dict[str, float]:

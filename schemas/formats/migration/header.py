@@ -1,9 +1,8 @@
 """Head of a migrated report: model, data set, times, configuration, name of the run.
 
 The first of a field's names that has a value counts. A value that does not fit stays where it was,
-and so is kept with everything else that has no place in v2.
-
-When an older report says that it began: its own time, else the earliest of its instances.
+and so is kept with everything else that has no place in v2. A report began when it says so, else
+at the earliest time of its instances.
 """
 
 from __future__ import annotations
@@ -23,6 +22,19 @@ from schemas.io.json_text import described
 
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 """The start of a report when neither the file nor anybody else says one."""
+
+MODEL_KEYS = ("model_name", "model", "model_name_or_path")
+START_KEYS = ("start_time", "created_at", "timestamp")
+CONFIG_KEYS = ("evaluation_config", "config")
+SETTINGS = ("tasks_file", "validation_mode")
+"""Fields of a run file that are settings in v2."""
+
+DATASETS: dict[V1Shape, str] = {"flat": "verified"}
+"""What the older tool took for the data set where its file names none."""
+
+UNKNOWN = "unknown"
+GIVEN_TIME = "absent: the time that was given"
+"""Note of a start that the file does not tell."""
 
 
 def utc_text(moment: datetime) -> str:
@@ -59,20 +71,6 @@ def compact(text: str) -> str:
     if moment is not None:
         return moment.strftime("%Y%m%d_%H%M%S")
     return re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_")[:40] or "unknown"
-
-
-MODEL_KEYS = ("model_name", "model", "model_name_or_path")
-START_KEYS = ("start_time", "created_at", "timestamp")
-CONFIG_KEYS = ("evaluation_config", "config")
-SETTINGS = ("tasks_file", "validation_mode")
-"""Fields of a run file that are settings in v2."""
-
-DATASETS: dict[V1Shape, str] = {"flat": "verified"}
-"""What the older tool took for the data set where its file names none."""
-
-UNKNOWN = "unknown"
-GIVEN_TIME = "absent: the time that was given"
-"""Note of a start that the file does not tell."""
 
 
 class HeaderReader:

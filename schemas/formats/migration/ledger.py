@@ -1,6 +1,7 @@
 """What became of each field of a migrated report: the account that `analyze migrate` prints.
 
-Fields of an instance that schema v2 takes over as they are, by the names they had before.
+With it the fields of an instance that schema v2 takes over as they are, by the names they had
+before.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 What has no place in v2 is kept in `environment.migrated_from`. The same document gives the same
 report. A document with a mistake gives none: every mistake is told, each with its place.
-
-The report of v2 put together from what was read of an older one.
 """
 
 from __future__ import annotations
@@ -40,6 +38,13 @@ KEPT_KEY = "migrated_from"
 
 AMBIGUOUS = "resolve_rate"
 """Stored as a fraction by some and in percent by others; the counts beside it say as much."""
+
+FUNCTIONAL = "functional_validation"
+DEEPER = 3
+"""Levels that a value can lie deeper in the report than in the older document."""
+
+MOST_NAMES = 12
+"""Fields that are named of a document that is none of ours."""
 
 
 def assembled(
@@ -96,14 +101,6 @@ def _enter(
             inner = contradictions(value, counts if key == "summary" else right)
             note = "; ".join(f"{name} {sentence}" for name, sentence in inner.items())
         ledger.add("carried", pointer(key), f"{KEPT}/fields{pointer(key)}", note)
-
-
-FUNCTIONAL = "functional_validation"
-DEEPER = 3
-"""Levels that a value can lie deeper in the report than in the older document."""
-
-MOST_NAMES = 12
-"""Fields that are named of a document that is none of ours."""
 
 
 @dataclass(frozen=True)
