@@ -43,6 +43,7 @@ MOST_AT_ONCE = 10_000
 """Trials in flight of one collector: one core cannot stamp the bytes of more in time."""
 
 KEY = ("execution_policy", "max_concurrency")
+"""Where a run profile says how many trials may be in flight."""
 
 OWN_FILES = 64
 """Files that a collector has open beside its connections: logs, traces, pipes, libraries."""

@@ -86,6 +86,7 @@ ADVICE = (
     "set `temperature` above 0 (with a `seed`, `seed_per_repetition: true` too), "
     "or `run_repetitions: 1`"
 )
+"""Where a run profile repeats what it asks, and how not to repeat one answer."""
 
 
 def of_case(case: LoadedCase) -> Iterator[Unread]:

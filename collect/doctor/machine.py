@@ -35,12 +35,15 @@ COARSE_S = 0.001
 SYNCHRONISED = ("timedatectl", "show", "--property=NTPSynchronized", "--value")
 
 LIMIT_S = 5.0
+"""Of the look at one folder."""
+
 WARN_BYTES = 1_000_000_000
 FAIL_BYTES = 100_000_000
 WARN_FILES = 10_000
 """A run writes dozens of files, the cases of its agents more."""
 
 SHOWN = ("benchlake", "httpx", "pydantic", "pyarrow", "duckdb")
+"""Packages whose versions are told."""
 
 
 async def check_clock(scene: Scene) -> list[DoctorCheck]:

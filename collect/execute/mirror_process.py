@@ -51,12 +51,13 @@ ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 Note = Callable[[str], None]
 
 NAME = "report.html"
+"""The report in the run's folder."""
 
 LONGEST_S = 600.0
 """A report of a million trials takes seconds; past this something is broken."""
 
 ENDING_S = 5.0
-"""How long a process may take to end after it was told to."""
+"""How long the report's process may take to end after it was told to."""
 
 
 def mirror_command(run_dir: Path) -> tuple[str, ...]:

@@ -34,6 +34,8 @@ REAP_S = 2.0
 NO_MORE: Mapping[str, str | None] = {}
 
 LIMIT_S = 2.0
+"""Of one call of git."""
+
 MOST_NAMED = 20
 """Changed files that are named."""
 
@@ -44,6 +46,8 @@ HARMLESS = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
 }
+"""What keeps git from running or fetching anything of a repository."""
+
 FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 """Commands that git runs on the content of files."""
 

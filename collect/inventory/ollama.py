@@ -32,6 +32,7 @@ CHECKS = 5
 """How often is looked whether a model is gone, after 0.5, 1, 1.5 … seconds."""
 
 TIMEOUT_S = 10.0
+"""Of one request while models are unloaded."""
 
 
 @dataclass(frozen=True, slots=True)

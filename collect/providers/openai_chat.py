@@ -88,7 +88,7 @@ class ToolCalls:
             return
         index = piece.get("index")
         has_index = isinstance(index, int)
-        call_id, name = _text_of(piece.get("id")), _text_of(function.get("name"))
+        call_id, name = _text(piece.get("id")) or "", _text(function.get("name")) or ""
         place = (has_index, index if isinstance(index, int) else number)
         call = self._open.get(place)
         if call is None or call.is_over(call_id, name, has_index=has_index):
@@ -109,16 +109,12 @@ class ToolCalls:
 def _arguments(value: Any) -> str:
     """Return arguments, or a piece of them, as text; the API of Ollama sends the object itself."""
     if not isinstance(value, dict):
-        return _text_of(value)
+        return _text(value) or ""
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError as exc:
         message = f"arguments of a tool that are nested too deeply: {exc}"
         raise Malformed(message) from exc
-
-
-def _text_of(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def usage_of(data: Any) -> Usage:

@@ -33,14 +33,6 @@ from schemas.formats.report_v2_instance import (
     status_of,
 )
 
-InstanceClass = Literal["resolved", "unresolved", "empty_patch", "error", "skipped"]
-
-SUMMARY_TWINS = (
-    ("resolved_instances", "instances_resolved"),
-    ("error_instances", "instances_error"),
-)
-"""Two names of one number; a reader accepts either (D-D1)."""
-
 __all__ = [
     "EvaluationConfig",
     "EvaluationReport",
@@ -49,6 +41,14 @@ __all__ = [
     "ValidationBreakdown",
     "report_json",
 ]
+
+InstanceClass = Literal["resolved", "unresolved", "empty_patch", "error", "skipped"]
+
+SUMMARY_TWINS = (
+    ("resolved_instances", "instances_resolved"),
+    ("error_instances", "instances_error"),
+)
+"""Two names of one number; a reader accepts either (D-D1)."""
 
 REPORT_VERSION = "2.0"
 

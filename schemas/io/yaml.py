@@ -19,6 +19,8 @@ from pydantic import JsonValue
 from schemas.errors import ConfigError, Problem
 from schemas.redact import redact, spelled
 
+__all__ = ["KeyPath", "Source", "decode", "dotted", "printable", "read_bytes", "read_yaml"]
+
 MAX_DEPTH = 64
 MAX_VALUES = 100_000
 """Values after aliases are written out: stops a few lines that unfold into gigabytes."""
@@ -47,8 +49,6 @@ PLAIN_TAGS = frozenset(
     {"str", "int", "float", "bool", "null", "timestamp", "merge", "value", "seq", "map"}
 )
 """What the parser guesses of a scalar without a tag; the text itself decides here."""
-
-__all__ = ["KeyPath", "Source", "decode", "dotted", "printable", "read_bytes", "read_yaml"]
 
 MAX_BYTES = 2_000_000
 """A hand-written file is a thousand times smaller; a larger one is a mistake."""
