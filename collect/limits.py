@@ -34,6 +34,7 @@ BACKOFF_S = 0.2
 
 LONGEST_BACKOFF_S = 30.0
 
+
 class Stopped(Exception):
     """The run was stopped while a trial waited: it was not asked, and is left undone."""
 

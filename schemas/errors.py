@@ -376,13 +376,7 @@ def counted(number: int, what: str, many: str | None = None) -> str:
 
 
 def plural(number: float, what: str, many: str | None = None) -> str:
-    """Return the word for so many things.
-
-    Args:
-        number: of them.
-        what: the word for one.
-        many: the word for several, where it is not the same with an `s`.
-    """
+    """Return the word for so many things: `what` for one, else `many` or `what` with an `s`."""
     return what if number == 1 else many or f"{what}s"
 
 

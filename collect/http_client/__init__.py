@@ -1,7 +1,7 @@
 """How bytes reach a model server and when: latency is stamped as they pass.
 
-`WireTransport` is our own HTTP/1.1 for hundreds of requests in flight. `stock.StockTransport` is
-httpx as it comes, for proxies and HTTP/2; it is imported where it is used, since most runs need
+`WireTransport` is our own HTTP/1.1 for hundreds of requests in flight. `StockTransport` is httpx as
+it comes, for proxies and HTTP/2; `httpx_client` is imported where it is used, since most runs need
 none of it. Both fill the same `Exchange` and fail with the same `WireError`.
 """
 
@@ -10,8 +10,7 @@ from __future__ import annotations
 from collect.http_client.connection import Deadline
 from collect.http_client.errors import REFUSED, WireError
 from collect.http_client.exchange import Exchange
-from collect.http_client.httpx_client import needs_proxy
-from collect.http_client.pool import Target, Transport, WireTransport
+from collect.http_client.pool import Target, Transport, WireTransport, needs_proxy
 
 __all__ = [
     "REFUSED",

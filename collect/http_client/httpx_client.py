@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-import urllib.request
 from importlib.util import find_spec
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -118,12 +116,3 @@ async def _read(response: httpx.Response, exchange: Exchange) -> None:
         async with asyncio.timeout(AFTER_THE_END_S):
             async for _ in pieces:
                 pass
-
-
-def needs_proxy(url: str) -> bool:
-    """Return whether the environment names a proxy for this address."""
-    where = urlsplit(url)
-    proxies = urllib.request.getproxies()
-    if not (proxies.get(where.scheme) or proxies.get("all")):
-        return False
-    return not urllib.request.proxy_bypass(where.netloc)

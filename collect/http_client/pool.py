@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+import urllib.request
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -269,3 +270,12 @@ class WireTransport:
             self._ssl_context = httpx.create_ssl_context()
             self._ssl_context.set_alpn_protocols(["http/1.1"])
         return self._ssl_context
+
+
+def needs_proxy(url: str) -> bool:
+    """Return whether the environment names a proxy for this address."""
+    where = urlsplit(url)
+    proxies = urllib.request.getproxies()
+    if not (proxies.get(where.scheme) or proxies.get("all")):
+        return False
+    return not urllib.request.proxy_bypass(where.netloc)

@@ -11,14 +11,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import httpx
 import orjson
 from pydantic import JsonValue
 
 from collect.http_client import Exchange, Target, WireError, WireTransport, needs_proxy
 from schemas.errors import printable
 from schemas.redact import redact
+
+if TYPE_CHECKING:
+    import httpx
 
 LIMIT_S = 2.0
 """Of one question, connecting included."""
@@ -189,6 +192,8 @@ async def unload_others(base_url: str, keep: str) -> Unloaded:
         What was asked for; an `error` when the server is no Ollama or cannot be reached.
     """
     root = base_url.removesuffix("/v1")
+    import httpx  # noqa: PLC0415 - few runs unload a model, and none waits for this otherwise
+
     async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
         try:
             others = await _loaded(client, root, keep)

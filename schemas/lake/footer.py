@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from schemas.base import SCHEMA_VERSION
 from schemas.errors import DamagedFile, UnknownVersion, counted
 from schemas.io.own_files import open_own_file
 from schemas.lake.layout import (
@@ -32,6 +31,7 @@ from schemas.lake.layout import (
     may_hold,
     once_it_holds_still,
 )
+from schemas.run.layout import SCHEMA_VERSION
 
 PREFIX = "benchlake."
 
