@@ -28,8 +28,8 @@ from analyze.lake.alias_file import (
 from analyze.lake.left_out import without_left_out
 from schemas.errors import ConfigError, Problem, shown
 from schemas.io.arrow import arrow_schema, record_of
-from schemas.io.files import sync_path
-from schemas.lake.layout import ALIASES, TEMPORARY, live_files, month_of
+from schemas.io.files import TEMPORARY, sync_path
+from schemas.lake.layout import ALIASES, live_files, month_of
 from schemas.lake.recover import LOCK_WAIT_S
 from schemas.lake.tables import compression_of, file_facts, reading
 from schemas.lake.transaction import lake_lock

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 
 import duckdb
@@ -13,6 +12,7 @@ from analyze.lake.raw_tables import declare, engine_errors, fill, literal
 from analyze.query.catalog import create_views
 from analyze.query.dictionary import RAW_GRAINS
 from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, shown
+from schemas.io.files import replacing
 from schemas.lake.layout import lake_columns, lake_of
 
 MARK = "benchlake: views over the lake of a folder of runs"
@@ -52,9 +52,8 @@ def write_database(
         raise ConfigError([Problem(None, message)])
     if path.exists() and not force:
         _refuse_others(path)
-    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}.duckdb")
 
-    def once() -> int:
+    def once(temporary: Path) -> int:
         temporary.unlink(missing_ok=True)
         files: list[Path] = []
         try:
@@ -77,14 +76,11 @@ def write_database(
         return settle(lake, writes=repairs)
 
     try:
-        n_files = until_settled(lake, once, settle_damage)
-        temporary.replace(path)
+        with replacing(path, ".duckdb") as temporary:
+            return until_settled(lake, lambda: once(temporary), settle_damage)
     except (OSError, duckdb.IOException) as exc:
         message = f"{shown(path)}: cannot be written ({exc})"
         raise AnalyzeError(message) from exc
-    finally:
-        temporary.unlink(missing_ok=True)
-    return n_files
 
 
 def _sign(connection: duckdb.DuckDBPyConnection, lake: Path) -> None:

@@ -13,7 +13,6 @@ import re
 import shutil
 import sys
 import tempfile
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from typing import Any, Literal, TextIO, cast
 from analyze.sql.ask import Answer, Column, ask
 from analyze.sql.table import markdown, table
 from schemas.errors import EXIT_INTERRUPTED, AnalyzeError, QueryFailed, counted, printable, shown
+from schemas.io.files import replacing
 from schemas.redact import json_escape, spelled
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -218,14 +218,10 @@ def _replacing(path: Path) -> Iterator[Path]:
                 with temporary.open("rb") as whole, path.open("wb") as device:
                     shutil.copyfileobj(whole, device)
             return
-        temporary = real.with_name(f".tmp-{uuid.uuid4().hex}")
-        try:
+        with replacing(real) as temporary:
             yield temporary
             if real.is_file():
                 shutil.copymode(real, temporary)
-            temporary.replace(real)
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as exc:
         message = f"{shown(path)}: cannot be written ({exc.strerror})"
         raise AnalyzeError(message) from exc

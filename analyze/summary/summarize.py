@@ -12,7 +12,6 @@ failed or reads otherwise is null; nothing about them raises, since a summary mu
 from __future__ import annotations
 
 import re
-import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -39,6 +38,7 @@ from analyze.summary.model_summary import Evidence, group_summary
 from analyze.summary.summary_table import summary_markdown
 from schemas.config.project import Thresholds
 from schemas.errors import AnalyzeError, ViewError
+from schemas.io.files import replacing
 from schemas.output.summary import RunSummary
 from schemas.redact import json_escape, spelled
 from schemas.run.config import read_config
@@ -289,15 +289,12 @@ def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
         ),
     }
     for path, text in texts.items():
-        temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
         try:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
-            temporary.replace(path)
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8", newline="\n")
         except OSError as exc:
             message = f"{path}: cannot be written ({exc.strerror})"
             raise AnalyzeError(message) from exc
-        finally:
-            temporary.unlink(missing_ok=True)
     json_path, markdown_path = texts
     return json_path, markdown_path
 

@@ -15,7 +15,6 @@ import tempfile
 import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from collect.config.endpoints import host_of
 from collect.doctor.context import Details, Scene, and_more, found
 from collect.doctor.probe import Visit, beside
 from collect.inventory.git import output_of
+from collect.inventory.inventory import installed_version
 from collect.local.weights import SIZE_BYTES, find_weights
 from schemas.errors import counted, shown
 from schemas.output.doctor import DoctorCheck
@@ -207,7 +207,7 @@ def _size(count: float) -> str:
 
 async def check_packages(scene: Scene) -> list[DoctorCheck]:
     """Return findings on Python, our packages, the event loop and the embedded model."""
-    versions = {name: _version(name) for name in SHOWN}
+    versions = {name: installed_version(name) for name in SHOWN}
     missing = [name for name, one in versions.items() if one is None]
     checks = [
         found("packages", "python", "ok", f"{platform.python_version()} at {sys.executable}"),
@@ -223,7 +223,7 @@ async def check_packages(scene: Scene) -> list[DoctorCheck]:
 
 
 def _loop() -> DoctorCheck:
-    if (uvloop := _version("uvloop")) is not None:
+    if (uvloop := installed_version("uvloop")) is not None:
         return found(
             "packages", "event loop", "ok", f"uvloop {uvloop}", details={"version": uvloop}
         )
@@ -240,17 +240,10 @@ def _embedded(scene: Scene) -> DoctorCheck:
             return found("packages", "embedded model", "fail", text, advice)
         text = "not installed; `provider: embedded` and `collect demo` need it"
         return found("packages", "embedded model", "skip", text, advice)
-    engine = _version(ENGINE)
+    engine = installed_version(ENGINE)
     if find_weights() is None:
         megabytes = SIZE_BYTES // 1_000_000
         text = f"engine {engine}; its weights ({megabytes} MB) are fetched at the first run"
         return found("packages", "embedded model", "ok", text, details={"version": engine})
     text = f"engine {engine} and weights are there"
     return found("packages", "embedded model", "ok", text, details={"version": engine})
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

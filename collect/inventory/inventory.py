@@ -156,7 +156,9 @@ class Stocktaking:
                 cpu_count=os.cpu_count() or 1,
                 memory_bytes=memory.total,
             ),
-            packages={name: found for name in PACKAGES if (found := _version(name)) is not None},
+            packages={
+                name: found for name in PACKAGES if (found := installed_version(name)) is not None
+            },
             ollama_list=_said(models),
             ollama_models=tuple(_ollama_models(models.text)),
             ollama_store_du=_said(self._output("store")),
@@ -180,7 +182,8 @@ def _is_done(task: asyncio.Task[Any] | None) -> TypeGuard[asyncio.Task[Any]]:
     return task is not None and task.done() and not task.cancelled()
 
 
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """Return the version of an installed package; None where it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -17,6 +17,7 @@ from typing import BinaryIO
 import orjson
 
 from schemas.errors import counted
+from schemas.io.files import TEMPORARY
 from schemas.io.own_files import open_own, open_own_file
 from schemas.run.layout import LOG
 from schemas.run.trace import PADDING_MAGIC, REFERENCE, frames_end, whole_frame
@@ -153,7 +154,7 @@ def _padding(at_least: int) -> list[tuple[bytes, int]]:
 
 
 def _remove_stale(run_dir: Path) -> list[str]:
-    stale = list(_stale(run_dir.glob(".tmp-*")))
+    stale = list(_stale(run_dir.glob(f"{TEMPORARY}*")))
     for path in stale:
         path.unlink(missing_ok=True)
     return [f"{len(stale)} half-written files were removed"] if stale else []

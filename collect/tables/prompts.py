@@ -29,6 +29,7 @@ from collect.tables.rows import Row, Table
 from schemas.base import fitting, slugify
 from schemas.config.case import Prompt
 from schemas.errors import ConfigError, Problem
+from schemas.io.json_text import is_unicode
 from schemas.io.yaml import MAX_PROBLEMS
 
 ASSERTION = re.compile(
@@ -152,7 +153,7 @@ class _Cells:
             self.wrong(row, column, what, advice="fill it in, or take the row out of the table")
         elif not isinstance(value, str):
             self.wrong(row, column, "should be a text or a number", found=type(value).__name__)
-        elif not _is_whole(value):
+        elif not is_unicode(value):
             self.wrong(row, column, "holds half a character", advice="a lone \\ud800 is no text")
         else:
             return value
@@ -193,14 +194,6 @@ class _Cells:
 
 def _is_blank(value: JsonValue) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptList:

@@ -109,6 +109,30 @@ def unwritable(path: Path, exc: OSError, advice: str) -> CollectError:
     return CollectError(f"{path} cannot be written: {exc.strerror}; {advice}")
 
 
+TEMPORARY = ".tmp-"
+"""Begins the name of a file until it is whole."""
+
+
+@contextlib.contextmanager
+def replacing(path: Path, suffix: str = "") -> Iterator[Path]:
+    """Yield a name beside a file; what is there in the end takes the file's place.
+
+    Args:
+        path: the file; it stays as it is when the block raises.
+        suffix: of the name, where a writer goes by it.
+
+    Raises:
+        OSError: the file cannot be replaced.
+    """
+    temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex[:12]}{suffix}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
 def write_chunks(path: Path, chunks: Iterable[bytes], advice: str) -> None:
     """Write a file that is whole or not there: temporary name, fsync, rename.
 
@@ -122,18 +146,13 @@ def write_chunks(path: Path, chunks: Iterable[bytes], advice: str) -> None:
     Raises:
         CollectError: the file cannot be written.
     """
-    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
     try:
-        with temporary.open("xb", buffering=BUFFER_BYTES) as file:
+        with replacing(path) as temporary, temporary.open("xb", buffering=BUFFER_BYTES) as file:
             file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
-        temporary.rename(path)
     except OSError as exc:
         raise unwritable(path, exc, advice) from exc
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path, advice: str) -> None:
@@ -226,14 +245,9 @@ def write_whole(path: Path, content: bytes) -> None:
         OSError: it cannot be written; the old content stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".tmp-{uuid.uuid4().hex[:12]}")
-    try:
+    with replacing(path) as temporary:
         temporary.write_bytes(content)
         sync_path(temporary)
-        temporary.rename(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     sync_path(path.parent)
 
 

@@ -21,9 +21,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.io.files import sync_path
+from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import locked, make_own_folder, open_own_file
-from schemas.lake.layout import TEMPORARY, Coverage, LakeFile, Part, month_of
+from schemas.lake.layout import Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
 from schemas.lake.parse_log import read_plan

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from schemas.errors import NotOwnFile
+from schemas.io.files import TEMPORARY
 from schemas.io.own_files import LINK
 
 TABLE_NAMES = ("results", "outputs", "events", "plans", "runs")
@@ -32,9 +33,6 @@ TABLE_NAMES = ("results", "outputs", "events", "plans", "runs")
 
 ALIASES = "aliases"
 """The table of case ids that stand for older ones; it belongs to no run."""
-
-TEMPORARY = ".tmp-"
-"""Begins the name of a file that is being written."""
 
 TRASH = "trash"
 """Folder of the lake in which replaced files lie for a while, for those who still read them."""

@@ -16,11 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.io.files import sync_path
+from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import make_own_folder, open_own_file
 from schemas.lake.layout import (
     BATCH_TABLES,
-    TEMPORARY,
     Coverage,
     LakeFile,
     Part,
