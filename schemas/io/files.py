@@ -127,7 +127,7 @@ def replacing(path: Path, suffix: str = "") -> Iterator[Path]:
     temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex[:12]}{suffix}")
     try:
         yield temporary
-        temporary.replace(path)
+        temporary.rename(path)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
