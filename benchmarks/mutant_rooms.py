@@ -19,16 +19,16 @@ class Room:
     weight: int = 1
 
 
-COLLECT, SCHEMAS, ANALYZE, WHOLE = (
-    "tests/collect/test_",
-    "tests/schemas/test_",
-    "tests/analyze/test_",
-    "tests/end_to_end/test_",
-)
+COLLECT, SCHEMAS, ANALYZE, WHOLE = "collect", "schemas", "analyze", "end_to_end"
 
 
 def tests_of(folder: str, names: str) -> tuple[str, ...]:
-    return tuple(f"{folder}{name}.py" for name in names.split())
+    """Return the files of some tests, wherever they stand below a folder of tests."""
+    return tuple(
+        path.relative_to(HERE).as_posix()
+        for name in names.split()
+        for path in (HERE / "tests" / folder).rglob(f"test_{name}.py")
+    )
 
 
 ROOMS = (
@@ -43,13 +43,15 @@ ROOMS = (
     Room(
         "repair",
         ("collect/run_folder/repair.py",),
-        tests_of(COLLECT, "repair log stored resume") + tests_of(WHOLE, "crash"),
+        tests_of(COLLECT, "repair log stored_inputs resume") + tests_of(WHOLE, "crash"),
     ),
-    Room("reuse", ("collect/run_folder/reuse.py",), tests_of(COLLECT, "reuse stored resume")),
+    Room(
+        "reuse", ("collect/run_folder/reuse.py",), tests_of(COLLECT, "reuse stored_inputs resume")
+    ),
     Room(
         "log",
         ("collect/run_folder/log.py",),
-        tests_of(COLLECT, "log run_trouble stored")
+        tests_of(COLLECT, "log run_trouble stored_inputs")
         + tests_of(WHOLE, "small_disk")
         + tests_of(COLLECT, "mirror_child run resume"),
     ),
@@ -80,8 +82,8 @@ ROOMS = (
     Room(
         "redact",
         ("schemas/redact.py",),
-        tests_of(COLLECT, "outcome stored child_environment doctor_endpoints run_trouble")
-        + tests_of(SCHEMAS, "redact_borders")
+        tests_of(COLLECT, "outcome stored_inputs child_environment doctor_endpoints run_trouble")
+        + tests_of(SCHEMAS, "redaction")
         + tests_of(ANALYZE, "hostile_imports")
         + tests_of(WHOLE, "keys"),
     ),

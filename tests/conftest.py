@@ -13,28 +13,28 @@ import pytest
 
 from collect.config.endpoints import TRANSPORT
 from collect.local.weights import find_weights
-from tests import endpoint as endpoint_module
-from tests.endpoint import Endpoint
-from tests.project import Project
+from tests.support import endpoint as endpoint_module
+from tests.support.endpoint import Endpoint
+from tests.support.project import Project
 
 MEMORY = Path("/dev/shm")
 ROOM = 4 * 1024**3
 
 LONGEST = (
     "end_to_end/test_real_model",
-    "analyze/test_spark",
-    "collect/test_resume",
-    "collect/test_claude_code",
-    "schemas/test_compact",
-    "collect/test_run",
-    "collect/test_mirror_child",
-    "collect/test_collect_cli",
-    "collect/test_report_after_run",
+    "analyze/views/test_spark",
+    "collect/run_folder/test_resume",
+    "collect/providers/test_claude_code",
+    "schemas/lake/test_compact",
+    "collect/execute/test_run",
+    "collect/execute/test_mirror_child",
+    "collect/execute/test_collect_cli",
+    "collect/console/test_report_after_run",
     "end_to_end/test_crash",
     "end_to_end/test_keys",
     "end_to_end/test_gate_in_a_pipeline",
     "end_to_end/test_token_sums",
-    "collect/test_hostile",
+    "collect/config/test_hostile",
     "end_to_end/test_together",
     "end_to_end/test_faults",
     "end_to_end/test_lake_writers",
@@ -44,32 +44,32 @@ LONGEST = (
     "browser/test_report_hostile",
     "browser/test_report_script",
     "browser/test_report_access",
-    "analyze/test_one_value",
-    "analyze/test_report_command",
-    "analyze/test_report_doubts",
-    "analyze/test_charts",
-    "analyze/test_report_trials",
-    "analyze/test_gate_command",
-    "analyze/test_injected",
-    "analyze/test_gate_memory",
-    "analyze/test_sync",
-    "analyze/test_imported_values",
-    "analyze/test_aliases",
-    "analyze/test_shown_numbers",
-    "analyze/test_report_marts",
-    "analyze/test_regressions",
-    "analyze/test_summary_bytes",
-    "analyze/test_api",
-    "analyze/test_power_command",
-    "analyze/test_compared_independently",
-    "analyze/test_simulated",
-    "analyze/test_pairing",
-    "collect/test_interrupts",
-    "collect/test_run_trouble",
-    "analyze/test_nights_apart",
-    "analyze/test_exactness",
-    "analyze/test_interval_commands",
-    "analyze/test_one_number",
+    "analyze/commands/test_one_value",
+    "analyze/report/test_report_command",
+    "analyze/report/test_caveats",
+    "analyze/charts/test_charts",
+    "analyze/report/test_report_trials",
+    "analyze/gate/test_gate_command",
+    "analyze/regressions/test_injected",
+    "analyze/gate/test_gate_memory",
+    "analyze/lake/test_sync",
+    "analyze/importers/test_imported_values",
+    "analyze/aliases/test_aliases",
+    "analyze/commands/test_shown_numbers",
+    "analyze/report/test_report_marts",
+    "analyze/regressions/test_regressions",
+    "analyze/summary/test_summary_bytes",
+    "analyze/api/test_api",
+    "analyze/power/test_power_command",
+    "analyze/comparison/test_compared_independently",
+    "analyze/stats/test_simulated",
+    "analyze/comparison/test_pairing",
+    "collect/execute/test_interrupts",
+    "collect/execute/test_run_trouble",
+    "analyze/comparison/test_nights_apart",
+    "analyze/views/test_exactness",
+    "analyze/charts/test_confidence_levels",
+    "analyze/commands/test_one_number",
 )
 """Files that take 10 s of a core or more: begun last, the other workers would wait for one."""
 
@@ -134,7 +134,7 @@ def free_port():
 
 @pytest.fixture
 def answers():
-    """What an endpoint may be scripted with: the functions of `tests.endpoint`."""
+    """What an endpoint may be scripted with: the functions of `tests.support.endpoint`."""
     return endpoint_module
 
 
@@ -163,7 +163,7 @@ def weights():
 @pytest.fixture
 def doctor(project, tmp_path, monkeypatch, capsys):
     """A doctor in a project with one case and a model nobody serves; PATH is empty."""
-    from tests.doctor import Doctor
+    from tests.support.doctor import Doctor
 
     folder = tmp_path / "bin"
     folder.mkdir()

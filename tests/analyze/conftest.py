@@ -25,7 +25,7 @@ from schemas.output.summary import GroupSummary, RunSummary
 from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig, RunModel
 from schemas.run.inventory import Host, Inventory, OllamaModel, resource_tags
 from schemas.run.result import Event, Result
-from tests.warm_engines import kept_views
+from tests.support.warm_engines import kept_views
 
 STARTED_AT_MS = 1_763_762_400_000
 """2025-11-21 22:00 UTC."""

@@ -5,8 +5,8 @@ import fcntl
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.reported_run import report_page
-from tests.watched_page import FLAGS, Watched, chromium
+from tests.support.reported_run import report_page
+from tests.support.watched_page import FLAGS, Watched, chromium
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tests.support.paths import TOOLS
-from tests.watched_page import Watched, draw_all, missing
+from tests.support.watched_page import Watched, draw_all, missing
 
 pytestmark = pytest.mark.peers
 

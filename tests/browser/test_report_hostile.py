@@ -7,9 +7,9 @@ import pytest
 from analyze.charts.registry import config_of_report, specs_of
 from analyze.report.html.page import render_html, visible
 from schemas.output.report import RunReport
-from tests.hostile_strings import MEGABYTE, STRINGS
-from tests.made_records import Maker
-from tests.watched_page import Watched, draw_all, tip_over
+from tests.support.hostile_strings import MEGABYTE, STRINGS
+from tests.support.made_records import Maker
+from tests.support.watched_page import Watched, draw_all, tip_over
 
 pytestmark = pytest.mark.peers
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.reported_run import LONG, MODELS, N_CASES, NEEDLE
-from tests.watched_page import Watched, draw_all, tip_over
+from tests.support.reported_run import LONG, MODELS, N_CASES, NEEDLE
+from tests.support.watched_page import Watched, draw_all, tip_over
 
 pytestmark = pytest.mark.peers
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.kept import (
+from tests.support.kept_run import (
     assert_fits_together,
     begin,
     collect,

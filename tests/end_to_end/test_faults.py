@@ -1,7 +1,7 @@
 """Whole runs against a server that does everything a server can do wrong, over real sockets.
 
-What each fault is to the provider alone is in `tests.collect.test_wire_faults`; here it is what
-becomes of it in results.jsonl, in the lake and in the summary, and how often was asked.
+What each fault is to the provider alone is in `tests.collect.http_client.test_wire_faults`; here it
+is what becomes of it in results.jsonl, in the lake and in the summary, and how often was asked.
 """
 
 import collections
@@ -11,10 +11,10 @@ import threading
 
 import pytest
 
-from tests.collect import test_wire_faults
-from tests.collect.test_wire_faults import FAULTS, TEXT, drip
-from tests.endpoint import Wire, chunk, sse, stream_of
-from tests.kept import assert_fits_together, collect, connections_to, wait_for
+from tests.collect.http_client import test_wire_faults
+from tests.collect.http_client.test_wire_faults import FAULTS, TEXT, drip
+from tests.support.endpoint import Wire, chunk, sse, stream_of
+from tests.support.kept_run import assert_fits_together, collect, connections_to, wait_for
 
 OUTCOMES = {
     None: ("success", "ok", True),

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from tests.endpoint import Endpoint
-from tests.real_claude import real_claude
+from tests.support.endpoint import Endpoint
+from tests.support.real_claude import real_claude
 
 COLLECT = [sys.executable, "-P", "-m", "collect"]
 NAME = "LEAKED_API_KEY"

@@ -10,8 +10,8 @@ import pytest
 
 from collect.execute.mirror_process import MirrorChild
 from schemas.lake.layout import lake_of, live_files
-from tests.kept import seal_often
-from tests.schemas.test_mirror import event_line, plan_line, result_line
+from tests.schemas.lake.test_mirror import event_line, plan_line, result_line
+from tests.support.kept_run import seal_often
 
 N_RUNS = 4
 N_LINES = 200

@@ -16,8 +16,8 @@ from schemas.base import slugify
 from schemas.config.validators import VALIDATOR_TYPES
 from schemas.output.summary import RunSummary
 from schemas.run.config import EmbeddedServer
-from tests.real_claude import real_claude
 from tests.support.processes import servers_of
+from tests.support.real_claude import real_claude
 
 COLLECT = [sys.executable, "-P", "-m", "collect"]
 

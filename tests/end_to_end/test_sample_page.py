@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from tests.support.paths import ROOT
-from tests.watched_page import chromium
+from tests.support.watched_page import chromium
 
 pytestmark = pytest.mark.docs
 

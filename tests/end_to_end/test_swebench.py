@@ -16,10 +16,10 @@ from analyze.exporters.swebench import (
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import FAILURE_TIERS, swebench_problems
 from schemas.io.json_text import read_json_text
-from tests.analyze_cli import call
-from tests.harness_outcomes import INSTANCES, MODEL, OUTSIDE, RUN_ID
-from tests.real_swebench import evaluated, write_reports
+from tests.support.analyze_cli import call
+from tests.support.harness_outcomes import INSTANCES, MODEL, OUTSIDE, RUN_ID
 from tests.support.paths import GOLDEN
+from tests.support.real_swebench import evaluated, write_reports
 
 pytestmark = pytest.mark.peers
 

@@ -11,7 +11,7 @@ import pytest
 
 from collect.local.model import LocalModel
 from collect.local.server import KEY_VARIABLE
-from tests.real_claude import real_claude
+from tests.support.real_claude import real_claude
 
 COUNTERS = ("prompt_tokens_total", "prompt_tokens_cached_total", "tokens_predicted_total")
 

@@ -6,7 +6,7 @@ import pytest
 
 from collect.local.weights import find_weights
 from tests.support.paths import ROOT
-from tests.watched_page import missing
+from tests.support.watched_page import missing
 
 pytestmark = pytest.mark.peers
 

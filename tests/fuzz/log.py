@@ -12,7 +12,7 @@ from schemas.lake.parse_log import read_records
 from schemas.lake.rows import RunRows
 from schemas.run.result import LineError, parse_line
 from tests.fuzz.inputs import cuts
-from tests.run_rows import HASH, event, failed, line_of, planned, result
+from tests.support.run_rows import HASH, event, failed, line_of, planned, result
 
 WORDS = [
     line_of(result()),

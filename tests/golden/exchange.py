@@ -12,7 +12,7 @@ from pathlib import Path
 from collect.http_client.pool import Turns
 from collect.providers import provider_of
 from collect.providers.base import Request
-from tests.wire_model import model
+from tests.support.wire_model import model
 
 FOLDER = Path(__file__).parent
 KEY, HOST = "KEY", "HOST"

@@ -16,11 +16,17 @@ from collect.providers.base import Reply
 from collect.providers.claude_code.parse import ClaudeAnswer
 from collect.providers.claude_code.process import Exit
 from collect.providers.claude_code.provider import ClaudeCode
-from tests.claude_scenarios import GOLDEN, SCENARIOS, normal_line, normal_request, request_of
-from tests.endpoint import Endpoint
-from tests.messages_wire import Messages
-from tests.real_claude import COMMAND
-from tests.wire_model import model
+from tests.support.claude_scenarios import (
+    GOLDEN,
+    SCENARIOS,
+    normal_line,
+    normal_request,
+    request_of,
+)
+from tests.support.endpoint import Endpoint
+from tests.support.messages_wire import Messages
+from tests.support.real_claude import COMMAND
+from tests.support.wire_model import model
 
 
 def passing_on(local):

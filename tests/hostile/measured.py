@@ -84,7 +84,7 @@ if __name__ == "__main__":
         import collect.commands.run
         import collect.commands.validate
         import collect.config
-        from tests.forked_mirror import build_records
+        from tests.support.forked_mirror import build_records
 
         build_records()
         many()

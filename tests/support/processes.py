@@ -16,8 +16,8 @@ import psutil
 
 from collect.execute.mirror_process import MIRROR_MODULE, mirror_command
 from collect.local import model as local_child
-from tests.kept import command
 from tests.support.interpreter import assert_are_modules
+from tests.support.kept_run import command
 
 COLLECTOR = "collect"
 """In the command line of a collector, after `-m`."""

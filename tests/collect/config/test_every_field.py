@@ -1,0 +1,348 @@
+"""No field of the configuration is taken in without a word.
+
+Each acts, is refused, or is warned of by name; `test_field_effects` proves those that act cheaply.
+"""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from pydantic import BaseModel
+
+from collect.commands.validate import validate_paths
+from schemas.config.agent import Agent
+from schemas.config.case import Case, Expectations, Prompt, Rubric
+from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent
+from schemas.config.evaluation_profile import EvaluationProfile
+from schemas.config.prices import Price
+from schemas.config.project import ProjectFile
+from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.suite import TRANSPORTS, Suite, SuiteOpenClawConfig
+from schemas.errors import ConfigError
+from tests.collect.checks.test_field_effects import CHECKED, LIMITS, PLANNED, VERDICTS, WIRE
+from tests.support.paths import ROOT
+
+# ---- warned of or refused by name
+
+MESSAGES = [{"role": "user", "content": "x"}]
+BLOCK = {"agent_id": "helper", "image": "i", "timeout_seconds": 1}
+ASSIGNED = {"agent_id": "helper", "case_selection": {"include_case_ids": ["plain"]}}
+RUBRIC = {"criteria": [{"name": "n", "what_good_looks_like": "g", "what_bad_looks_like": "b"}]}
+EXACT = {"type": "exact", "value": "x"}
+HOOK = {"check_id": "c", "python_hook": {"import_path": "m", "callable_name": "f"}}
+
+
+def case(**fields):
+    return lambda project: project.case("one", **({"validator": EXACT} | fields))
+
+
+def context(**fields):
+    return case(input={"messages": MESSAGES, "context": fields})
+
+
+def check(**fields):
+    written = {"check_id": "c", "declarative": {"kind": "final_response_present"}} | fields
+    return case(deterministic_checks=[written])
+
+
+def looks(kind, **fields):
+    return check(declarative={"kind": kind} | fields)
+
+
+def suite(**fields):
+    return lambda project: project.suite(**fields)
+
+
+def model(**fields):
+    return lambda project: project.model(**fields)
+
+
+def profile(**fields):
+    return lambda project: project.profile(**fields)
+
+
+TURNS = "counts turns of tools, which are not part of this version: nothing reads it"
+JUDGING = "is for a judge, and judging is not part of this version: nothing reads it"
+RUNNER = "is for the openclaw runner, which is not part of this version: nothing reads it"
+PASSED = "is passed through, but nothing reads it"
+
+WARNED = {
+    "ProfileSettings.max_turns": (
+        profile(runner_defaults={"max_turns": 3}), "`runner_defaults.max_turns` " + TURNS),
+    "max_turns for one model": (
+        profile(model_overrides={"m": {"max_turns": 3}}),
+        "`model_overrides.m.max_turns` " + TURNS),
+    "max_turns on a suite's model": (model(max_turns=3), "`models[0].max_turns` " + TURNS),
+    "max_turns of a case": (
+        case(runner={"type": "llm_probe", "max_turns": 3}), "`runner.max_turns` " + TURNS),
+    "LlmProbeContext.network": (
+        context(llm_probe={"network": "allow"}),
+        "`input.context.llm_probe.network` is for tools, and the case offers none"),
+    "OpenClawContext.expected_artifact": (
+        context(openclaw={"expected_artifact": "a"}),
+        "`input.context.openclaw.expected_artifact` " + RUNNER),
+    "a key of the user's own in the context": (context(hint="x"), "`input.context.hint` " + PASSED),
+    "a key of the user's own of a runner": (
+        case(runner={"type": "llm_probe", "sandbox": 1}), "`runner.sandbox` " + PASSED),
+    "a key of the user's own of a model": (model(owner="x"), "`models[0].owner` " + PASSED),
+    "primary_params for an agent": (model(primary_params={"a": 1}), "primary_params `a` are read"),
+    "DeterministicCheck.dimensions": (
+        check(dimensions=["task"]), ("`deterministic_checks[0].dimensions` " + JUDGING,
+                                     "`deterministic_checks.dimensions` " + JUDGING)),
+    "Case.expectations": (
+        case(expectations={"hard_expectations": [{"text": "Good."}]}), "`expectations` " + JUDGING),
+    "Case.rubric": (case(rubric=RUBRIC), "`rubric` " + JUDGING),
+    "the role beside a source": (
+        case(input={"messages": [{"role": "system", "source": {"path": "m.yaml"}}]}),
+        "`input.messages[0].role`: nothing reads it, the file says its own"),
+    "the name beside a source": (
+        case(input={"messages": [{"role": "user", "name": "n", "source": {"path": "m.yaml"}}]}),
+        "`input.messages[0].name`: nothing reads it, the file says its own"),
+    "a tag to take that no case has": (
+        suite(case_selection={"include_tags": ["smoke", "smkoe"]}),
+        "`case_selection.include_tags[1]`: no case has this tag; found `smkoe`; "
+        "did you mean `smoke`?"),
+    "a tag to drop that no case has": (
+        suite(case_selection={"exclude_tags": ["slow"]}),
+        "`case_selection.exclude_tags[0]`: no case has this tag; found `slow`"),
+    "Suite.openclaw": (suite(openclaw={"agent_assignments": [ASSIGNED]}), "`openclaw` " + RUNNER),
+    "RunProfile.openclaw": (profile(openclaw=BLOCK), "`openclaw` " + RUNNER),
+}  # fmt: skip
+"""What to write, and what is said of it; two texts: by `validate`, and by `plan` and `run`."""
+
+NOT_HERE = "is not part of this version"
+NO_WORKSPACE = "check `c` cannot be made: it looks into a workspace"
+
+REFUSED = {
+    "RunnerConfig.type": (case(runner={"type": "openclaw"}), f"the openclaw runner {NOT_HERE}"),
+    "LlmProbeContext.tools": (
+        context(llm_probe={"tools": ["exec_shell"]}), "tools are not part of this version"),
+    "DeterministicCheck.python_hook": (
+        case(deterministic_checks=[HOOK]), "check `c` cannot be made: python hooks are not part"),
+    "a file that is nowhere": (looks("file_exists", path="gone"), NO_WORKSPACE),
+    "OutputArtifactPresent": (looks("output_artifact_present", uri="u"), NO_WORKSPACE),
+    "WorkspaceFilePresent": (
+        looks("openclaw_workspace_file_present", relative_path="a"), NO_WORKSPACE),
+}  # fmt: skip
+"""What to write, and what `plan` and `run` refuse it for; `validate` warns in the same words."""
+
+
+@pytest.fixture
+def written(project):
+    project.case("plain", validator=EXACT, tags=["smoke"])
+    project.write("configs/cases/group/one/m.yaml", MESSAGES[0])
+    for part in ("agent.yaml", "workspace/AGENTS.md"):
+        agent = {"schema_version": 1, "agent_id": "helper", "title": "H"}
+        project.write(f"configs/agents/helper/{part}", agent if part == "agent.yaml" else "x")
+    return project
+
+
+def validated(project):
+    validation = validate_paths([Path()], project.root)
+    assert validation.problems == ()
+    return validation.warnings
+
+
+@pytest.mark.parametrize("field", WARNED)
+def test_what_nothing_reads_is_said_by_validate_and_by_plan_and_run(field, written):
+    write, said = WARNED[field]
+    by_validate, by_run = (said, said) if isinstance(said, str) else said
+    assert not any(by_validate in one for one in validated(written))
+    assert not any(by_run in one for one in written.load().warnings)
+    write(written)
+
+    (one,) = [one for one in validated(written) if by_validate in one]
+    assert re.search(r"\.yaml\b", one)
+    (_,) = [one for one in written.load().warnings if by_run in one]
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_what_cannot_be_done_is_warned_of_and_refused_by_name(field, written):
+    write, said = REFUSED[field]
+    write(written)
+    written.profile(openclaw=BLOCK)
+
+    (one,) = [one for one in validated(written) if said in one]
+    assert one.endswith("; a run refuses it")
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        written.load()
+
+
+@pytest.mark.parametrize("many", [1, 7])
+def test_what_many_cases_hold_is_said_once(many, written):
+    for number in range(many):
+        written.case(f"c{number}", validator=EXACT, rubric=RUBRIC, expectations={})
+
+    (one,) = [one for one in written.load().warnings if "for a judge" in one]
+
+    assert one.startswith("case `c0`: " if many == 1 else "cases `c0`, `c1`, `c2` and 4 more: ")
+    assert "`expectations` and `rubric` are for a judge" in one
+
+
+@pytest.mark.parametrize(("kind", "said"), [("evaluation_profile", JUDGING), ("agent", RUNNER)])
+def test_files_that_no_command_of_this_version_reads_are_said(kind, said, written):
+    record = {"schema_version": 1, f"{kind}_id": "e", "title": "E"}
+    name = f"configs/{kind}s/e" + ("/agent.yaml" if kind == "agent" else ".yaml")
+    written.write(f"configs/{kind}s/e/workspace/AGENTS.md", "x")
+    assert not any(name in one for one in validated(written))
+    written.write(name, record)
+
+    (one,) = [one for one in validated(written) if one.endswith(f"{name}: {said}")]
+    assert one
+
+
+# ---- proved elsewhere
+
+PROVED = {
+    "Case.case_id": "collect/config/test_config.py::test_a_case_id_must_equal_its_folder",
+    "CaseInput.turns": "collect/config/test_config.py::test_a_mistake_in_a_case_is_explained",
+    "MessageSource.format":
+        "collect/checks/test_field_effects.py::test_a_format_refuses_what_it_does_not_say",
+    "Suite.suite_id": "collect/config/test_config.py::test_an_id_must_equal_its_files_name",
+    "RunProfile.run_profile_id":
+        "collect/config/test_config.py::test_an_id_must_equal_its_files_name",
+    "ProfileSettings.timeout_seconds":
+        "collect/execute/test_run.py::test_a_time_limit_is_the_wall_clock_of_one_request",
+    "ProfileSettings.retries": "collect/execute/test_run.py::test_no_retries_means_one_request",
+    "ProfileSettings.transport":
+        "collect/providers/test_transport_choice.py::test_the_run_profile_chooses_the_transport",
+    "ExecutionPolicy.max_concurrency":
+        "collect/execute/test_run.py::test_concurrency_is_bounded_by_profile_and_model",
+    "ExecutionPolicy.fail_fast":
+        "collect/execute/test_run.py::test_fail_fast_stops_after_the_first_trial_that_fails",
+    "ExecutionPolicy.stop_on_runner_error":
+        "collect/execute/test_run.py::test_an_error_no_retry_mends_stops_that_model_only",
+    "ModelConfig.max_concurrency":
+        "collect/execute/test_run.py::test_concurrency_is_bounded_by_profile_and_model",
+    "ModelConfig.requests_per_minute":
+        "collect/execute/test_run_trouble.py::test_requests_of_a_suites_model_begin_evenly_spaced",
+    "ModelConfig.warmup": "collect/execute/test_warm_up.py::test_as_often_as_the_suite_says",
+    "ModelConfig.exclusive":
+        "collect/execute/test_warm_up.py::"
+        "test_an_exclusive_model_has_the_server_to_itself_before_it_is_warmed_up",
+    "ModelConfig.executable":
+        "collect/providers/test_claude_code.py::test_a_missing_command_is_missing",
+    "ModelConfig.model_file":
+        "collect/local/test_embedded.py::test_every_file_has_one_server_and_all_is_on_record",
+    "ModelConfig.context_tokens":
+        "collect/local/test_embedded.py::test_every_file_has_one_server_and_all_is_on_record",
+    "ModelConfig.threads":
+        "collect/local/test_embedded.py::test_every_file_has_one_server_and_all_is_on_record",
+    "ProjectFile.thresholds":
+        "collect/execute/test_collect_cli.py::test_thresholds_of_the_project_are_in_force",
+    "ProjectFile.prices":
+        "collect/execute/test_collect_cli.py::test_plan_estimates_cost_only_where_a_price_is_known",
+    "ProjectFile.allowed_hosts":
+        "collect/execute/test_collect_cli.py::test_a_host_allowed_by_the_project_may_get_a_key",
+    "Thresholds.ratio_margin":
+        "analyze/comparison/test_compared_independently.py::"
+        "test_a_comparison_is_what_plain_counting_of_the_lines_comes_to",
+}  # fmt: skip
+
+WHOLE = (
+    Expectations, Rubric, OpenClawRunProfile, SuiteOpenClawConfig, PythonHook,
+    OutputArtifactPresent, WorkspaceFilePresent, EvaluationProfile, Agent,
+)  # fmt: skip
+"""Refused or warned of as a whole, so that their own fields need no proof."""
+
+
+@cache
+def functions_of(file):
+    tree = ast.parse((ROOT / "tests" / file).read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("node", sorted(set(PROVED.values())))
+def test_a_proof_that_is_named_is_there(node):
+    file, name = node.split("::")
+    assert name in functions_of(file)
+
+
+# ---- and nothing is missing
+
+ROOTS = (Case, Prompt, Suite, RunProfile, EvaluationProfile, Agent, ProjectFile)
+
+
+def records_in(annotation):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from records_in(inner)
+
+
+def records_of(roots, without=()):
+    found, left = [], list(roots)
+    while left:
+        record = left.pop()
+        if record not in found and record not in without:
+            found.append(record)
+            for field in record.model_fields.values():
+                left += records_in(field.annotation)
+    return found
+
+
+def needs_proof(name, field):
+    """Not what holds records with rows of their own, what tells them apart, or what is yours."""
+    if name == "metadata":
+        assert "never read" in field.description
+        return False
+    chooses = name in {"type", "kind"} and len(get_args(field.annotation)) == 1
+    return not (chooses or name == "schema_version" or list(records_in(field.annotation)))
+
+
+def test_every_field_has_its_proof():
+    records = records_of(ROOTS, without=WHOLE)
+    fields = {
+        f"{record.__name__}.{name}": needs_proof(name, field)
+        for record in records
+        for name, field in record.model_fields.items()
+    }
+    priced = {f"Price.{name}" for name in Price.model_fields}
+    proved = {
+        name
+        for table in (VERDICTS, CHECKED, WIRE, PLANNED, LIMITS, WARNED, REFUSED, PROVED, priced)
+        for name in table
+        if re.fullmatch(r"\w+\.\w+", name)
+    }
+
+    assert proved - fields.keys() == set(), "of fields that are no more"
+    assert {name for name, needed in fields.items() if needed} - proved == set()
+
+
+@pytest.mark.parametrize("record", [one for one in records_of(ROOTS) if "schema_version" in
+                                    one.model_fields], ids=lambda one: one.__name__)  # fmt: skip
+def test_another_schema_version_is_refused(record):
+    with pytest.raises(ValueError, match=r"schema_version\n +must be the integer 1"):
+        record.model_validate({"schema_version": 2})
+
+
+def test_the_page_names_every_field_and_no_other():
+    """In YAML blocks the page's own test loads them; here those in backticks, by their spelling."""
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    declared = [field for record in records_of(ROOTS) for field in record.model_fields.items()]
+    fields = {name for name, _ in declared}
+    values = {word for _, field in declared for word in words_in(field.annotation)}
+    named = {part for word in re.findall(r"`([a-z_.]+)`", prose) for part in word.split(".")}
+
+    assert {name for name in named - fields - values if "_" in name.strip("_")} == NO_FIELDS
+    project_file = (ROOT / "docs" / "planning.md").read_text()
+    assert fields - set(re.findall(r"[a-z0-9_]+", text + project_file)) == set()
+
+
+NO_FIELDS = {
+    *TRANSPORTS, "primary_model", "default_model", "tool_choice", "disk_report",
+    "hooks_disabled", "no_workspace", "objective_pass", "regex_timeout", "sandbox_missing",
+    "several_numbers", "skipped_unavailable", "tool_use_success",
+} - {"openrouter", "embedded"}  # fmt: skip
+"""Snake case on that page that is no field: values, what is refused, and parts of results."""
+
+
+def words_in(annotation):
+    for inner in get_args(annotation):
+        if isinstance(inner, str):
+            yield inner
+        yield from words_in(inner)

@@ -1,0 +1,120 @@
+"""Who is asked, and when it ends: the executor alone, over scripted runners."""
+
+import asyncio
+import time
+
+import pytest
+
+from collect.config.resolved import LoadedCase, ResolvedModel
+from collect.execute.budget import Budget
+from collect.execute.executor import WORKERS_PER_PLACE, Executor, Hooks
+from collect.providers.base import Reply
+from collect.runners.base import Execution
+from tests.support.run_rows import planned
+
+CASE = LoadedCase("c", "P0", "name", (), None, (), ())
+
+
+def model(name, limit=1, **fields):
+    facts = {
+        "label": None, "provider": "openai_chat", "model": name, "thinking_level": None,
+        "base_url": "http://127.0.0.1:1/v1", "api_key_env": None, "key_required": False,
+        "max_concurrency": limit, "request_options": {}, "settings": {}, "is_loopback": False,
+    } | fields  # fmt: skip
+    return ResolvedModel(model_id=name, **facts)
+
+
+class Work:
+    """Trials of models, and what became of them."""
+
+    def __init__(self, *models, n_trials=4, run=None, finished=None, before=None):
+        self.models = models
+        self.begun, self.done, self.prepared = [], [], []
+        self._run, self._finished, self._before = run, finished, before
+        self.executor = Executor(
+            models=models,
+            trials_of=lambda name: iter(
+                [planned(model_id=name, case_id="c", repetition=n + 1) for n in range(n_trials)]
+            ),
+            cases={"c": CASE},
+            hooks=Hooks(lambda _: self, self._prepare, self._after, lambda *_: None, self._end),
+            max_concurrency=8,
+            budget=Budget(None, models),
+        )
+
+    async def run(self, trial, case, place):
+        self.begun.append(trial)
+        if self._run is not None:
+            await self._run(trial, place)
+        return Execution(trial, case, Reply(text="x"), 1, 0, 0, 0, {}, [])
+
+    async def aclose(self): ...
+
+    async def _prepare(self, model, runner):
+        assert runner is self
+        assert not [trial for trial in self.begun if trial.model_id == model.model_id]
+        self.prepared.append(model.model_id)
+        if self._before is not None:
+            await self._before(model)
+
+    async def _after(self, model): ...
+
+    async def _end(self, execution):
+        self.done.append(execution.trial)
+        if self._finished is not None:
+            await self._finished(execution)
+
+    def execute(self):
+        asyncio.run(asyncio.wait_for(self.executor.run(), 20))
+
+
+def test_a_model_is_prepared_once_before_its_first_trial():
+    work = Work(model("a"), model("b"))
+    work.execute()
+
+    assert sorted(work.prepared) == ["a", "b"]
+    assert len(work.done) == 8
+
+
+def test_trials_that_wait_leave_their_place_to_as_many_others_and_no_more():
+    waiting = []
+
+    async def wait(trial, place):
+        waiting.append(len(work.begun) - len(work.done))
+        await place.back_off(0.05)
+
+    work = Work(model("a", limit=2), n_trials=12, run=wait)
+    work.execute()
+
+    assert len(work.done) == 12
+    assert max(waiting) == WORKERS_PER_PLACE * 2
+
+
+def test_a_model_that_is_stopped_takes_no_other_trial_and_others_go_on():
+    async def stop(execution):
+        if execution.trial.model_id == "a":
+            work.executor.stop_model("a", "enough")
+
+    work = Work(model("a"), model("b"), n_trials=5, finished=stop)
+    work.execute()
+
+    assert [trial.model_id for trial in work.done].count("a") == 1
+    assert [trial.model_id for trial in work.done].count("b") == 5
+    assert work.executor.stopped_models == {"a": "enough"}
+
+
+def test_a_mistake_of_ours_ends_what_others_are_doing():
+    async def asked(trial, place):
+        if trial.model_id == "slow":
+            await asyncio.sleep(30)
+
+    async def fail(execution):
+        message = "our bug"
+        raise ZeroDivisionError(message)
+
+    work = Work(model("slow"), model("a"), run=asked, finished=fail)
+    began = time.monotonic()
+    with pytest.raises(ZeroDivisionError, match="our bug"):
+        work.execute()
+
+    assert time.monotonic() - began < 10
