@@ -3,8 +3,8 @@
 A mirror spends half a second of processor time on its imports, more than on a small run; hundreds
 of runs are made here. Each mirror is a process of its own, with the arguments, environment and
 open files that the collector gave it; `tests/support/mirror_client.py` stands where the collector
-put it, waits for it and ends as it does. What a mirror from nothing does, and what happens when one is
-killed, is tested with the real command line.
+put it, waits for it and ends as it does. What a mirror from nothing does, and what happens when
+one is killed, is tested with the real command line.
 """
 
 import asyncio
