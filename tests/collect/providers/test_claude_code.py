@@ -145,7 +145,7 @@ def test_a_good_answer_has_its_times_its_model_and_its_tokens(played):
 def test_an_answer_that_is_cut_has_tokens_and_times_too(played):
     reply = played["cut at max_tokens"].reply
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (11, 3)
-    assert reply.usage.source == "usage"
+    assert reply.usage.source in {"usage", "model_usage"}, "the CLI may still sum up what was cut"
     assert reply.e2e_ms is not None
 
 
