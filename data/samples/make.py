@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from door import Door, Fate, always_pass
-from schemas.result import Result
+from schemas.run.result import Result
 from scrub import leaks, scrub
 
 from collect.config.embedded import PACKAGED_MODEL
