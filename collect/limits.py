@@ -39,7 +39,7 @@ class Stopped(Exception):
     """The run was stopped while a trial waited: it was not asked, and is left undone."""
 
 
-class Gate:
+class Limiter:
     """Places for one model's trials.
 
     Args:
@@ -140,7 +140,7 @@ class Gate:
         """Wait without a place.
 
         Raises:
-            Stopped: the gate was closed.
+            Stopped: the limiter was closed.
         """
         self.check_open()
         self._on_room()
@@ -158,7 +158,7 @@ class Gate:
         """Go on only while the run does.
 
         Raises:
-            Stopped: the gate was closed.
+            Stopped: the limiter was closed.
         """
         if self._is_closed:
             raise Stopped
@@ -194,36 +194,36 @@ class Gate:
 
 
 class Place:
-    """One trial's place at a gate."""
+    """One trial's place at a limiter."""
 
-    __slots__ = ("_gate", "_held")
+    __slots__ = ("_held", "_limiter")
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
         self._held = False
 
     async def take(self) -> None:
         """Wait until there is room; again does nothing."""
         if not self._held:
-            await self._gate.take()
+            await self._limiter.take()
             self._held = True
 
     def leave(self) -> None:
         """Give the place back; again does nothing."""
         if self._held:
             self._held = False
-            self._gate.give()
+            self._limiter.give()
 
     async def before_request(self) -> None:
         """Keep to the model's pace; somebody else may have the place meanwhile."""
-        while (wait := self._gate.pace()) > 0:
+        while (wait := self._limiter.pace()) > 0:
             await self.back_off(wait)
-            if not self._gate.is_held:  # its moment has come, unless a 429 came first
+            if not self._limiter.is_held:  # its moment has come, unless a 429 came first
                 return
 
     def learn(self, reply: Reply) -> None:
-        """Tell the gate how a request went."""
-        self._gate.learn(reply)
+        """Tell the limiter how a request went."""
+        self._limiter.learn(reply)
 
     async def back_off(self, seconds: float) -> None:
         """Wait before a request; somebody else may have the place meanwhile.
@@ -232,9 +232,9 @@ class Place:
             Stopped: the run was stopped meanwhile.
         """
         self.leave()
-        await self._gate.sleep(seconds)
+        await self._limiter.sleep(seconds)
         await self.take()
-        self._gate.check_open()
+        self._limiter.check_open()
 
 
 def _too_many(refused: int, asked: int) -> bool:

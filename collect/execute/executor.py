@@ -17,8 +17,8 @@ from itertools import chain
 from collect.config import LoadedCase, ResolvedModel
 from collect.execute.budget import Budget
 from collect.http_client import REFUSED
-from collect.http_client.pool import Turns
-from collect.limits import Gate, Place, Stopped
+from collect.http_client.pool import CompletionQueue
+from collect.limits import Limiter, Place, Stopped
 from collect.providers.base import Reply
 from collect.runners.base import Execution, Runner, not_asked
 from schemas.run.config import PlannedTrial
@@ -42,7 +42,7 @@ class ModelWork:
 
     model: ResolvedModel
     trials: Iterator[PlannedTrial]
-    gate: Gate = field(init=False)
+    limiter: Limiter = field(init=False)
     n_workers: int = 0
     is_dry: bool = False
     """Its last trial was taken."""
@@ -83,7 +83,7 @@ class Executor:
     hooks: Hooks
     max_concurrency: int
     budget: Budget
-    turns: Turns = field(default_factory=Turns)
+    completions: CompletionQueue = field(default_factory=CompletionQueue)
     """In which trials begin; finished answers are handed over in the same."""
     began: float | None = None
     """When its first trial was taken, on `time.perf_counter`."""
@@ -94,7 +94,7 @@ class Executor:
     _halted: set[str] = field(default_factory=set)
     _gone: dict[str, str] = field(default_factory=dict)
     """base_url to why it is asked no more."""
-    _gates: dict[str, Gate] = field(default_factory=dict)
+    _limiters: dict[str, Limiter] = field(default_factory=dict)
     _lane_tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def run(self) -> None:
@@ -120,15 +120,15 @@ class Executor:
     def stop(self, reason: str) -> None:
         """Dispatch nothing more; what is being asked may finish."""
         self.stop_reason = self.stop_reason or reason
-        for gate in self._gates.values():
-            gate.close()
+        for limiter in self._limiters.values():
+            limiter.close()
 
     def stop_model(self, model_id: str, reason: str) -> None:
         """Dispatch no more trials of one model."""
         self._halted.add(model_id)
         self.stopped_models.setdefault(model_id, reason)
-        if model_id in self._gates:
-            self._gates[model_id].close()
+        if model_id in self._limiters:
+            self._limiters[model_id].close()
 
     def cancel(self) -> None:
         """End what is in flight as well."""
@@ -177,7 +177,7 @@ class Executor:
         shrunk = partial(self.hooks.throttled, model)
         limit, per_minute = model.max_concurrency, model.requests_per_minute
         on_room = partial(one_more, WORKERS_PER_PLACE * limit)
-        work.gate = Gate(
+        work.limiter = Limiter(
             places,
             limit,
             per_minute,
@@ -185,15 +185,15 @@ class Executor:
             on_room=on_room,
             on_reply=partial(self._attempted, work),
         )
-        self._gates[model.model_id] = work.gate
+        self._limiters[model.model_id] = work.limiter
         work.more_workers = partial(one_more, limit)
         work.more_workers()
 
     async def _worker(self, work: ModelWork, runner: Runner) -> None:
         # The next trial is taken only once there is a place for it, so that a stop leaves it
         # where it is. It begins after the answers that have arrived are written.
-        while await self._one(work, runner, await work.gate.enter()):
-            await self.turns.mine()
+        while await self._one(work, runner, await work.limiter.enter()):
+            await self.completions.mine()
 
     async def _one(self, work: ModelWork, runner: Runner, place: Place) -> bool:
         """Execute and hand over one trial; return whether there may be another."""

@@ -23,7 +23,7 @@ from collect.execute.job import Job, tags_of
 from collect.execute.mirror_process import MirrorChild
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
 from collect.execute.warm_up import Around
-from collect.http_client.pool import Turns
+from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
@@ -130,7 +130,7 @@ class Run:
         self._meanwhile = meanwhile
         self._servers = servers
         self._clock = LoopClock()
-        self._turns = Turns()
+        self._completions = CompletionQueue()
         self._mirror_failed = False
         self._disk_error: CollectError | None = None
         self._elapsed_ms = finished.elapsed_ms
@@ -153,7 +153,7 @@ class Run:
                 gone=self._gone,
             ),
             max_concurrency=job.policy.max_concurrency,
-            turns=self._turns,
+            completions=self._completions,
             budget=Budget(job.max_cost_usd, job.models, finished.spent_usd),
         )
 
@@ -289,7 +289,7 @@ class Run:
         return EXIT_BAD_NEWS if bad else EXIT_OK
 
     def _open_runner(self, model: ResolvedModel) -> LlmProbe:
-        return LlmProbe(model, self._clock, self._turns)
+        return LlmProbe(model, self._clock, self._completions)
 
     def _gone(self, model: ResolvedModel, at_first: bool) -> str | None:
         """Return why nobody is at a model's address, as `collect doctor` says it.

@@ -4,10 +4,10 @@ There is no queue: who calls decides how many requests are in flight. The connec
 used first, so that few stay warm and the rest may go. Host, request line and headers of an address
 are worked out once, as bytes.
 
-Answers are handed over one per pass of the event loop (`Turns`). When many arrive together, judging
-and writing them in one go would keep the loop from the sockets, and the answers that arrive
-meanwhile would look late. Between two turns the loop looks at its sockets, so that bytes are
-stamped when they come.
+Answers are handed over one per pass of the event loop (`CompletionQueue`). When many arrive
+together, judging and writing them in one go would keep the loop from the sockets, and the answers
+that arrive meanwhile would look late. Between two of them the loop looks at its sockets, so that
+bytes are stamped when they come.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CLOSE_S = 1.0
 """How long closing may take before we stop looking."""
 
 
-class Turns:
+class CompletionQueue:
     """Wakes those who wait one at a time, in the order they came."""
 
     def __init__(self) -> None:
@@ -147,18 +147,20 @@ def _ascii(host: str) -> str:
 class WireTransport:
     """A pool of connections to any number of origins."""
 
-    def __init__(self, turns: Turns | None = None, *, connect_s: float = CONNECT_S) -> None:
+    def __init__(
+        self, completions: CompletionQueue | None = None, *, connect_s: float = CONNECT_S
+    ) -> None:
         """Open nothing yet.
 
         Args:
-            turns: in which answers are handed over; shared with whoever else wants one.
+            completions: in which answers are handed over; shared with whoever else wants one.
             connect_s: how long connecting may take.
         """
         self._connect_s = connect_s
         self._ssl_context: ssl.SSLContext | None = None
         self._idle: defaultdict[Origin, list[Connection]] = defaultdict(list)
         self._open: set[Connection] = set()
-        self._turns = turns or Turns()
+        self._completions = completions or CompletionQueue()
 
     @property
     def open_connections(self) -> int:
@@ -189,7 +191,7 @@ class WireTransport:
                 return
         connection = await self._connect(target.origin)
         try:
-            await self._turns.mine()
+            await self._completions.mine()
         except asyncio.CancelledError:
             connection.abort()
             raise
@@ -238,7 +240,7 @@ class WireTransport:
     async def _connect(self, origin: Origin) -> Connection:
         scheme, host, port = origin
         loop = asyncio.get_running_loop()
-        connection = Connection(self._idle[origin].append, self._turns.wake)
+        connection = Connection(self._idle[origin].append, self._completions.wake)
         self._open.add(connection)
         connection.closed.add_done_callback(lambda _: self._open.discard(connection))
         try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from collect.config import ResolvedModel
-from collect.http_client.pool import Turns
+from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Provider, ask_keyless
 
 PROVIDERS: Mapping[str, str] = {
@@ -20,14 +20,18 @@ PROVIDERS: Mapping[str, str] = {
 """Transport to what speaks it, loaded where a model wants it; a new one is a file and a line."""
 
 
-def provider_of(model: ResolvedModel, api_key: str | None, turns: Turns | None) -> Provider:
+def provider_of(
+    model: ResolvedModel, api_key: str | None, completions: CompletionQueue | None
+) -> Provider:
     """Return what asks a model; nothing is opened yet.
 
     Raises:
         ConfigError: the address or the proxy that the environment names cannot be used.
     """
     module, _, name = PROVIDERS[model.provider].partition(":")
-    made: Provider = getattr(import_module(f"{__name__}.{module}"), name)(model, api_key, turns)
+    made: Provider = getattr(import_module(f"{__name__}.{module}"), name)(
+        model, api_key, completions
+    )
     return made
 
 

@@ -30,7 +30,7 @@ from collect.http_client import (
     WireTransport,
     needs_proxy,
 )
-from collect.http_client.pool import Turns
+from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http_reply import broken, read_answer
 from collect.providers.ignored_settings import ignored
@@ -66,13 +66,13 @@ def target_of(url: str, headers: Mapping[str, str]) -> Target:
         raise ConfigError([Problem(None, f"`{url}` cannot be asked: {exc}")]) from exc
 
 
-def carrier_of(model: ResolvedModel, turns: Turns | None) -> Transport:
+def carrier_of(model: ResolvedModel, completions: CompletionQueue | None) -> Transport:
     """Return what carries the requests of a model.
 
     Args:
         model: its setting `transport` may ask for httpx, and a proxy of the environment is reached
             through it too; a proxy is no part of this machine.
-        turns: in which finished answers are handed over.
+        completions: in which finished answers are handed over.
 
     Raises:
         ConfigError: the proxy that the environment names cannot be used.
@@ -80,7 +80,7 @@ def carrier_of(model: ResolvedModel, turns: Turns | None) -> Transport:
     wanted = model.settings.get("transport")
     stock = wanted is not None and wanted.value == "httpx"
     proxied = not model.is_loopback and needs_proxy(model.base_url)
-    return _stock(model) if stock or proxied else WireTransport(turns)
+    return _stock(model) if stock or proxied else WireTransport(completions)
 
 
 def _stock(model: ResolvedModel) -> Transport:
@@ -105,7 +105,7 @@ class OverHttp(ABC):
     """What ends a stream before the body does; None: the body's own end."""
 
     def __init__(
-        self, model: ResolvedModel, api_key: str | None, turns: Turns | None = None
+        self, model: ResolvedModel, api_key: str | None, completions: CompletionQueue | None = None
     ) -> None:
         """Open nothing yet.
 
@@ -113,7 +113,7 @@ class OverHttp(ABC):
             model: whom to ask, and where; its setting `transport` may ask for httpx, and a proxy
                 of the environment is reached through it too.
             api_key: sent as a bearer token.
-            turns: in which finished answers are handed over.
+            completions: in which finished answers are handed over.
 
         Raises:
             ConfigError: the address or the proxy that the environment names cannot be used.
@@ -130,7 +130,7 @@ class OverHttp(ABC):
         self._streams = True
         self._noted: set[str] = set()
         self._target = target_of(f"{model.base_url}{self.path}", headers)
-        self._transport = carrier_of(model, turns)
+        self._transport = carrier_of(model, completions)
 
     @abstractmethod
     def body(self, request: Request, *, stream: bool) -> dict[str, JsonValue]:

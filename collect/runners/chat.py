@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import key_of
 from collect.config.resolved import WireMessage
-from collect.http_client.pool import Turns
+from collect.http_client.pool import CompletionQueue
 from collect.limits import Place, with_retries
 from collect.plan.fingerprint import seed_of
 from collect.providers import ask_keyless, provider_of
@@ -101,12 +101,14 @@ class LoopClock:
 class LlmProbe:
     """Asks one model; holds its connections for the whole run."""
 
-    def __init__(self, model: ResolvedModel, clock: LoopClock, turns: Turns) -> None:
+    def __init__(
+        self, model: ResolvedModel, clock: LoopClock, completions: CompletionQueue
+    ) -> None:
         key = key_of(model)
         self._model = model
         self._clock = clock
         self._missing_key = model.key_required and not key
-        self._provider = provider_of(model, key or None, turns)
+        self._provider = provider_of(model, key or None, completions)
         self._stood_still = self._said_stood_still = False
 
     async def aclose(self) -> None:

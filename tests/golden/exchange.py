@@ -9,7 +9,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from collect.http_client.pool import Turns
+from collect.http_client.pool import CompletionQueue
 from collect.providers import provider_of
 from collect.providers.base import Request
 from tests.support.wire_model import model
@@ -28,7 +28,7 @@ def ask(provider, asked, base_url, key):
 
     async def go():
         asking = provider_of(
-            model(base_url, **asked["model"] | {"provider": provider}), key, Turns()
+            model(base_url, **asked["model"] | {"provider": provider}), key, CompletionQueue()
         )
         try:
             return await asking.ask(asking.prepare(request))

@@ -11,7 +11,7 @@ today's date before the prompt, and effort `high` where no thinking_level is set
 own host a line for its accounts, too. A request without a system message sends an empty one, since
 the CLI would name its working directory and the date there.
 
-It asks a door of ours, not the server: see `collect.providers.claude_code.proxy`.
+It asks a proxy of ours, not the server: see `collect.providers.claude_code.proxy`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from pydantic import JsonValue
 from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of
 from collect.config.resolved import WireMessage, as_json
-from collect.http_client.pool import Turns
+from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.claude_code.parse import ClaudeAnswer
 from collect.providers.claude_code.process import Exit, run_command, temporary_home
-from collect.providers.claude_code.proxy import Door, with_the_wire
+from collect.providers.claude_code.proxy import Proxy, with_the_wire
 from collect.providers.http import carrier_of
 from collect.providers.http_reply import said
 
@@ -139,7 +139,7 @@ class ClaudeCode:
     """One model behind the Claude Code CLI."""
 
     def __init__(
-        self, model: ResolvedModel, api_key: str | None, turns: Turns | None = None
+        self, model: ResolvedModel, api_key: str | None, completions: CompletionQueue | None = None
     ) -> None:
         """Start nothing yet.
 
@@ -147,7 +147,7 @@ class ClaudeCode:
             model: whom to ask, where, and by which command.
             api_key: added to a request after it left the CLI, which never sees it; the token of a
                 subscription if `api_key_env` says so.
-            turns: in which finished answers are handed over.
+            completions: in which finished answers are handed over.
 
         Raises:
             ConfigError: the proxy that the environment names cannot be used.
@@ -159,13 +159,13 @@ class ClaudeCode:
         if api_key is not None:
             bearer = {"authorization": f"Bearer {api_key}"}
             secret = bearer if is_subscription else {"x-api-key": api_key}
-        self._door = Door(model.base_url, MESSAGES, secret, carrier_of(model, turns))
+        self._proxy = Proxy(model.base_url, MESSAGES, secret, carrier_of(model, completions))
         self._command = command(model, is_subscription=is_subscription)
         self._said_slash = False
 
     async def aclose(self) -> None:
-        """Close the door; each request had a process of its own."""
-        await self._door.aclose()
+        """Close the proxy; each request had a process of its own."""
+        await self._proxy.aclose()
 
     def prepare(self, request: Request) -> Prepared:
         """Return the command, our variables and the texts, without the key."""
@@ -198,8 +198,8 @@ class ClaudeCode:
             return _not_found(name)
         request = prepared.request
         answer = ClaudeAnswer(request.timeout_s)
-        url = await self._door.url()
-        with temporary_home() as home, self._door.call(request.timeout_s) as call:
+        url = await self._proxy.url()
+        with temporary_home() as home, self._proxy.call(request.timeout_s) as call:
             system = home / SYSTEM_FILE
             system.touch(mode=0o600)
             system.write_bytes(_joined(request, "system").encode())

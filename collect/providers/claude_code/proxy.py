@@ -1,6 +1,6 @@
-"""A door on this machine, between the Claude Code CLI and the server that it asks.
+"""A proxy on this machine, between the Claude Code CLI and the server that it asks.
 
-The tool gets a password for one call and never the key: the key is added behind the door and goes
+The tool gets a password for one call and never the key: the key is added behind the proxy and goes
 to the suite's own server, since no redirect is followed here. (The Claude Code CLI follows one to
 any host and takes its key along.) An answer is handed to the tool once it is there as a whole:
 nobody watches it come.
@@ -75,7 +75,7 @@ class Call:
     """Its connections; they end with it, since nobody is left to read."""
 
 
-class Door:
+class Proxy:
     """Listens on loopback while a provider lives."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Door:
         """Open nothing yet.
 
         Args:
-            base_url: of the server behind the door.
+            base_url: of the server behind the proxy.
             path: what may be posted to, with all below it.
             secret: headers that are added, such as the key; empty: the server wants none.
             transport: carries what passes.
@@ -99,7 +99,7 @@ class Door:
         self._visits: set[asyncio.Task[None]] = set()
 
     async def url(self) -> str:
-        """Return where the tool may knock; the first time opens the door."""
+        """Return where the tool may knock; the first time opens the proxy."""
         async with self._opening:
             if self._server is None:
                 self._server = await asyncio.start_server(
@@ -120,7 +120,7 @@ class Door:
                 visit.cancel()
 
     async def aclose(self) -> None:
-        """Close the door and what is behind it."""
+        """Close the proxy and what is behind it."""
         if self._server is not None:
             self._server.close()
             for visit in self._visits:
@@ -229,7 +229,7 @@ def with_the_wire(reply: Reply, call: Call) -> Reply:
 
     Args:
         reply: as the CLI told it.
-        call: what passed the door for it.
+        call: what passed the proxy for it.
     """
     exchange = call.exchange
     if exchange is None:  # the CLI never asked

@@ -14,8 +14,8 @@ from collect.checks.declarative import Trial, run_check
 from collect.commands.plan import plan_text, preview
 from collect.console.run_summary import distrust
 from collect.execute.job import run_config_of, tags_of
-from collect.http_client.pool import Turns
-from collect.limits import Gate
+from collect.http_client.pool import CompletionQueue
+from collect.limits import Limiter
 from collect.plan.plan import make_plan
 from collect.runners.chat import LlmProbe, LoopClock
 from schemas.config.checks import DeterministicCheck
@@ -163,8 +163,8 @@ class World:
         trials = [one for one in make_plan(inputs, "r") if one.case_id == inputs.cases[0].case_id]
 
         async def ask():
-            runner = LlmProbe(inputs.models[0], LoopClock(), Turns())
-            place = await Gate(asyncio.Semaphore(1), 1).enter()
+            runner = LlmProbe(inputs.models[0], LoopClock(), CompletionQueue())
+            place = await Limiter(asyncio.Semaphore(1), 1).enter()
             trial = trials[0].model_copy(update={"repetition": 2})
             await runner.run(trial, inputs.cases[0], place)
             await runner.aclose()

@@ -7,7 +7,7 @@ import pytest
 
 from collect.execute.budget import Budget
 from collect.execute.executor import Executor, Hooks
-from collect.limits import Gate
+from collect.limits import Limiter
 from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution
 from schemas.config.prices import NANO, Price
@@ -39,7 +39,7 @@ def executed(trial, case, *, tokens=None, cost_usd=None, attempts=1, failure_typ
 
 
 def place_of():
-    return Gate(asyncio.Semaphore(99), 99).enter()
+    return Limiter(asyncio.Semaphore(99), 99).enter()
 
 
 async def settle():
@@ -184,11 +184,11 @@ def test_who_waits_for_money_holds_no_place(inputs):
     async def run():
         spender = Spender(inputs, 0.01)
         places = asyncio.Semaphore(1)
-        gate = Gate(places, 2)
-        first_place = await gate.enter()
+        limiter = Limiter(places, 2)
+        first_place = await limiter.enter()
         first = await spender.reserve(first_place)
         first_place.leave()  # as before a retry
-        second_place = await gate.enter()
+        second_place = await limiter.enter()
         second = asyncio.create_task(spender.reserve(second_place))
         await settle()
         await asyncio.wait_for(first_place.take(), 5)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from collect.commands.run import latest
-from collect.limits import Gate
+from collect.limits import Limiter
 from collect.providers.base import Reply
 from collect.run_folder.log import is_begun
 from schemas.redact import _secret_marks, _secret_values, redact, redact_json
@@ -197,12 +197,12 @@ def test_while_a_server_wants_to_be_left_alone_no_trial_of_its_model_is_asked():
     """Also trials that had booked their moment already."""
 
     async def run():
-        gate = Gate(asyncio.Semaphore(9), 9, per_minute=1_200)
+        limiter = Limiter(asyncio.Semaphore(9), 9, per_minute=1_200)
         refused = Reply(failure_type="http_429", retry_after_s=0.5)
         loop, asked = asyncio.get_running_loop(), []
 
         async def one():
-            place = await gate.enter()
+            place = await limiter.enter()
             await place.before_request()
             asked.append(loop.time())
             place.leave()
@@ -211,7 +211,7 @@ def test_while_a_server_wants_to_be_left_alone_no_trial_of_its_model_is_asked():
         trials = [asyncio.create_task(one()) for _ in range(6)]
         await asyncio.sleep(0.02)
         for _ in range(9):
-            gate.learn(refused)
+            limiter.learn(refused)
         await asyncio.gather(*trials)
         return [at - began for at in asked]
 

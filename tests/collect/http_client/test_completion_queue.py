@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import uvloop
 
-from collect.http_client.pool import Turns
+from collect.http_client.pool import CompletionQueue
 
 LOOPS = pytest.mark.parametrize(
     "loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
@@ -20,7 +20,7 @@ def on(loop_factory, work):
 @LOOPS
 def test_one_goes_a_pass_in_the_order_they_came(loop_factory):
     async def run():
-        turns, seen, passes = Turns(), [], 0
+        completions, seen, passes = CompletionQueue(), [], 0
         loop, counting = asyncio.get_running_loop(), True
 
         def count():
@@ -30,7 +30,7 @@ def test_one_goes_a_pass_in_the_order_they_came(loop_factory):
                 loop.call_soon(count)
 
         async def one(number):
-            await turns.mine()
+            await completions.mine()
             seen.append((number, passes))
 
         loop.call_soon(count)
@@ -46,14 +46,14 @@ def test_one_goes_a_pass_in_the_order_they_came(loop_factory):
 @LOOPS
 def test_those_who_gave_up_hold_up_nobody(loop_factory):
     async def run():
-        turns = Turns()
-        tasks = [asyncio.create_task(turns.mine()) for _ in range(10)]
+        completions = CompletionQueue()
+        tasks = [asyncio.create_task(completions.mine()) for _ in range(10)]
         await asyncio.sleep(0)
         for task in tasks[::2]:
             task.cancel()
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         assert [isinstance(end, asyncio.CancelledError) for end in ends] == [True, False] * 5
-        await turns.mine()
+        await completions.mine()
 
     on(loop_factory, run())
 
@@ -61,9 +61,9 @@ def test_those_who_gave_up_hold_up_nobody(loop_factory):
 @LOOPS
 def test_after_a_rest_turns_go_on(loop_factory):
     async def run():
-        turns, taken = Turns(), 0
+        completions, taken = CompletionQueue(), 0
         for _ in range(3):
-            await turns.mine()
+            await completions.mine()
             taken += 1
             await asyncio.sleep(0.01)
         return taken

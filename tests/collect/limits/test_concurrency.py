@@ -6,18 +6,18 @@ import time
 
 import pytest
 
-from collect.limits import LONGEST_HOLD_S, SHORTEST_ROUND, Gate, Stopped
+from collect.limits import LONGEST_HOLD_S, SHORTEST_ROUND, Limiter, Stopped
 from collect.providers.base import Reply
 
 FINE = Reply(text="ok")
 TOO_MANY = Reply(failure_type="http_429")
 
 
-def learn(gate, n_fine, n_refused):
-    """Tell a gate answers until it looks at its limit, the refused ones spread evenly."""
+def learn(limiter, n_fine, n_refused):
+    """Tell a limiter answers until it looks at its limit, the refused ones spread evenly."""
     place_answers = [TOO_MANY] * n_refused + [FINE] * n_fine
     for reply in place_answers:
-        gate.learn(reply)
+        limiter.learn(reply)
 
 
 async def settle():
@@ -29,12 +29,12 @@ def most_at_once(limit, places, n_trials):
     """Return how many of `n_trials` held a place at the same time at most."""
 
     async def run():
-        gate = Gate(asyncio.Semaphore(places), limit)
+        limiter = Limiter(asyncio.Semaphore(places), limit)
         inside, most = 0, 0
 
         async def trial():
             nonlocal inside, most
-            place = await gate.enter()
+            place = await limiter.enter()
             inside += 1
             most = max(most, inside)
             await asyncio.sleep(0.001)
@@ -55,15 +55,15 @@ def test_the_models_limit_and_the_runs_limit_both_hold(limit, places, most):
 def test_a_place_is_taken_once_and_given_back_once():
     async def run():
         places = asyncio.Semaphore(2)
-        gate = Gate(places, 2)
-        place = await gate.enter()
+        limiter = Limiter(places, 2)
+        place = await limiter.enter()
         await place.take()
-        other = await gate.enter()
+        other = await limiter.enter()
         assert places.locked()
         place.leave()
         place.leave()
         other.leave()
-        first, second = await gate.enter(), await gate.enter()
+        first, second = await limiter.enter(), await limiter.enter()
         assert places.locked(), "two places, not three"
         first.leave()
         second.leave()
@@ -74,7 +74,7 @@ def test_a_place_is_taken_once_and_given_back_once():
 def test_while_a_trial_waits_before_a_retry_another_model_has_its_place():
     async def run():
         places = asyncio.Semaphore(1)
-        slow, quick = Gate(places, 1), Gate(places, 1)
+        slow, quick = Limiter(places, 1), Limiter(places, 1)
         place = await slow.enter()
         waiting = asyncio.create_task(place.back_off(30))
         await settle()
@@ -92,7 +92,7 @@ def test_while_a_trial_waits_before_a_retry_another_model_has_its_place():
 def test_while_a_trial_waits_for_its_turn_in_the_minute_another_model_has_its_place():
     async def run():
         places = asyncio.Semaphore(1)
-        paced, quick = Gate(places, 2, per_minute=1), Gate(places, 1)
+        paced, quick = Limiter(places, 2, per_minute=1), Limiter(places, 1)
         first = await paced.enter()
         await first.before_request()
         first.leave()
@@ -109,11 +109,11 @@ def test_while_a_trial_waits_for_its_turn_in_the_minute_another_model_has_its_pl
 
 def test_requests_begin_evenly_spaced():
     async def run():
-        gate = Gate(asyncio.Semaphore(9), 9, per_minute=1_200)
+        limiter = Limiter(asyncio.Semaphore(9), 9, per_minute=1_200)
         began = []
 
         async def ask():
-            place = await gate.enter()
+            place = await limiter.enter()
             await place.before_request()
             began.append(time.monotonic())
             place.leave()
@@ -128,46 +128,46 @@ def test_requests_begin_evenly_spaced():
 
 
 def test_without_a_limit_a_minute_nobody_waits():
-    assert Gate(asyncio.Semaphore(1), 1).pace() == 0.0
+    assert Limiter(asyncio.Semaphore(1), 1).pace() == 0.0
 
 
 def test_too_many_429_cost_places_and_keeping_up_gives_them_back():
     told = []
-    gate = Gate(asyncio.Semaphore(64), 32, on_shrink=told.append)
+    limiter = Limiter(asyncio.Semaphore(64), 32, on_shrink=told.append)
 
-    learn(gate, n_fine=24, n_refused=8)
-    assert (gate.limit, told) == (24, [24])
-    learn(gate, n_fine=0, n_refused=24)
-    assert (gate.limit, told) == (12, [24, 12])
+    learn(limiter, n_fine=24, n_refused=8)
+    assert (limiter.limit, told) == (24, [24])
+    learn(limiter, n_fine=0, n_refused=24)
+    assert (limiter.limit, told) == (12, [24, 12])
     for _ in range(400):
-        learn(gate, n_fine=1, n_refused=0)
-    assert gate.limit == 32, "not more than it began with"
+        learn(limiter, n_fine=1, n_refused=0)
+    assert limiter.limit == 32, "not more than it began with"
     assert told == [24, 12], "growing is nothing to tell"
 
 
 def test_a_few_429_are_left_to_the_retries():
-    gate = Gate(asyncio.Semaphore(64), 32)
+    limiter = Limiter(asyncio.Semaphore(64), 32)
     for _ in range(10):
-        learn(gate, n_fine=31, n_refused=1)
-    assert gate.limit == 32
+        learn(limiter, n_fine=31, n_refused=1)
+    assert limiter.limit == 32
 
 
 def test_one_place_always_stays():
     told = []
-    gate = Gate(asyncio.Semaphore(4), 4, on_shrink=told.append)
+    limiter = Limiter(asyncio.Semaphore(4), 4, on_shrink=told.append)
     for _ in range(20):
-        learn(gate, n_fine=0, n_refused=SHORTEST_ROUND)
-    assert gate.limit == 1
+        learn(limiter, n_fine=0, n_refused=SHORTEST_ROUND)
+    assert limiter.limit == 1
     assert told == [2, 1]
 
 
 def test_a_smaller_limit_holds_for_those_who_come_after_it():
     async def run():
-        gate = Gate(asyncio.Semaphore(8), 8)
-        inside = [await gate.enter() for _ in range(8)]
-        learn(gate, n_fine=0, n_refused=8)
-        assert gate.limit == 4
-        waiting = asyncio.create_task(gate.enter())
+        limiter = Limiter(asyncio.Semaphore(8), 8)
+        inside = [await limiter.enter() for _ in range(8)]
+        learn(limiter, n_fine=0, n_refused=8)
+        assert limiter.limit == 4
+        waiting = asyncio.create_task(limiter.enter())
         for place in inside[:4]:
             place.leave()
         await settle()
@@ -182,14 +182,14 @@ def test_a_smaller_limit_holds_for_those_who_come_after_it():
 
 def test_a_larger_limit_lets_those_who_wait_in():
     async def run():
-        gate = Gate(asyncio.Semaphore(8), 8)
-        learn(gate, n_fine=0, n_refused=8)
-        inside = [await gate.enter() for _ in range(4)]
-        waiting = asyncio.create_task(gate.enter())
+        limiter = Limiter(asyncio.Semaphore(8), 8)
+        learn(limiter, n_fine=0, n_refused=8)
+        inside = [await limiter.enter() for _ in range(4)]
+        waiting = asyncio.create_task(limiter.enter())
         await settle()
         assert not waiting.done()
-        learn(gate, n_fine=8, n_refused=0)
-        assert gate.limit == 5
+        learn(limiter, n_fine=8, n_refused=0)
+        assert limiter.limit == 5
         (await asyncio.wait_for(waiting, 5)).leave()
         for place in inside:
             place.leave()
@@ -202,10 +202,10 @@ def test_those_who_stop_waiting_leave_no_place_behind():
 
     async def run():
         places = asyncio.Semaphore(2)
-        gate = Gate(places, 2)
+        limiter = Limiter(places, 2)
         for turns in range(6):
-            inside = [await gate.enter(), await gate.enter()]
-            waiting = [asyncio.create_task(gate.enter()) for _ in range(4)]
+            inside = [await limiter.enter(), await limiter.enter()]
+            waiting = [asyncio.create_task(limiter.enter()) for _ in range(4)]
             await settle()
             for place in inside:
                 place.leave()
@@ -216,7 +216,7 @@ def test_those_who_stop_waiting_leave_no_place_behind():
             for end in await asyncio.gather(*waiting, return_exceptions=True):
                 if not isinstance(end, BaseException):
                     end.leave()
-            both = [await asyncio.wait_for(gate.enter(), 5) for _ in range(2)]
+            both = [await asyncio.wait_for(limiter.enter(), 5) for _ in range(2)]
             assert places.locked(), "two places are there, and no third"
             for place in both:
                 place.leave()
@@ -226,11 +226,11 @@ def test_those_who_stop_waiting_leave_no_place_behind():
 
 def test_they_are_let_in_in_the_order_they_came():
     async def run():
-        gate = Gate(asyncio.Semaphore(4), 1)
-        first, order = await gate.enter(), []
+        limiter = Limiter(asyncio.Semaphore(4), 1)
+        first, order = await limiter.enter(), []
 
         async def trial(number):
-            place = await gate.enter()
+            place = await limiter.enter()
             order.append(number)
             place.leave()
 
@@ -244,11 +244,11 @@ def test_they_are_let_in_in_the_order_they_came():
 
 
 def held_back(n_fine, n_refused, retry_after_s=30.0):
-    gate = Gate(asyncio.Semaphore(64), 64)
-    learn(gate, n_fine, 0)
+    limiter = Limiter(asyncio.Semaphore(64), 64)
+    learn(limiter, n_fine, 0)
     for _ in range(n_refused):
-        gate.learn(Reply(failure_type="http_429", retry_after_s=retry_after_s))
-    return gate.pace()
+        limiter.learn(Reply(failure_type="http_429", retry_after_s=retry_after_s))
+    return limiter.pace()
 
 
 def test_a_server_that_says_how_long_to_stay_away_is_left_alone():
@@ -258,11 +258,11 @@ def test_a_server_that_says_how_long_to_stay_away_is_left_alone():
 
 
 def test_a_shorter_wait_that_is_asked_for_later_does_not_end_a_longer_one():
-    gate = Gate(asyncio.Semaphore(64), 64)
+    limiter = Limiter(asyncio.Semaphore(64), 64)
     for retry_after_s in [30.0] * 10 + [1.0] * 10:
-        gate.learn(Reply(failure_type="http_429", retry_after_s=retry_after_s))
+        limiter.learn(Reply(failure_type="http_429", retry_after_s=retry_after_s))
 
-    assert 25 < gate.pace() <= 30
+    assert 25 < limiter.pace() <= 30
 
 
 @pytest.mark.parametrize(("n_fine", "n_refused"), [(0, 1), (0, 2), (14, 2), (60, 4)])
@@ -274,26 +274,26 @@ def test_a_few_429_hold_nobody_else_back(n_fine, n_refused):
 def test_at_any_limit_three_in_a_hundred_refused_at_random_cost_hardly_a_place():
     dice = random.Random(7)
     for limit in (4, 16, 64, 256):
-        gate, limits = Gate(asyncio.Semaphore(256), limit), []
+        limiter, limits = Limiter(asyncio.Semaphore(256), limit), []
         for _ in range(20_000):
-            gate.learn(TOO_MANY if dice.random() < 0.03 else FINE)
-            limits.append(gate.limit)
+            limiter.learn(TOO_MANY if dice.random() < 0.03 else FINE)
+            limits.append(limiter.limit)
         assert sum(limits) / len(limits) > 0.85 * limit, limit
 
 
 def test_who_waits_without_a_place_makes_room_and_ends_with_a_stop():
     async def run():
         told = []
-        gate = Gate(asyncio.Semaphore(1), 1, on_room=lambda: told.append(1))
-        place = await gate.enter()
+        limiter = Limiter(asyncio.Semaphore(1), 1, on_room=lambda: told.append(1))
+        place = await limiter.enter()
         waiting = asyncio.create_task(place.back_off(60))
         await settle()
         assert told == [1]
-        gate.close()
+        limiter.close()
         with pytest.raises(Stopped):
             await asyncio.wait_for(waiting, 5)
         with pytest.raises(Stopped):
-            await gate.sleep(60)
-        (await asyncio.wait_for(gate.enter(), 5)).leave()
+            await limiter.sleep(60)
+        (await asyncio.wait_for(limiter.enter(), 5)).leave()
 
     asyncio.run(run())

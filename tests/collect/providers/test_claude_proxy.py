@@ -1,4 +1,4 @@
-"""The door between a command line tool and its server: who is let through, and what passes."""
+"""The proxy between a command line tool and its server: who is let through, and what passes."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from collect.http_client import WireTransport
-from collect.providers.claude_code.proxy import Door
+from collect.providers.claude_code.proxy import Proxy
 from tests.support.endpoint import Endpoint
 
 SECRET = {"x-api-key": "the-real-key"}
@@ -20,7 +20,7 @@ PATH = "/v1/messages"
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def opened(request, endpoint):
-    """A door on a loop of its own, and a call that is let in."""
+    """A proxy on a loop of its own, and a call that is let in."""
     loop = request.param()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -29,12 +29,12 @@ def opened(request, endpoint):
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result(20)
 
     async def made():
-        return Door(endpoint.base_url.removesuffix("/v1"), PATH, SECRET, WireTransport())
+        return Proxy(endpoint.base_url.removesuffix("/v1"), PATH, SECRET, WireTransport())
 
-    door = run(made())
-    url = run(door.url())
-    yield door, url.rpartition(":")[2], run
-    run(door.aclose())
+    proxy = run(made())
+    url = run(proxy.url())
+    yield proxy, url.rpartition(":")[2], run
+    run(proxy.aclose())
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
@@ -57,9 +57,9 @@ def plain(wire, request):
 
 
 def test_a_call_with_its_password_passes_and_the_key_is_added_behind(opened, endpoint):
-    door, port, _ = opened
+    proxy, port, _ = opened
     endpoint.script = plain
-    with door.call() as call:
+    with proxy.call() as call:
         status, headers, body = knock(
             port,
             path=f"{PATH}?beta=true",
@@ -82,9 +82,9 @@ def test_a_call_with_its_password_passes_and_the_key_is_added_behind(opened, end
 
 
 def test_a_password_may_come_as_a_token(opened, endpoint):
-    door, port, _ = opened
+    proxy, port, _ = opened
     endpoint.script = plain
-    with door.call() as call:
+    with proxy.call() as call:
         status, _, _ = knock(port, authorization=f"Bearer {call.password}")
     assert status == 200
     assert "authorization" not in endpoint.requests[0].headers
@@ -92,8 +92,8 @@ def test_a_password_may_come_as_a_token(opened, endpoint):
 
 @pytest.mark.parametrize("said", [{}, {"x_api_key": "guess"}, {"authorization": "Bearer "}])
 def test_nobody_else_is_let_through(opened, endpoint, said):
-    door, port, _ = opened
-    with door.call():
+    proxy, port, _ = opened
+    with proxy.call():
         status, _, body = knock(port, **said)
     assert status == 401
     assert b"authentication_error" in body
@@ -101,8 +101,8 @@ def test_nobody_else_is_let_through(opened, endpoint, said):
 
 
 def test_a_password_ends_with_its_call(opened, endpoint):
-    door, port, _ = opened
-    with door.call() as call:
+    proxy, port, _ = opened
+    with proxy.call() as call:
         pass
     assert knock(port, x_api_key=call.password)[0] == 401
     assert endpoint.requests == []
@@ -112,16 +112,16 @@ def test_a_password_ends_with_its_call(opened, endpoint):
     ("method", "path"), [("POST", "/v1/files"), ("DELETE", PATH), ("POST", "/"), ("PUT", PATH)]
 )
 def test_nothing_is_asked_but_a_model(opened, endpoint, method, path):
-    door, port, _ = opened
-    with door.call() as call:
+    proxy, port, _ = opened
+    with proxy.call() as call:
         assert knock(port, method, path, x_api_key=call.password)[0] == 404
     assert endpoint.requests == []
 
 
 def test_a_call_asks_once(opened, endpoint):
-    door, port, _ = opened
+    proxy, port, _ = opened
     endpoint.script = plain
-    with door.call() as call:
+    with proxy.call() as call:
         answers = [knock(port, x_api_key=call.password)[0] for _ in range(3)]
     assert answers == [200, 400, 400]
     assert len(endpoint.requests) == 1
@@ -134,11 +134,11 @@ def test_whether_somebody_is_there_is_answered_at_the_door(opened, endpoint):
 
 
 def test_a_redirect_is_not_followed_and_leads_the_tool_nowhere(opened, endpoint):
-    door, port, _ = opened
+    proxy, port, _ = opened
     other = Endpoint()
     moved = f"Location: {other.base_url}/messages"
     endpoint.script = lambda wire, request: wire.answer({}, status=307, headers=(moved,))
-    with door.call() as call:
+    with proxy.call() as call:
         status, headers, _ = knock(port, x_api_key=call.password)
     other.close()
     assert (status, other.requests) == (307, [])
@@ -146,30 +146,30 @@ def test_a_redirect_is_not_followed_and_leads_the_tool_nowhere(opened, endpoint)
 
 
 def test_an_answer_that_breaks_off_does_not_look_whole(opened, endpoint):
-    door, port, _ = opened
+    proxy, port, _ = opened
 
     def cut(wire, request):
         wire.send(b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nhalf")
         wire.close()
 
     endpoint.script = cut
-    with door.call() as call, pytest.raises(http.client.IncompleteRead) as caught:
+    with proxy.call() as call, pytest.raises(http.client.IncompleteRead) as caught:
         knock(port, x_api_key=call.password)
     assert caught.value.partial == b"half"
     assert call.failure is not None
 
 
 def test_a_server_that_is_gone_is_said(opened, endpoint):
-    door, port, _ = opened
+    proxy, port, _ = opened
     endpoint.close()
-    with door.call() as call:
+    with proxy.call() as call:
         status, _, _ = knock(port, x_api_key=call.password)
     assert status == 502
     assert call.failure.failure_type == "connection_error"
 
 
 def test_what_is_still_asked_ends_with_the_call(opened, endpoint):
-    door, port, run = opened
+    proxy, port, run = opened
     arrived, over = threading.Event(), threading.Event()
 
     def hold(wire, request):
@@ -177,7 +177,7 @@ def test_what_is_still_asked_ends_with_the_call(opened, endpoint):
         over.wait(20)
 
     endpoint.script = hold
-    context = door.call()
+    context = proxy.call()
     call = context.__enter__()
     answers = []
 
@@ -211,21 +211,21 @@ def test_what_is_still_asked_ends_with_the_call(opened, endpoint):
     ],
 )
 def test_what_is_no_request_is_shut_out_and_harms_nobody_else(opened, endpoint, raw):
-    door, port, _ = opened
+    proxy, port, _ = opened
     with socket.create_connection(("127.0.0.1", int(port)), timeout=20) as sock:
         sock.sendall(raw)
         with contextlib.suppress(ConnectionResetError):
             assert sock.recv(100) == b""
     endpoint.script = plain
-    with door.call() as call:
+    with proxy.call() as call:
         assert knock(port, x_api_key=call.password)[0] == 200
 
 
 def test_the_servers_time_runs_at_the_door(opened, endpoint):
-    door, port, _ = opened
+    proxy, port, _ = opened
     over = threading.Event()
     endpoint.script = lambda wire, request: over.wait(20)
-    with door.call(0.3) as call:
+    with proxy.call(0.3) as call:
         status, _, _ = knock(port, x_api_key=call.password)
     over.set()
     assert status == 502
@@ -238,14 +238,14 @@ def test_the_servers_time_runs_at_the_door(opened, endpoint):
 def test_a_mistake_of_ours_behind_the_door_is_told_by_the_call_and_not_by_a_log(
     opened, endpoint, monkeypatch, capfd
 ):
-    door, port, _ = opened
+    proxy, port, _ = opened
 
     async def broken(*_):
         message = "a bug beside the-real-key"
         raise RuntimeError(message)
 
-    monkeypatch.setattr(door._transport, "post", broken)
-    with door.call() as call:
+    monkeypatch.setattr(proxy._transport, "post", broken)
+    with proxy.call() as call:
         status, _, _ = knock(port, x_api_key=call.password)
     assert status == 502
     assert call.failure.failure_type == "exception"

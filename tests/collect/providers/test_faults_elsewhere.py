@@ -6,7 +6,7 @@ Each over both transports, at the same time: what takes longest is waited for on
 import asyncio
 
 from collect.providers.base import Reply, Request
-from collect.providers.claude_code.proxy import Door, with_the_wire
+from collect.providers.claude_code.proxy import Proxy, with_the_wire
 from collect.providers.http import carrier_of
 from collect.providers.openai_responses import OpenAIResponses
 from collect.providers.openrouter import OpenRouter
@@ -99,9 +99,9 @@ def test_the_door_of_a_command_tells_the_faults_of_the_wire(endpoint):
     faulty(endpoint, lambda request: request.body["name"])
     names = [name for name in FAULTS if name not in OF_CHAT]
 
-    async def one(door, name):
-        url = await door.url()
-        with door.call(limit_of(name)) as call:
+    async def one(proxy, name):
+        url = await proxy.url()
+        with proxy.call(limit_of(name)) as call:
             port = int(url.rpartition(":")[2])
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             body = b'{"name": "%s"}' % name.encode()
@@ -115,12 +115,12 @@ def test_the_door_of_a_command_tells_the_faults_of_the_wire(endpoint):
     async def ask(settings):
         root = endpoint.base_url.removesuffix("/v1")
         facts = model(root, settings=settings, max_concurrency=64)
-        door = Door(root, "/v1/messages", {}, carrier_of(facts, None))
+        proxy = Proxy(root, "/v1/messages", {}, carrier_of(facts, None))
         try:
-            replies = await asyncio.gather(*(one(door, name) for name in names))
+            replies = await asyncio.gather(*(one(proxy, name) for name in names))
             return dict(zip(names, replies, strict=True))
         finally:
-            await door.aclose()
+            await proxy.aclose()
 
     replies = over_both(ask)
 
