@@ -158,13 +158,13 @@ class Tally:
         before, after = self._values
         for standing, stands in base:
             if stands == "differs":
-                before |= self._said(standing)
-        after |= self._said(reference)
+                before |= self._axis_values(standing)
+        after |= self._axis_values(reference)
         for standing, stands in others:
             if stands == "differs":
-                after |= self._said(standing)
+                after |= self._axis_values(standing)
 
-    def _said(self, standing: Standing) -> set[str]:
+    def _axis_values(self, standing: Standing) -> set[str]:
         setting = standing.setting
         if self._axis == "case":
             return {_short(standing.case_hash)}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from analyze.aliases import renames_among
 from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
 from analyze.comparison.evidence.read import Evidence, read_evidence
-from analyze.comparison.evidence.run_sets import Chosen
+from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.comparison.model_result import (
     common_cases,
     figures_of,
@@ -118,8 +118,8 @@ def _command(side: Pooled, case: PairedCase, model_id: str, option: Sequence[str
 
 def compare(
     session: Session,
-    base: Chosen,
-    candidate: Chosen,
+    base: ChosenSide,
+    candidate: ChosenSide,
     *,
     limits: ThresholdsUsed,
     allow: Collection[Axis] = (),
@@ -216,7 +216,7 @@ def compare_evidence(
 
 
 def _of_two_models(
-    rows: Iterable[CaseOutcome], base: Chosen, candidate: Chosen, runs_dir: Path
+    rows: Iterable[CaseOutcome], base: ChosenSide, candidate: ChosenSide, runs_dir: Path
 ) -> str | None:
     """Return the command that compares the first model of each side; None: one side has none."""
     words = ["analyze", "compare"]
@@ -245,7 +245,7 @@ def _renames(
     )
 
 
-def _side(chosen: Chosen) -> Side:
+def _side(chosen: ChosenSide) -> Side:
     return Side(asked=chosen.asked, run_ids=chosen.run_ids, model=chosen.model)
 
 

@@ -138,10 +138,10 @@ def headline(group: GroupComparison) -> str:
         rates = f"{percent(group.base.passed_rate)} -> {percent(group.candidate.passed_rate)}"
         return f"{head} {rates}"
     rates = f"{percent(found.base_rate)} -> {percent(found.candidate_rate)}"
-    return f"{head} {rates} ({_told(group.verdict, found)})"
+    return f"{head} {rates} ({_difference_text(group.verdict, found)})"
 
 
-def _told(verdict: Verdict, difference: RateDifference) -> str:
+def _difference_text(verdict: Verdict, difference: RateDifference) -> str:
     change = f"{signed_points(difference.difference)} points"
     if verdict == "unchanged":
         return f"{change}, 90 % {between(difference.low90, difference.high90)}"

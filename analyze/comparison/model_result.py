@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analyze.comparison.evidence.outcomes import Causes, Cuts
-from analyze.comparison.nights import Nights, told
+from analyze.comparison.nights import Nights, night_noise
 from analyze.comparison.pairing import OwnTrials, PairedCase, PairedGroup, Pooled
 from analyze.comparison.planned import ModelRun, planned_answers
 from analyze.comparison.ratios import Measure, measures_of
@@ -332,7 +332,7 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         night_p=None if apart is None else apart.p,
         night=None
         if apart is None or figures.nights is None
-        else told(
+        else night_noise(
             figures.nights,
             figures.nights.rate,
             (apart.low, apart.high, apart.low90, apart.high90),

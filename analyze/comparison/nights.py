@@ -60,7 +60,7 @@ def nights_of(
     )
     if base == candidate or not base or not candidate:
         return None
-    asked = _asked(group, rows)
+    asked = _newest_case_hashes(group, rows)
     cases = [case.case for case in group.cases]
     table = _table(cases, asked, past.get(asked_by(group)), any_content=any_content)
     return Nights(
@@ -71,7 +71,7 @@ def nights_of(
     )
 
 
-def told(
+def night_noise(
     nights: Nights,
     variance: NightVariance,
     limits: tuple[float, float, float, float] | None = None,
@@ -104,7 +104,9 @@ def asked_by(group: PairedGroup) -> str:
     return group.candidate_key.model_id
 
 
-def _asked(group: PairedGroup, rows: Sequence[CaseOutcome]) -> dict[CaseKey, str | None]:
+def _newest_case_hashes(
+    group: PairedGroup, rows: Sequence[CaseOutcome]
+) -> dict[CaseKey, str | None]:
     """Return the version of each case that the candidate's newest run asked."""
     place = {run_id: number for number, run_id in enumerate(group.candidate_runs)}
     of_model = [row for row in rows if row.run_id in place and row.key.model_id == asked_by(group)]

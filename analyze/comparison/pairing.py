@@ -21,7 +21,7 @@ from analyze.comparison.evidence.outcomes import (
     ModelKey,
 )
 from analyze.comparison.evidence.plans import is_called
-from analyze.comparison.evidence.run_sets import Chosen
+from analyze.comparison.evidence.run_sets import ChosenSide
 from schemas.output.comparison import Axis, AxisReport, ExcludedCase, Exclusion
 
 __all__ = ["PairedCase", "PairedGroup", "Pairing", "Pooled", "named", "pair"]
@@ -266,8 +266,8 @@ class Pairing:
 def pair(
     base_rows: Sequence[CaseOutcome],
     candidate_rows: Sequence[CaseOutcome],
-    base: Chosen,
-    candidate: Chosen,
+    base: ChosenSide,
+    candidate: ChosenSide,
     *,
     allow: Collection[Axis] = frozenset(),
 ) -> Pairing:
@@ -305,13 +305,13 @@ def pair(
             sorted(excluded, key=lambda one: (one.model_id, one.suite_id, one.case_id, one.reason))
         ),
         unmatched=(
-            *_left(of_base, paired[0], "base"),
-            *_left(of_candidate, paired[1], "candidate"),
+            *_unmatched_models(of_base, paired[0], "base"),
+            *_unmatched_models(of_candidate, paired[1], "candidate"),
         ),
     )
 
 
-def _by_model(rows: Sequence[CaseOutcome], side: Chosen) -> dict[str, list[CaseOutcome]]:
+def _by_model(rows: Sequence[CaseOutcome], side: ChosenSide) -> dict[str, list[CaseOutcome]]:
     """Return the rows that count, by model_id, those of the newest run last."""
     place = {run_id: number for number, run_id in enumerate(side.run_ids)}
     found: defaultdict[str, list[CaseOutcome]] = defaultdict(list)
@@ -359,7 +359,9 @@ def _by_name(side: Mapping[str, Sequence[CaseOutcome]]) -> dict[tuple[str | None
     return found
 
 
-def _left(side: Mapping[str, Sequence[CaseOutcome]], paired: set[str], what: str) -> list[str]:
+def _unmatched_models(
+    side: Mapping[str, Sequence[CaseOutcome]], paired: set[str], what: str
+) -> list[str]:
     """Return the models of a side that nothing was compared with, in words."""
     names = sorted((rows[-1].key for name, rows in side.items() if name not in paired), key=_order)
     return [f"only in the {what}: {named(key)}" for key in names]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analyze.comparison.evidence.outcomes import METRICS
-from analyze.comparison.nights import Nights, told
+from analyze.comparison.nights import Nights, night_noise
 from analyze.comparison.pairing import PairedCase, Pooled
 from analyze.render.numbers import percent
 from analyze.stats.intervals import n_clusters, unit_means
@@ -125,7 +125,7 @@ def _measure(number: int, cases: Sequence[PairedCase], nights: Nights | None) ->
         left_out_base=_left_out([case.base for case in cases], number, is_free=free[0]),
         left_out_candidate=_left_out([case.candidate for case in cases], number, is_free=free[1]),
         totals_ratio=after / before if before > 0 else None,
-        night=None if nights is None else told(nights, nights.logs[number]),
+        night=None if nights is None else night_noise(nights, nights.logs[number]),
         free=free,
     )
 

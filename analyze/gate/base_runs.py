@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.run_sets import (
     BASE_WORDS,
-    Chosen,
+    ChosenSide,
     NothingBefore,
     asks_levels,
     plain_text,
@@ -36,7 +36,7 @@ def resolve_compared(
     allow: Collection[Axis] = (),
     known: KnownFile | None = None,
     words: Sequence[str] = BASE_WORDS,
-) -> tuple[Chosen, Chosen]:
+) -> tuple[ChosenSide, ChosenSide]:
     """Return the base and the candidate of a comparison, several past runs as a gate has them.
 
     Every metric is held against the runs that a gate holds the pass rate against. Where no run has
@@ -65,7 +65,7 @@ def resolve_compared(
             session, text, candidate, model=model, against=against, words=words
         )
     except NothingBefore as exc:
-        raise (exc.called(base) if exc.part == text else exc) from None
+        raise (exc.with_word(base) if exc.part == text else exc) from None
     if against is not None or first.only is None or not asks_levels(base):
         return replace(first, asked=base), second
     from analyze.gate.baseline import NoUsableRun, resolve_baseline  # noqa: PLC0415 - loads numpy

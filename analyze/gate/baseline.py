@@ -18,7 +18,7 @@ from analyze.comparison.evidence.plans import History, Plan
 from analyze.comparison.evidence.run_sets import (
     BASE_WORDS,
     LAST,
-    Chosen,
+    ChosenSide,
     NothingBefore,
     asks_levels,
     in_order,
@@ -48,7 +48,7 @@ class Baseline:
     """The runs that some metrics are held against."""
 
     metrics: tuple[Metric, ...]
-    runs: Chosen
+    runs: ChosenSide
 
 
 def resolve_baseline(
@@ -62,7 +62,7 @@ def resolve_baseline(
     allow: Collection[Axis] = (),
     opened: Sequence[Open] = (),
     histories: Histories | None = None,
-) -> tuple[list[Baseline], Chosen]:
+) -> tuple[list[Baseline], ChosenSide]:
     """Return the baselines of a gate, one for each set of runs, and its candidate.
 
     Args:
@@ -88,7 +88,7 @@ def resolve_baseline(
     except NothingBefore as exc:
         if exc.part != text:
             raise
-        raise exc.called(baseline) from None
+        raise exc.with_word(baseline) from None
     if not asks_levels(baseline) or base.only is None:
         return [Baseline(tuple(metrics), replace(base, asked=baseline))], chosen
     history = History(session)
@@ -113,11 +113,11 @@ def resolve_baseline(
             plans[model_id] = [_newest(history, base.only[model_id])]
         run_ids = runs_of(in_order(plan for some in plans.values() for plan in some))
         only = {model_id: frozenset(runs_of(some)) for model_id, some in plans.items()}
-        _add(found, metric, Chosen(baseline, run_ids, base.model, only))
+        _add(found, metric, ChosenSide(baseline, run_ids, base.model, only))
     return found, chosen
 
 
-def _add(found: list[Baseline], metric: Metric, runs: Chosen) -> None:
+def _add(found: list[Baseline], metric: Metric, runs: ChosenSide) -> None:
     """Add a metric to the baseline of the same runs, or as one of its own."""
     for place, one in enumerate(found):
         if one.runs == runs:
@@ -156,7 +156,7 @@ class _Series:
     """What came before a candidate."""
 
     session: Session
-    candidate: Chosen
+    candidate: ChosenSide
     limits: Thresholds
     allow: frozenset[Axis]
     metrics: tuple[Metric, ...]
@@ -222,7 +222,7 @@ class _Series:
         pairing = pair(
             [row for row in rows if row.run_id in base_runs and row.key.model_id == model_id],
             [row for row in rows if row.run_id not in base_runs],
-            Chosen("", base_runs, self.candidate.model),
+            ChosenSide("", base_runs, self.candidate.model),
             self.candidate,
             allow=self.allow,
         )

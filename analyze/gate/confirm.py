@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from analyze.comparison.evidence.run_sets import Chosen
+from analyze.comparison.evidence.run_sets import ChosenSide
 from schemas.errors import ConfigError, Problem
 from schemas.output.regressions import GateLine, GateRules, Outcome
 
@@ -62,7 +62,7 @@ def confirmed_by(
 
 
 def check_confirming(
-    session: Session, confirming: Chosen, candidate: Chosen, base_runs: Collection[str]
+    session: Session, confirming: ChosenSide, candidate: ChosenSide, base_runs: Collection[str]
 ) -> None:
     """Check that a run can confirm what a gate says: another one, later, fresh and whole.
 
@@ -86,7 +86,7 @@ def check_confirming(
 
 
 def _obstacles(
-    session: Session, confirming: Chosen, candidate: Chosen, base_runs: Collection[str]
+    session: Session, confirming: ChosenSide, candidate: ChosenSide, base_runs: Collection[str]
 ) -> Iterator[str]:
     if same := set(confirming.run_ids) & set(candidate.run_ids):
         yield f"{_named(same)} is the candidate itself; only another run can confirm it"
@@ -125,7 +125,7 @@ def _is_narrowed(session: Session, run_ids: Sequence[str]) -> bool:
     return bool(rows[0][0])
 
 
-def _n_reused(session: Session, chosen: Chosen) -> int:
+def _n_reused(session: Session, chosen: ChosenSide) -> int:
     rows = session.rows(
         "select count(*) from trials where reused_from_run_id is not null "  # noqa: S608
         f"and {_among(chosen.run_ids)} and {OF_MODEL}",
@@ -134,7 +134,7 @@ def _n_reused(session: Session, chosen: Chosen) -> int:
     return int(rows[0][0])
 
 
-def _planned(session: Session, chosen: Chosen) -> set[Planned]:
+def _planned(session: Session, chosen: ChosenSide) -> set[Planned]:
     rows = session.rows(
         "select distinct suite_id, model_id, case_id from stg_plans "  # noqa: S608
         f"where {_among(chosen.run_ids)} and {OF_MODEL}",

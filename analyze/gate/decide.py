@@ -16,7 +16,13 @@ from analyze.aliases import read_ids
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.outcomes import CaseOutcome, read_causes, read_outcomes
 from analyze.comparison.evidence.plans import is_called
-from analyze.comparison.evidence.run_sets import Chosen, NothingBefore, Texts, asks_levels, runs_of
+from analyze.comparison.evidence.run_sets import (
+    ChosenSide,
+    NothingBefore,
+    Texts,
+    asks_levels,
+    runs_of,
+)
 from analyze.gate.baseline import resolve_baseline
 from analyze.gate.confirm import check_confirming
 from analyze.gate.known_issues import Quarantine, quarantine_on, with_quarantine
@@ -127,7 +133,7 @@ class Decision:
     """The answer, and the runs that were judged."""
 
     result: GateResult
-    candidate: Chosen
+    candidate: ChosenSide
 
 
 def decide(session: Session, question: Question, today: date) -> Decision:
@@ -175,7 +181,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
     known = read_ids(session).known(question.known)
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
 
-    def compared(base: Chosen, chosen: Chosen) -> Comparison:
+    def compared(base: ChosenSide, chosen: ChosenSide) -> Comparison:
         return compare(
             session,
             base,
@@ -211,8 +217,8 @@ def _first_night(session: Session, question: Question, why: NothingBefore) -> De
     plans = texts.alone(question.candidate, [] if model is None else [model])
     keys = {key for planned in texts.history.with_models(plans) for key in planned.models}
     models = sorted({key.model_id for key in keys if model is None or is_called(key, model)})
-    candidate = Chosen(question.candidate, runs_of(plans), model)
-    base = Chosen(question.baseline, (), model)
+    candidate = ChosenSide(question.candidate, runs_of(plans), model)
+    base = ChosenSide(question.baseline, (), model)
     comparison = compare(session, base, candidate, limits=question.limits, allow=question.allow)
     lines = [
         GateLine(
@@ -230,13 +236,13 @@ def _first_night(session: Session, question: Question, why: NothingBefore) -> De
     return Decision(result, candidate)
 
 
-def _alone(session: Session, text: str, model: str | None) -> Chosen:
+def _alone(session: Session, text: str, model: str | None) -> ChosenSide:
     """Return the runs that a text means by itself."""
     plans = Texts(session).alone(text, [] if model is None else [model])
-    return Chosen(text, runs_of(plans), model)
+    return ChosenSide(text, runs_of(plans), model)
 
 
-def candidate_cases(session: Session, candidate: Chosen) -> list[CandidateCase]:
+def candidate_cases(session: Session, candidate: ChosenSide) -> list[CandidateCase]:
     """Return the cases of a candidate by suite, model and case; trials of several runs add up."""
     found: dict[Key, list[CaseOutcome]] = {}
     for row in read_outcomes(session, candidate.run_ids):

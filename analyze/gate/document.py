@@ -50,7 +50,7 @@ def headline(result: GateResult) -> str:
     return f"gate: {OUTCOMES[result.outcome]} ({told})"
 
 
-def asked(result: GateResult) -> Iterator[tuple[str, str]]:
+def header_fields(result: GateResult) -> Iterator[tuple[str, str]]:
     """Yield what was compared and what was asked of it, as names and values."""
     base = result.comparison.base
     is_one = not has_own_baselines(result)

@@ -15,9 +15,9 @@ from analyze.comparison.render import NAMES, cases_markdown, markdown_table
 from analyze.gate.document import (
     MOST_CASES,
     OUTCOMES,
-    asked,
     by_need,
     has_own_baselines,
+    header_fields,
     headline,
     held_against,
     line_title,
@@ -52,7 +52,7 @@ def gate_lines(
     """
     yield headline(result)
     yield ""
-    yield from facts((name, line_of(value)) for name, value in asked(result))
+    yield from facts((name, line_of(value)) for name, value in header_fields(result))
     for line in by_need(result.lines):
         yield ""
         yield line_of(f"{OUTCOMES[line.outcome]}: {line_title(line)}")
@@ -104,7 +104,7 @@ def gate_markdown(result: GateResult, runs_dir: Path | None = None) -> str:
 def _lines(result: GateResult, runs_dir: Path | None) -> Iterator[str]:
     yield f"## {as_text(headline(result)).capitalize()}"
     yield ""
-    for name, value in asked(result):
+    for name, value in header_fields(result):
         yield f"- {name}: {as_text(value)}"
     if result.lines:
         yield ""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from analyze.comparison.evidence.outcomes import CaseOutcome, read_outcomes
-from analyze.comparison.evidence.run_sets import Chosen
+from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.comparison.pairing import Pairing, pair
 from schemas.config.known_issues import ShiftMetric
 from schemas.output.comparison import Axis, AxisReport
@@ -103,8 +103,8 @@ class Explainer:
         pairing = pair(
             self._rows(old, model_id, case_id),
             self._rows(new, model_id, case_id),
-            Chosen(old.run_id, old.run_ids),
-            Chosen(new.run_id, new.run_ids),
+            ChosenSide(old.run_id, old.run_ids),
+            ChosenSide(new.run_id, new.run_ids),
             allow=AXES,
         )
         for axis in pairing.axes:

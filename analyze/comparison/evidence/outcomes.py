@@ -66,7 +66,9 @@ def read_facts(
     for run_id, model_id in wanted:
         run_group, judge_hash = described.get(run_id, (None, None))
         names = said[_plan_of(run_id, described), model_id]
-        models, providers, routing = (_known(one[place] for one in names) for place in range(3))
+        models, providers, routing = (
+            _distinct_names(one[place] for one in names) for place in range(3)
+        )
         found[run_id, model_id] = RunFacts(run_group, judge_hash, models, providers, routing)
     return found
 
@@ -77,7 +79,7 @@ def _plan_of(run_id: str, described: Mapping[str, tuple[str | None, str | None]]
     return f"run {run_id}" if run_group is None else f"group {run_group}"
 
 
-def _known(names: Iterable[str | None]) -> tuple[str, ...]:
+def _distinct_names(names: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({name for name in names if name is not None}))
 
 

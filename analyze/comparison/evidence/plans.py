@@ -122,7 +122,7 @@ class History:
             found[run_id].add(ModelKey(*key))
         return found
 
-    def before(
+    def previous_plans(
         self, suite_id: str, place: int, n: int, models: Iterable[ModelKey | str]
     ) -> dict[str, tuple[Plan, ...]]:
         """Return the last plans of a suite that asked each model, oldest first, by model_id.

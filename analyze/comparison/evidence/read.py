@@ -25,7 +25,7 @@ from analyze.comparison.evidence.past_runs import (
     read_cells,
     read_plans,
 )
-from analyze.comparison.evidence.run_sets import Chosen
+from analyze.comparison.evidence.run_sets import ChosenSide
 from schemas.lake.layout import month_of
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class Evidence(NamedTuple):
     """Two sides and what is known of their runs."""
 
-    base: Chosen
-    candidate: Chosen
+    base: ChosenSide
+    candidate: ChosenSide
     rows: list[CaseOutcome]
     """Every case of the runs of both sides."""
     causes: Causes
@@ -53,7 +53,7 @@ class Evidence(NamedTuple):
 
 
 def read_evidence(
-    session: Session, base: Chosen, candidate: Chosen, *, before: Sequence[str] = ()
+    session: Session, base: ChosenSide, candidate: ChosenSide, *, before: Sequence[str] = ()
 ) -> Evidence:
     """Return what the lake knows of two sides.
 

@@ -64,7 +64,7 @@ class NothingBefore(ConfigError):
         then = "the next run of this suite is compared with this one"
         super().__init__([Problem(None, f"{self.what}; {then}")])
 
-    def called(self, part: str) -> NothingBefore:
+    def with_word(self, part: str) -> NothingBefore:
         """Return the same of the word that was said, where another one stood for it."""
         return NothingBefore(part, *self._of)
 
@@ -109,7 +109,7 @@ class Texts:
                 found += self._newest(part, models, *how_many)
         return in_order(found)
 
-    def beside(
+    def base_plans(
         self, text: str, candidate: Sequence[Plan], model: str | None, other: str | None
     ) -> tuple[list[Plan], Only | None]:
         """Return the plans that a text means as the base of a candidate, oldest first.
@@ -131,9 +131,9 @@ class Texts:
                 always.append(self._named(part))
             elif part == "latest":
                 suite_id = self._suite_of(part, candidate)
-                always += self._newest(part, _given(model), 1, 0, suite_id=suite_id)
+                always += self._newest(part, _model_list(model), 1, 0, suite_id=suite_id)
             else:
-                for model_id, plans in self._before(part, candidate, model, other).items():
+                for model_id, plans in self._previous_plans(part, candidate, model, other).items():
                     last[model_id] = last.get(model_id, frozenset()) | frozenset(plans)
         if not last:
             return in_order(always), None
@@ -184,7 +184,7 @@ class Texts:
             if all(planned.has(name) for name in models):
                 yield planned.plan
 
-    def _before(
+    def _previous_plans(
         self, part: str, candidate: Sequence[Plan], model: str | None, other: str | None
     ) -> dict[str, tuple[Plan, ...]]:
         """Return the plans before a candidate for each of its models, by the base's model_id."""
@@ -200,9 +200,9 @@ class Texts:
             wanted += sorted(
                 (key for key in keys if model is None or is_called(key, model)), key=repr
             )
-        found = self.history.before(suite_id, oldest.place, count, wanted)
+        found = self.history.previous_plans(suite_id, oldest.place, count, wanted)
         if not found:
-            raise self._nothing_before(part, [oldest], _given(model))
+            raise self._nothing_before(part, [oldest], _model_list(model))
         return found
 
     def _suite_of(self, part: str, candidate: Sequence[Plan]) -> str:
@@ -234,7 +234,7 @@ def refused(what: str) -> ConfigError:
     return ConfigError([Problem(None, what)])
 
 
-def _given(model: str | None) -> list[str]:
+def _model_list(model: str | None) -> list[str]:
     return [] if model is None else [model]
 
 
@@ -258,7 +258,7 @@ def _how_many(part: str, history: History) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenSide:
     """The runs of one side."""
 
     asked: str
@@ -278,7 +278,7 @@ def resolve_sides(
     model: str | None = None,
     against: str | None = None,
     words: Sequence[str] = SIDE_WORDS,
-) -> tuple[Chosen, Chosen]:
+) -> tuple[ChosenSide, ChosenSide]:
     """Return the base and the candidate.
 
     A side is a run id, a path, `latest`, `previous`, `label:NAME`, `last:N`, or several of these
@@ -308,20 +308,20 @@ def resolve_sides(
     texts = Texts(session, {base, base if is_of_same_runs else candidate or "latest"}, words)
     if candidate is None and model is not None and against is not None:
         runs = runs_of(texts.alone(base, [model, against]))
-        first, second = Chosen(base, runs, model), Chosen(base, runs, against)
+        first, second = ChosenSide(base, runs, model), ChosenSide(base, runs, against)
     else:
         text, name = candidate or "latest", against or model
         plans = texts.alone(text, [] if name is None else [name])
-        second = Chosen(text, runs_of(plans), name)
-        before, only = texts.beside(base, plans, model, against)
-        first = Chosen(base, runs_of(before), model, only)
+        second = ChosenSide(text, runs_of(plans), name)
+        before, only = texts.base_plans(base, plans, model, against)
+        first = ChosenSide(base, runs_of(before), model, only)
     _require_two(first, second)
     for side in (first, second):
         _require_model(session, texts.history, side, is_one=against is not None)
     return first, second
 
 
-def _require_two(base: Chosen, candidate: Chosen) -> None:
+def _require_two(base: ChosenSide, candidate: ChosenSide) -> None:
     """Check that no run is compared with itself."""
     both = [run_id for run_id in candidate.run_ids if run_id in base.run_ids]
     if both and base.model == candidate.model:
@@ -332,7 +332,7 @@ def _require_two(base: Chosen, candidate: Chosen) -> None:
         raise refused(what)
 
 
-def _require_model(session: Session, history: History, side: Chosen, *, is_one: bool) -> None:
+def _require_model(session: Session, history: History, side: ChosenSide, *, is_one: bool) -> None:
     """Check that the runs of a side asked its model, and where two are compared no other one.
 
     Raises:

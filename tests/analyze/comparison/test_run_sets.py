@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyze.comparison.evidence.run_sets import SIDE_WORDS, Chosen, resolve_sides
+from analyze.comparison.evidence.run_sets import SIDE_WORDS, ChosenSide, resolve_sides
 from analyze.lake.sync import sync
 from analyze.query.session import Session
 from schemas.errors import EXIT_CANNOT_JUDGE, EXIT_USAGE, ConfigError, RunNotFound
@@ -37,14 +37,14 @@ def sides(runs, *args, **options):
         return resolve_sides(session, *args, **options)
 
 
-def ids(chosen: Chosen):
+def ids(chosen: ChosenSide):
     return list(chosen.run_ids)
 
 
 def test_two_run_ids_mean_themselves_and_every_model(nights):
     base, candidate = sides(nights, "mon", "tue")
 
-    assert (base, candidate) == (Chosen("mon", ("mon",)), Chosen("tue", ("tue",)))
+    assert (base, candidate) == (ChosenSide("mon", ("mon",)), ChosenSide("tue", ("tue",)))
 
 
 def test_the_candidate_is_the_newest_run_when_nothing_is_said(nights):

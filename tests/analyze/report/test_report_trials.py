@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyze.comparison.compare import compare
-from analyze.comparison.evidence.run_sets import Chosen
+from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.report.sections import transcripts as transcripts_room
 from analyze.report.sections.flips import ANSWER_CHARS, MOST_PAIRS, answer_diff, flips_of
 from analyze.report.sections.trace_excerpt import LEAST_TEXT, MARK, fitted, parts_of, units_of
@@ -170,7 +170,7 @@ def test_a_baseline_run_that_asked_the_same_case_goes_before_a_newer_one(runs):
     runs.add("now", 2, result=went(a=0))
     with asked_in(runs.runs_dir, "now") as asked:
         comparison = compare(
-            asked.session, Chosen("x", ("same", "edited")), Chosen("now", ("now",)),
+            asked.session, ChosenSide("x", ("same", "edited")), ChosenSide("now", ("now",)),
             limits=asked.limits, allow=("case",),
         )  # fmt: skip
         (flip,) = flips_of(replace(asked, comparison=comparison))
