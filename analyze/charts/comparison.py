@@ -91,7 +91,7 @@ def comparison(groups: pl.DataFrame) -> Any:
         "paired by case, with 95 % intervals; models that cannot be compared are left out",
         f"Change of the passed rate of {counted(len(rows), 'model')} against the base, in points "
         "of 100 with 95 % intervals: "
-        + listed([_said(row) for row in rows.iter_rows(named=True)])
+        + listed([_verdict_text(row) for row in rows.iter_rows(named=True)])
         + ".",
         height_of(models, STEP + 4),
     )
@@ -127,7 +127,7 @@ def _ticks(reach: float) -> list[float]:
     return [number * step for number in range(-2, 3)]
 
 
-def _said(row: dict[str, Any]) -> str:
+def _verdict_text(row: dict[str, Any]) -> str:
     limits = f"{signed_points(row['low'])} to {signed_points(row['high'])}"
     return (
         f"{row['candidate_model_id']} {signed_points(row['difference'])} ({limits}), "

@@ -131,13 +131,13 @@ def failures(counts: pl.DataFrame) -> Any:
         "Failures",
         "trials that were not answered, by cause",
         f"Trials not answered of {counted(len(models), 'model')}, most first: "
-        + listed([_said(model, rows.filter(rows["model_id"] == model)) for model in models])
+        + listed([_counts_text(model, rows.filter(rows["model_id"] == model)) for model in models])
         + ".",
         height_of(models),
     )
 
 
-def _said(model: str, rows: pl.DataFrame) -> str:
+def _counts_text(model: str, rows: pl.DataFrame) -> str:
     parts = [f"{n:,} {kind}" for kind, n in rows.select("failure_type", "n_trials").iter_rows()]
     return f"{model} {', '.join(parts[:3])}" + (" and others" if len(parts) > 3 else "")
 

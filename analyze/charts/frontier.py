@@ -124,7 +124,7 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
         + ticks_said(rows, "passed_rate", "estimate"),
         f"Passed rate of {counted(len(rows), 'model')} over {along.axis}. "
         f"No model is {along.better} and as good as: "
-        + listed([_said(by, *row) for row in best.iter_rows()])
+        + listed([_point_text(by, *row) for row in best.iter_rows()])
         + ".",
         HEIGHT,
     )
@@ -225,7 +225,7 @@ def _columns(kind: str, sides: list[tuple[str, Place | None]]) -> dict[str, list
     }
 
 
-def _said(by: By, name: str, rate: float, value: float) -> str:
+def _point_text(by: By, name: str, rate: float, value: float) -> str:
     return f"{name}, {share(rate)} at " + (
         f"{usd(value)} USD" if by == "cost" else f"{millis(value)} ms"
     )

@@ -105,7 +105,7 @@ def _rows(shifts: pl.DataFrame, points: pl.DataFrame) -> list[dict[str, Any]]:
         rows.append(
             {
                 "at": starts[run], "run": run, "line": line, "side": side, "label": label,
-                "all": "; ".join(_told(shift) for shift in by_run[run][:4]),
+                "all": "; ".join(_shift_text(shift) for shift in by_run[run][:4]),
                 "worse": any(shift["is_worse"] for shift in by_run[run]),
             }
         )  # fmt: skip
@@ -147,7 +147,7 @@ def _labels(shifts: list[dict[str, Any]]) -> tuple[str, ...]:
     return (f"{marks} {name} {size}", f"{marks} {size}")
 
 
-def _told(shift: dict[str, Any]) -> str:
+def _shift_text(shift: dict[str, Any]) -> str:
     name = line_of(shift["series_model_id"])
     return f"{name} from {share(shift['before'])} to {share(shift['after'])}"
 

@@ -119,13 +119,13 @@ def leaderboard(models: pl.DataFrame) -> Any:
         "of the trials with a verdict; lines are 95 % intervals by cases"
         + ticks_said(rows, "passed_rate", "passed_ci95_estimate"),
         f"Passed rate of {counted(len(rows), 'model')} with 95 % intervals, highest first: "
-        + listed([_said(*row) for row in rows.select(rows.columns[:4]).iter_rows()])
+        + listed([_rate_text(*row) for row in rows.select(rows.columns[:4]).iter_rows()])
         + ".",
         height_of(rows["model_id"].to_list()),
     )
 
 
-def _said(name: str, rate: float, low: float | None, high: float | None) -> str:
+def _rate_text(name: str, rate: float, low: float | None, high: float | None) -> str:
     limits = "" if low is None or high is None else f" ({share(low)} to {share(high)})"
     return f"{name} {share(rate)}{limits}"
 

@@ -30,7 +30,7 @@ from schemas.run.model_names import NO_NAMES, ModelNames, with_names
 if TYPE_CHECKING:
     import polars as pl
 
-    from analyze.report.sections import Asked
+    from analyze.report.sections import ReportContext
     from schemas.base import Record
     from schemas.output.comparison import Comparison
 
@@ -113,7 +113,7 @@ def _rounded(value: Any) -> Any:
 class Source:
     """What the charts of one run are drawn from."""
 
-    asked: Asked
+    context: ReportContext
     compared: Callable[[], Comparison]
     """With the baseline."""
     names: ModelNames = NO_NAMES
@@ -121,14 +121,14 @@ class Source:
 
     def models(self) -> pl.DataFrame:
         """Return a row for each model of the run's summary."""
-        return self.frame(self.asked.summary, "models")
+        return self.frame(self.context.summary, "models")
 
     def frame(self, record: Record, part: str) -> pl.DataFrame:
         """Return the frame of a part of a record, with the names of models in it."""
         return frame(with_names(record, self.names), part)
 
     def part(self, **part: Any) -> pl.DataFrame:
-        """Return the frame of one part of a report: `part(latency=latency_of(asked))`."""
+        """Return the frame of one part of a report: `part(latency=latency_of(context))`."""
         (name,) = part
         return self.frame(RunReport.model_construct(**part), name)
 
@@ -138,32 +138,34 @@ def _comparison(source: Source) -> tuple[pl.DataFrame, Draw]:
 
 
 def _history(source: Source) -> tuple[pl.DataFrame, Draw]:
-    asked = source.asked
-    points = source.part(history=history_of(asked))
+    context = source.context
+    points = source.part(history=history_of(context))
     if points.is_empty():
         return points, history
-    shifts = find_regressions(asked.session, limits=asked.limits, suite=asked.run.asked.suite_id)
+    shifts = find_regressions(
+        context.session, limits=context.limits, suite=context.run.asked.suite_id
+    )
     return points, partial(history, shifts=source.frame(shifts, "shifts"))
 
 
 def _latency(metric: Metric, source: Source) -> tuple[pl.DataFrame, Draw]:
-    bins = source.part(latency=latency_of(source.asked))
-    late = timeouts_of(with_names(source.asked.summary, source.names), metric)
+    bins = source.part(latency=latency_of(source.context))
+    late = timeouts_of(with_names(source.context.summary, source.names), metric)
     return bins.filter(bins["metric"] == metric), partial(latency, metric=metric, timeouts=late)
 
 
 def _frontier(by: By, source: Source) -> tuple[pl.DataFrame, Draw]:
-    points = source.part(frontier=frontier_of(source.asked))
+    points = source.part(frontier=frontier_of(source.context))
     return points.drop_nulls(["passed_rate", ALONG[by].value]), partial(frontier, by=by)
 
 
 def _matrix(source: Source) -> tuple[pl.DataFrame, Draw]:
-    found = matrix_of(source.asked)
+    found = matrix_of(source.context)
     return source.frame(found, "cells"), partial(matrix, n_cases=found.n_cases)
 
 
 def _tiers(source: Source) -> tuple[pl.DataFrame, Draw]:
-    bounds = thresholds_of(source.asked.folder)
+    bounds = thresholds_of(source.context.folder)
     return source.models().drop_nulls("tool_use_rate"), partial(tiers, bounds=bounds)
 
 
@@ -184,7 +186,7 @@ CHARTS: dict[str, tuple[Callable[[Source], tuple[pl.DataFrame, Draw]], str]] = {
     "frontier_time": (partial(_frontier, "time"), "no trial of it has a verdict and a time"),
     "tiers": (_tiers, "no case of it expects a tool"),
     "failures": (
-        lambda source: (source.part(failures=failures_of(source.asked)), failures),
+        lambda source: (source.part(failures=failures_of(source.context)), failures),
         "no trial of it failed",
     ),
 }
@@ -204,6 +206,6 @@ def drawn(name: str, source: Source) -> Any:
     read, nothing = CHARTS[name]
     rows, draw = read(source)
     if rows.is_empty():
-        message = f"run `{source.asked.run_id}` has nothing to draw as {name}: {nothing}"
+        message = f"run `{source.context.run_id}` has nothing to draw as {name}: {nothing}"
         raise AnalyzeError(message)
     return draw(rows)

@@ -11,7 +11,7 @@ from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption, RunsOption
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
-    from analyze.report.sections import Asked
+    from analyze.report.sections import ReportContext
     from schemas.output.comparison import Comparison
 
 Name = Literal[
@@ -61,9 +61,9 @@ def chart(
 
     with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
         run_id = resolve_run(session, run)
-        asked = _asked(session, run_id)
+        context = _read_context(session, run_id)
         names = read_names(session)
-        made = drawn(name, Source(asked, lambda: _compared(asked, baseline), names))
+        made = drawn(name, Source(context, lambda: _compared(context, baseline), names))
     _write(themed(made, DARK if dark else LIGHT), output, kind)
     typer.echo(output)
 
@@ -92,15 +92,15 @@ def _kind_of(output: Path, *, force: bool) -> str:
     return kind
 
 
-def _asked(session: Session, run_id: str) -> Asked:
+def _read_context(session: Session, run_id: str) -> ReportContext:
     from analyze.query.run_list import read_run
     from analyze.query.run_ref import run_folder
     from analyze.query.thresholds import limits_in_force
-    from analyze.report.sections import Asked
+    from analyze.report.sections import ReportContext
     from analyze.summary.summarize import summary_of
 
     folder = run_folder(session, run_id)
-    return Asked(
+    return ReportContext(
         session,
         read_run(session, run_id),
         folder,
@@ -111,13 +111,13 @@ def _asked(session: Session, run_id: str) -> Asked:
     )
 
 
-def _compared(asked: Asked, baseline: str) -> Comparison:
+def _compared(context: ReportContext, baseline: str) -> Comparison:
     from analyze.comparison.compare import compare
     from analyze.gate.base_runs import resolve_compared
 
-    limits = asked.limits.thresholds
-    sides = resolve_compared(asked.session, baseline, asked.run_id, limits=limits)
-    return compare(asked.session, *sides, limits=asked.limits)
+    limits = context.limits.thresholds
+    sides = resolve_compared(context.session, baseline, context.run_id, limits=limits)
+    return compare(context.session, *sides, limits=context.limits)
 
 
 def _write(made: Any, output: Path, kind: str) -> None:

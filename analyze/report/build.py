@@ -24,7 +24,7 @@ from analyze.regressions.detect import METRICS
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories
 from analyze.report.caveats import doubts_of
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from analyze.report.sections.answer import answers_of, reported_run
 from analyze.report.sections.cost_frontier import frontier_of
 from analyze.report.sections.failures import failures_of, latency_of, matrix_of
@@ -169,7 +169,7 @@ def terms_for(sections: Collection[str]) -> tuple[Term, ...]:
     )
 
 
-class _Before(NamedTuple):
+class _Baseline(NamedTuple):
     """The baseline of a run, and the run beside it."""
 
     run_ids: tuple[str, ...]
@@ -204,35 +204,35 @@ def build_report(
         ConfigError: the baseline means nothing, or the run itself.
         ViewError: the lake cannot be read.
     """
-    asked = replace(_asked(session, run_id, baseline, limits, known), names=names)
+    context = replace(_read_context(session, run_id, baseline, limits, known), names=names)
     histories = Histories(session, METRICS, tell=tell)
-    shifts = _shifts(asked, known, tell, histories)
+    shifts = _shifts(context, known, tell, histories)
     opened = find_open_shifts(
         session, [run_id], limits=limits.thresholds, known=known, histories=histories
     )
-    flips = flips_of(asked)
+    flips = flips_of(context)
     report = RunReport(
-        generated_at=asked.summary.generated_at,
+        generated_at=context.summary.generated_at,
         benchlake_version=version("benchlake"),
-        run=reported_run(session, asked.run),
+        run=reported_run(session, context.run),
         baseline=tuple(
-            reported_run(session, one) for one in read_runs_by_id(session, asked.baseline)
+            reported_run(session, one) for one in read_runs_by_id(session, context.baseline)
         ),
-        answer=answers_of(asked),
-        doubts=doubts_of(asked, shifts),
+        answer=answers_of(context),
+        doubts=doubts_of(context, shifts),
         open_shifts=tuple(one.shift for one in opened.shifts),
-        summary=asked.summary,
-        thresholds=thresholds_of(asked.folder),
-        matrix=matrix_of(asked),
-        comparison=asked.comparison,
+        summary=context.summary,
+        thresholds=thresholds_of(context.folder),
+        matrix=matrix_of(context),
+        comparison=context.comparison,
         flips=flips,
-        history=history_of(asked),
+        history=history_of(context),
         shifts=shifts,
-        latency=latency_of(asked),
-        frontier=frontier_of(asked),
-        failures=failures_of(asked),
-        transcripts=transcripts_of(asked, flips, transcript_bytes),
-        provenance=provenance_of(asked),
+        latency=latency_of(context),
+        frontier=frontier_of(context),
+        failures=failures_of(context),
+        transcripts=transcripts_of(context, flips, transcript_bytes),
+        provenance=provenance_of(context),
         glossary=(),
     )
     return report.model_copy(update={"glossary": terms_for(_sections(report))})
@@ -256,29 +256,29 @@ def _sections(report: RunReport) -> tuple[str, ...]:
     return tuple(name for name, is_shown in shown.items() if is_shown)
 
 
-def _asked(
+def _read_context(
     session: Session,
     run_id: str,
     baseline: str | None,
     limits: ThresholdsUsed,
     known: KnownFile | None,
-) -> Asked:
+) -> ReportContext:
     run, folder = read_run(session, run_id), run_folder(session, run_id)
-    before = _before(session, run, baseline, limits, known)
+    before = _read_baseline(session, run, baseline, limits, known)
     summary = summary_of(session, run_id, folder)
-    return Asked(session, run, folder, summary, before.run_ids, before.comparison, limits)
+    return ReportContext(session, run, folder, summary, before.run_ids, before.comparison, limits)
 
 
-def _before(
+def _read_baseline(
     session: Session,
     run: ListedRun,
     baseline: str | None,
     limits: ThresholdsUsed,
     known: KnownFile | None,
-) -> _Before:
+) -> _Baseline:
     text = _run_before(session, run) if baseline is None else baseline
     if text is None or baseline == WITHOUT:
-        return _Before((), None)
+        return _Baseline((), None)
     base, candidate = resolve_compared(
         session,
         text,
@@ -287,7 +287,7 @@ def _before(
         known=known,
         words=(*BASE_WORDS, WITHOUT),
     )
-    return _Before(base.run_ids, compare(session, base, candidate, limits=limits))
+    return _Baseline(base.run_ids, compare(session, base, candidate, limits=limits))
 
 
 def _run_before(session: Session, run: ListedRun) -> str | None:
@@ -304,16 +304,16 @@ def _run_before(session: Session, run: ListedRun) -> str | None:
 
 
 def _shifts(
-    asked: Asked, known: KnownFile | None, tell: Tell | None, histories: Histories
+    context: ReportContext, known: KnownFile | None, tell: Tell | None, histories: Histories
 ) -> Regressions | None:
     """Return the level shifts of the suite; None while it has one run."""
-    suite_id = asked.run.asked.suite_id
+    suite_id = context.run.asked.suite_id
     query = "select count(*) from stg_runs where suite_id = ?"
-    if asked.session.rows(query, [suite_id])[0][0] < 2:
+    if context.session.rows(query, [suite_id])[0][0] < 2:
         return None
     return find_regressions(
-        asked.session,
-        limits=asked.limits,
+        context.session,
+        limits=context.limits,
         suite=suite_id,
         known=known,
         tell=tell,

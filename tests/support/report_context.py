@@ -8,7 +8,7 @@ from analyze.query.run_list import read_run
 from analyze.query.run_ref import run_folder
 from analyze.query.session import open_session
 from analyze.regressions.alerts import find_regressions
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from analyze.summary.summarize import summary_of
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
@@ -19,7 +19,7 @@ def limits_of(**thresholds):
     return ThresholdsUsed(thresholds=Thresholds(**thresholds), path=None, sha256=None)
 
 
-def asked_of(session, run_id, baseline=None, **thresholds):
+def context_of(session, run_id, baseline=None, **thresholds):
     """Return what is asked of a run.
 
     Args:
@@ -34,17 +34,17 @@ def asked_of(session, run_id, baseline=None, **thresholds):
         comparison, run_ids = compare(session, *sides, limits=limits), sides[0].run_ids
     run, folder = read_run(session, run_id), run_folder(session, run_id)
     summary = summary_of(session, run_id, folder)
-    return Asked(session, run, folder, summary, run_ids, comparison, limits)
+    return ReportContext(session, run, folder, summary, run_ids, comparison, limits)
 
 
 @contextmanager
-def asked_in(runs_dir, run_id="run-1", baseline=None, threads=None):
+def open_context(runs_dir, run_id="run-1", baseline=None, threads=None):
     """Give the same of a folder of runs, whose lake is open meanwhile."""
     with open_session(runs_dir, threads=threads) as session:
-        yield asked_of(session, run_id, baseline)
+        yield context_of(session, run_id, baseline)
 
 
-def shifts_of(asked):
+def shifts_of(context):
     """Return the level shifts of the suite of a run."""
-    suite_id = asked.run.asked.suite_id
-    return find_regressions(asked.session, limits=asked.limits, suite=suite_id)
+    suite_id = context.run.asked.suite_id
+    return find_regressions(context.session, limits=context.limits, suite=suite_id)

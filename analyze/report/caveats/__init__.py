@@ -31,7 +31,7 @@ from analyze.report.caveats.scope import (
     shard,
     unknown_cost,
 )
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from schemas.output.regressions import Regressions
 from schemas.output.report import Doubt, DoubtCode
 
@@ -59,18 +59,22 @@ OF_THE_RUN: tuple[Callable[[RunDoubtFacts], Iterator[Doubt]], ...] = (
 """Each looks for one reason."""
 
 
-def doubts_of(asked: Asked, shifts: Regressions | None) -> tuple[Doubt, ...]:
+def doubts_of(context: ReportContext, shifts: Regressions | None) -> tuple[Doubt, ...]:
     """Return every reason to distrust a number of a report, serious ones first.
 
     Args:
-        asked: the run, its summary and its baseline.
+        context: the run, its summary and its baseline.
         shifts: of the history of its suite; None without one.
 
     Raises:
         SchemaError: the config of a run is there and cannot be read.
         ViewError: the lake cannot be read.
     """
-    facts = doubt_facts(asked)
+    facts = doubt_facts(context)
     found = [doubt for look in OF_THE_RUN for doubt in look(facts)]
-    found += [*not_comparable(asked), *changed_with_it(asked), *skipped_history(asked, shifts)]
+    found += [
+        *not_comparable(context),
+        *changed_with_it(context),
+        *skipped_history(context, shifts),
+    ]
     return tuple(sorted(found, key=lambda one: (not one.is_serious, CODES.index(one.code))))

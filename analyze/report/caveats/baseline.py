@@ -11,7 +11,7 @@ from analyze.query.run_ref import run_folder
 from analyze.regressions.detect import FEWEST
 from analyze.render.numbers import in_cases, pair
 from analyze.report.caveats.facts import compare_of, some
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from analyze.report.sections.answer import config_of_run
 from schemas.output.comparison import AxisReport, Comparison, GroupComparison
 from schemas.output.regressions import Regressions
@@ -21,12 +21,12 @@ from schemas.run.model_names import with_names
 UNLIKE_TIMES = "Times of the two are not like for like"
 
 
-def not_comparable(asked: Asked) -> Iterator[Doubt]:
+def not_comparable(context: ReportContext) -> Iterator[Doubt]:
     """Yield models without a verdict beside the baseline, and why; models that it lacks."""
-    if asked.comparison is None:
+    if context.comparison is None:
         return
     by_reason: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for group in asked.comparison.groups:
+    for group in context.comparison.groups:
         is_judged = bool(group.base.n_scorable or group.candidate.n_scorable)
         if group.verdict == "not_comparable" and (is_judged or not group.base.n_cases):
             by_reason[group.reasons].append(group.candidate_model_id)
@@ -35,39 +35,39 @@ def not_comparable(asked: Asked) -> Iterator[Doubt]:
             code="not_comparable",
             is_serious=True,
             model_ids=tuple(model_ids),
-            sentence=f"{some(asked.called(model_ids))} cannot be compared with the baseline: "
+            sentence=f"{some(context.names_of(model_ids))} cannot be compared with the baseline: "
             f"{'; '.join(reasons)}. Whether anything changed is not known.",
-            command=compare_of(asked),
+            command=compare_of(context),
         )
-    if asked.comparison.unmatched:
+    if context.comparison.unmatched:
         yield Doubt(
             code="not_comparable",
             is_serious=False,
             model_ids=(),
             sentence=f"Not on both sides, so compared with nothing: "
-            f"{some(with_names(asked.comparison, asked.names).unmatched, '; ')}.",
-            command=compare_of(asked),
+            f"{some(with_names(context.comparison, context.names).unmatched, '; ')}.",
+            command=compare_of(context),
         )
 
 
-def changed_with_it(asked: Asked) -> Iterator[Doubt]:
+def changed_with_it(context: ReportContext) -> Iterator[Doubt]:
     """Yield what else changed since the baseline; serious where it can stand behind a verdict."""
-    if asked.comparison is None:
+    if context.comparison is None:
         return
-    for axis in asked.comparison.axes:
-        yield from _axis(asked, asked.comparison, axis)
-    is_time_judged = any(map(_is_time_judged, asked.comparison.groups))
-    for what in _around(asked):
+    for axis in context.comparison.axes:
+        yield from _axis(context, context.comparison, axis)
+    is_time_judged = any(map(_is_time_judged, context.comparison.groups))
+    for what in _around(context):
         yield Doubt(
             code="changed_with_it",
             is_serious=is_time_judged,
             model_ids=(),
             sentence=f"Not the same as in the baseline: {what}. {UNLIKE_TIMES}.",
-            command=compare_of(asked),
+            command=compare_of(context),
         )
 
 
-def _axis(asked: Asked, comparison: Comparison, axis: AxisReport) -> Iterator[Doubt]:
+def _axis(context: ReportContext, comparison: Comparison, axis: AxisReport) -> Iterator[Doubt]:
     """Yield what differs on one axis: allowed, or left out and what is left then."""
     left = [
         group
@@ -77,7 +77,7 @@ def _axis(asked: Asked, comparison: Comparison, axis: AxisReport) -> Iterator[Do
     told = some(
         [
             f"{in_cases(group.n_cases or 0, group.n_clusters)} of "
-            f"{asked.names.of(group.candidate_model_id)}"
+            f"{context.names.of(group.candidate_model_id)}"
             for group in left
         ]
     )
@@ -95,7 +95,7 @@ def _axis(asked: Asked, comparison: Comparison, axis: AxisReport) -> Iterator[Do
             is_serious=axis.is_allowed or n_fewest < LEAST_CASES,
             model_ids=axis.model_ids,
             sentence=f"Changed since the baseline: {line}. {follows}.",
-            command=compare_of(asked, "--allow", axis.axis),
+            command=compare_of(context, "--allow", axis.axis),
         )
 
 
@@ -106,38 +106,38 @@ def _is_time_judged(group: GroupComparison) -> bool:
     )
 
 
-def _around(asked: Asked) -> Iterator[str]:
+def _around(context: ReportContext) -> Iterator[str]:
     """Yield what changes no answer and can change its time: the machine, how many at once."""
-    among = ", ".join("?" * len(asked.baseline))
-    rows = asked.session.rows(
+    among = ", ".join("?" * len(context.baseline))
+    rows = context.session.rows(
         f"select distinct machine from stg_runs where run_id in ({among})",  # noqa: S608
-        asked.baseline,
+        context.baseline,
     )
     machines = {machine for (machine,) in rows}
-    now = asked.run.asked.machine
+    now = context.run.asked.machine
     if now is not None and None not in machines and machines != {now}:
         yield f"the machine ({pair(some(sorted(machines)), now)})"
-    before = {_at_once(asked, run_id) for run_id in asked.baseline}
-    at_once = _at_once(asked, asked.run_id)
+    before = {_at_once(context, run_id) for run_id in context.baseline}
+    at_once = _at_once(context, context.run_id)
     if at_once is not None and None not in before and before != {at_once}:
         told = some(sorted({str(number) for number in before}))
         yield f"trials in flight at once ({pair(told, str(at_once))})"
 
 
-def _at_once(asked: Asked, run_id: str) -> int | None:
+def _at_once(context: ReportContext, run_id: str) -> int | None:
     """Return how many trials a run had in flight at most; None when it is not known."""
-    config = config_of_run(run_folder(asked.session, run_id))
+    config = config_of_run(run_folder(context.session, run_id))
     return None if config is None else config.execution_policy.max_concurrency
 
 
-def skipped_history(asked: Asked, shifts: Regressions | None) -> Iterator[Doubt]:
+def skipped_history(context: ReportContext, shifts: Regressions | None) -> Iterator[Doubt]:
     """Yield what keeps the history of a model's passed rate from being judged.
 
     A suite with fewer runs than it takes is none of its models' doing, and says nothing yet.
     """
     if shifts is None or shifts.n_runs < FEWEST:
         return
-    ours = {one.model_id for one in asked.summary.models if one.passed_rate is not None}
+    ours = {one.model_id for one in context.summary.models if one.passed_rate is not None}
     models: defaultdict[str, list[str]] = defaultdict(list)
     for one in shifts.skipped:
         if one.model_id in ours and one.metric in {None, "passed_rate"}:
@@ -147,7 +147,8 @@ def skipped_history(asked: Asked, shifts: Regressions | None) -> Iterator[Doubt]
         reasons[tuple(names)].append(why)
     if reasons:
         told = [
-            f"{some(asked.called(names))} ({some(whys, '; ')})" for names, whys in reasons.items()
+            f"{some(context.names_of(names))} ({some(whys, '; ')})"
+            for names, whys in reasons.items()
         ]
         yield Doubt(
             code="skipped_history",
@@ -155,7 +156,7 @@ def skipped_history(asked: Asked, shifts: Regressions | None) -> Iterator[Doubt]
             model_ids=_unique(reasons),
             sentence=f"Not all of the history was judged: {some(told)}. A level that shifted "
             "there is not found.",
-            command=asked.command("regressions", "--suite", asked.run.asked.suite_id),
+            command=context.command("regressions", "--suite", context.run.asked.suite_id),
         )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
 from analyze.render.numbers import percent, whole
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from analyze.report.sections.answer import Verdicts, config_of_run, verdicts_of
 from schemas.errors import runs_flag
 from schemas.output.summary import GroupSummary
@@ -148,7 +148,7 @@ class ModelFacts:
 class RunDoubtFacts:
     """One run, and its baseline where that can make a difference."""
 
-    asked: Asked
+    context: ReportContext
     config: RunConfig | None
     models: tuple[ModelFacts, ...]
     stopped: str | None
@@ -156,30 +156,30 @@ class RunDoubtFacts:
     """Who answered in the runs of the baseline, by model_id."""
 
 
-def doubt_facts(asked: Asked) -> RunDoubtFacts:
+def doubt_facts(context: ReportContext) -> RunDoubtFacts:
     """Return what the lake and the run's folder know.
 
     Raises:
         SchemaError: the run's config is there and cannot be read.
         ViewError: the lake cannot be read.
     """
-    session, run_id = asked.session, asked.run_id
-    margin = asked.limits.thresholds.ratio_margin
-    scorable = _scorable(asked)
+    session, run_id = context.session, context.run_id
+    margin = context.limits.thresholds.ratio_margin
+    scorable = _scorable(context)
     measured = {row[0]: row[1:] for row in session.rows(MEASURED, [margin, margin, run_id])}
-    outside, reused = _by_model(asked, OUTSIDE), _by_model(asked, REUSED)
+    outside, reused = _by_model(context, OUTSIDE), _by_model(context, REUSED)
     notes: defaultdict[str, list[str]] = defaultdict(list)
     stopped: dict[str | None, str] = {}
     for event, model_id, detail in session.rows(EVENTS, [run_id]):
         if event == "provider_note":
-            notes[model_id].append(_said(detail))
+            notes[model_id].append(_event_text(detail))
         else:
-            stopped[model_id] = _said(detail)
-    runs = [run_id, *asked.baseline]
-    ids = [group.model_id for group in asked.summary.models]
+            stopped[model_id] = _event_text(detail)
+    runs = [run_id, *context.baseline]
+    ids = [group.model_id for group in context.summary.models]
     who = read_facts(session, runs, [(one, model_id) for one in runs for model_id in ids])
     models = []
-    for group in asked.summary.models:
+    for group in context.summary.models:
         name = group.model_id
         n_missing_scorable, n_timeout = scorable[name]
         n_measured, n_timed, n_late, worst = measured.get(name, (0, 0, 0, None))
@@ -198,46 +198,46 @@ def doubt_facts(asked: Asked) -> RunDoubtFacts:
                 who=who[run_id, name],
                 notes=tuple(dict.fromkeys(notes[name])),
                 stopped=stopped.get(name),
-                name=asked.names.of(name),
+                name=context.names.of(name),
             )
         )
     return RunDoubtFacts(
-        asked=asked,
-        config=config_of_run(asked.folder),
+        context=context,
+        config=config_of_run(context.folder),
         models=tuple(models),
         stopped=stopped.get(None),
-        base_who={name: [who[one, name] for one in asked.baseline] for name in ids},
+        base_who={name: [who[one, name] for one in context.baseline] for name in ids},
     )
 
 
-def _scorable(asked: Asked) -> dict[str, tuple[int, int]]:
+def _scorable(context: ReportContext) -> dict[str, tuple[int, int]]:
     """Return what is missing and what timed out, of the trials that can get a verdict, by model.
 
     Where all trials of a model can get one, or none, its summary has it. Otherwise results are
     joined to their plan, which takes a second for a million.
     """
     found, is_mixed = {}, False
-    for group in asked.summary.models:
+    for group in context.summary.models:
         n_missing = group.n_planned - group.n_total
         is_whole = group.n_scorable == group.n_planned
         found[group.model_id] = (n_missing, group.n_timeout) if is_whole else (0, 0)
         has_any = bool(n_missing or group.n_timeout)
         is_mixed = is_mixed or (has_any and 0 < group.n_scorable < group.n_planned)
     if is_mixed:
-        rows = asked.session.rows(SCORABLE, [asked.run_id])
+        rows = context.session.rows(SCORABLE, [context.run_id])
         found |= {name: (n_missing, n_timeout) for name, n_missing, n_timeout in rows}
     return found
 
 
-def _by_model(asked: Asked, query: str) -> defaultdict[str, list[Any]]:
+def _by_model(context: ReportContext, query: str) -> defaultdict[str, list[Any]]:
     """Return the rows of each model, without its name."""
     found: defaultdict[str, list[Any]] = defaultdict(list)
-    for model_id, *rest in asked.session.rows(query, [asked.run_id]):
+    for model_id, *rest in context.session.rows(query, [context.run_id]):
         found[model_id].append(rest)
     return found
 
 
-def _said(detail: str | None) -> str:
+def _event_text(detail: str | None) -> str:
     """Return what an event says, on one line; its detail is JSON text, mostly of a sentence."""
     try:
         value = json.loads(detail or '""')
@@ -268,30 +268,30 @@ def share(part: int, of: int, what: str = "") -> str:
     return f"{whole(part)} of {whole(of)}{f' {what}' if what else ''} ({percent(part / of)} %)"
 
 
-def query_of(asked: Asked, select: str, where: str = "", rest: str = "") -> str:
+def query_of(context: ReportContext, select: str, where: str = "", rest: str = "") -> str:
     """Return the command that asks the lake about the trials of the run.
 
     Args:
-        asked: the run.
+        context: the run.
         select: columns and the view they are of.
         where: which rows of the run; all unless given.
         rest: how they are grouped and ordered.
     """
-    run_id = asked.run_id.replace("'", "''")
+    run_id = context.run_id.replace("'", "''")
     also = f" and {where}" if where else ""
     sql = f"{select} where run_id = '{run_id}'{also} {rest}".rstrip()
     is_plain = sql.isprintable() and not ACTED_ON.intersection(sql)
-    return f"{asked.command('sql')} {f'{QUOTE}{sql}{QUOTE}' if is_plain else shlex.quote(sql)}"
+    return f"{context.command('sql')} {f'{QUOTE}{sql}{QUOTE}' if is_plain else shlex.quote(sql)}"
 
 
-def resume_of(asked: Asked) -> str | None:
+def resume_of(context: ReportContext) -> str | None:
     """Return the command that completes the run; None where it cannot be completed here."""
-    if asked.folder is None or asked.run.asked.is_imported:
+    if context.folder is None or context.run.asked.is_imported:
         return None
-    words = ["collect", "run", "--resume", asked.run_id]
-    return shlex.join([*words, *runs_flag(asked.session.runs_dir)])
+    words = ["collect", "run", "--resume", context.run_id]
+    return shlex.join([*words, *runs_flag(context.session.runs_dir)])
 
 
-def compare_of(asked: Asked, *options: str) -> str:
+def compare_of(context: ReportContext, *options: str) -> str:
     """Return the command that compares the run with its baseline."""
-    return asked.command("compare", ",".join(asked.baseline), asked.run_id, *options)
+    return context.command("compare", ",".join(context.baseline), context.run_id, *options)

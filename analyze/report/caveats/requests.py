@@ -53,7 +53,7 @@ def unpinned_routing(facts: RunDoubtFacts) -> Iterator[Doubt]:
             model_ids=ids_of(free),
             sentence=f"A router chose who answers (routing unpinned): {some(told, '; ')}. "
             "Upstreams differ in weights and limits, so another choice looks like another model.",
-            command=query_of(facts.asked, WHO, rest="group by all order by all"),
+            command=query_of(facts.context, WHO, rest="group by all order by all"),
         )
 
 
@@ -82,7 +82,7 @@ def served_model(facts: RunDoubtFacts) -> Iterator[Doubt]:
             ),
             sentence=f"The server names another model, or several: {some(told, '; ')}. It may "
             "ignore which one is asked for, and what was measured is another one then.",
-            command=query_of(facts.asked, WHO, rest="group by all order by all"),
+            command=query_of(facts.context, WHO, rest="group by all order by all"),
         )
 
 
@@ -90,7 +90,7 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models whose times may be our own; serious where the median is among them."""
     late = [one for one in facts.models if one.n_late and one.n_late >= LATE_SHARE * one.n_timed]
     if late:
-        margin = facts.asked.limits.thresholds.ratio_margin
+        margin = facts.context.limits.thresholds.ratio_margin
         told = some(
             [
                 f"{one.name} {share(one.n_late, one.n_timed)}, "
@@ -107,7 +107,7 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
             f"{percent(margin)} % of an answer's time: {told}. These times may be its own and not "
             "the server's; passed rates are not touched.",
             command=query_of(
-                facts.asked,
+                facts.context,
                 "select model_id, case_id, repetition, e2e_ms, ttft_ms, clock_late_ms from results",
                 "clock_late_ms is not null",
                 "order by clock_late_ms desc limit 20",
@@ -117,7 +117,7 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
 
 def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models with so many time-outs that every verdict carries a warning (D-A6)."""
-    limit = facts.asked.limits.thresholds.timeout_warning_share
+    limit = facts.context.limits.thresholds.timeout_warning_share
     late = _above(
         facts,
         limit,
@@ -133,7 +133,7 @@ def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
             sentence=f"More than {percent(limit)} % of the trials that can get a verdict timed "
             f"out: {told}. A slow server reads like a worse model.",
             command=query_of(
-                facts.asked,
+                facts.context,
                 "select model_id, case_id, repetition, e2e_ms, error_message from failures",
                 "failure_type = 'timeout'",
             ),
@@ -142,7 +142,7 @@ def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
 
 def truncated(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models of which more answers were cut off than a few, and by which limit."""
-    limit = facts.asked.limits.thresholds.truncation_warning_share
+    limit = facts.context.limits.thresholds.truncation_warning_share
     cut = _above(
         facts,
         limit,
@@ -158,7 +158,7 @@ def truncated(facts: RunDoubtFacts) -> Iterator[Doubt]:
             sentence=f"More than {percent(limit)} % of the answers were cut off: {told}. They "
             "count as failed, so a limit reads like a worse model.",
             command=query_of(
-                facts.asked,
+                facts.context,
                 "select model_id, case_id, repetition, output_tokens, finish_reason from results",
                 "failure_type = 'output_truncated'",
             ),
@@ -179,7 +179,7 @@ def _above(
         of_model: returns the part and the whole, in the run.
         of_base: returns the same of the side of the baseline.
     """
-    comparison = facts.asked.comparison
+    comparison = facts.context.comparison
     base = (
         {group.candidate_model_id: group.base for group in comparison.groups} if comparison else {}
     )

@@ -31,13 +31,13 @@ from schemas.run.config import Narrowed
 
 def shard(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield that the run is a part of one plan (D-F4)."""
-    asked = facts.asked
-    group = asked.run.asked.run_group
+    context = facts.context
+    group = context.run.asked.run_group
     if group is None:
         return
-    rows = asked.session.rows(
+    rows = context.session.rows(
         "select run_id from stg_runs where run_group = ? and run_id <> ? order by run_id",
-        [group, asked.run_id],
+        [group, context.run_id],
     )
     others = [run_id for (run_id,) in rows]
     which = facts.config.narrowed.shard if facts.config else None
@@ -48,25 +48,25 @@ def shard(facts: RunDoubtFacts) -> Iterator[Doubt]:
         model_ids=(),
         sentence=f"This is {f'part {which}' if which else 'a part'} of one plan; {here}. Its "
         "numbers are of its own part, while a comparison takes all parts together.",
-        command=asked.command("runs", "--suite", asked.run.asked.suite_id),
+        command=context.command("runs", "--suite", context.run.asked.suite_id),
     )
 
 
 def narrowed(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield that flags made the run smaller than its suite."""
-    asked, config = facts.asked, facts.config
+    context, config = facts.context, facts.config
     flags = list(_flags(config.narrowed)) if config else []
-    if config is None and asked.run.asked.is_narrowed and asked.run.asked.run_group is None:
+    if config is None and context.run.asked.is_narrowed and context.run.asked.run_group is None:
         flags = ["flags that only its folder knows"]
     if flags:
-        n_cases = n_cases_of(asked.session, asked.run_id)
+        n_cases = n_cases_of(context.session, context.run_id)
         yield Doubt(
             code="narrowed",
             is_serious=False,
             model_ids=(),
             sentence=f"The run is smaller than its suite ({some(flags)}): "
             f"{counted(n_cases, 'case')}. Its rates stand for these, and not for the suite.",
-            command=asked.command("runs", "--suite", asked.run.asked.suite_id),
+            command=context.command("runs", "--suite", context.run.asked.suite_id),
         )
 
 
@@ -81,14 +81,14 @@ def _flags(said: Narrowed) -> Iterator[str]:
 
 def imported(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield that another tool made the run, and what it does not say of its cases."""
-    asked = facts.asked
-    if not asked.run.asked.is_imported:
+    context = facts.context
+    if not context.run.asked.is_imported:
         return
     query = "select count(*) from stg_plans where run_id = ? and case_hash is null"
-    ((n_unknown,),) = asked.session.rows(query, [asked.run_id])
+    ((n_unknown,),) = context.session.rows(query, [context.run_id])
     unknown = (
         f" What its cases asked is not known for {whole(n_unknown)} of "
-        f"{counted(asked.run.came.n_planned, 'trial')}, so a comparison needs --allow case."
+        f"{counted(context.run.came.n_planned, 'trial')}, so a comparison needs --allow case."
         if n_unknown
         else ""
     )
@@ -98,7 +98,7 @@ def imported(facts: RunDoubtFacts) -> Iterator[Doubt]:
         model_ids=(),
         sentence="Another tool made this run: verdicts, times and costs are as that tool wrote "
         f"them.{unknown}",
-        command=asked.command("show", asked.run_id),
+        command=context.command("show", context.run_id),
     )
 
 
@@ -110,7 +110,7 @@ def reused(facts: RunDoubtFacts) -> Iterator[Doubt]:
     runs: Counter[str] = Counter()
     for one in old:
         runs.update(one.reused_from)
-    n_shared = sum(n for run_id, n in runs.items() if run_id in facts.asked.baseline)
+    n_shared = sum(n for run_id, n in runs.items() if run_id in facts.context.baseline)
     told = some([f"{whole(n)} of {run_id}" for run_id, n in runs.most_common()])
     shared = (
         f" {counted(n_shared, 'of them is', 'of them are')} the baseline's own, which cannot "
@@ -122,10 +122,10 @@ def reused(facts: RunDoubtFacts) -> Iterator[Doubt]:
         code="reused",
         is_serious=bool(n_shared),
         model_ids=ids_of(old),
-        sentence=f"{share(runs.total(), facts.asked.run.came.n_total, 'results')} are answers "
+        sentence=f"{share(runs.total(), facts.context.run.came.n_total, 'results')} are answers "
         f"of older runs: {told}. Their verdicts count, their times and costs do not.{shared}",
         command=query_of(
-            facts.asked,
+            facts.context,
             "select model_id, reused_from_run_id, count(*) as n_trials from results",
             rest="group by all order by all",
         ),
@@ -149,7 +149,7 @@ def unknown_cost(facts: RunDoubtFacts) -> Iterator[Doubt]:
             sentence=f"What {counted(n_unknown, 'trial')} cost is not known; it is of {told}. Sums "
             "are the least that was paid.",
             command=query_of(
-                facts.asked,
+                facts.context,
                 "select model_id, coalesce(failure_type, 'success') as came_to, count(*) as "
                 "n_trials from results",
                 "cost_usd is null and reused_from_run_id is null",
@@ -171,7 +171,7 @@ def few_cases(facts: RunDoubtFacts) -> Iterator[Doubt]:
             model_ids=ids_of(few),
             sentence=f"Fewer than {LEAST_CASES} {units} have a verdict: {told}. So few can show no "
             "change, and a single one turns the rate.",
-            command=facts.asked.command("power", "--run", facts.asked.run_id),
+            command=facts.context.command("power", "--run", facts.context.run_id),
         )
 
 
@@ -185,7 +185,9 @@ def one_repetition(facts: RunDoubtFacts) -> Iterator[Doubt]:
             model_ids=ids_of(once),
             sentence=f"{_of(facts, once, 'each case was asked once')}: whether the same verdict "
             "would come again is not known, so a case that flipped may be chance.",
-            command=facts.asked.command("power", "--run", facts.asked.run_id, "--repetitions", "3"),
+            command=facts.context.command(
+                "power", "--run", facts.context.run_id, "--repetitions", "3"
+            ),
         )
 
 
@@ -203,7 +205,7 @@ def identical_repetitions(facts: RunDoubtFacts) -> Iterator[Doubt]:
             sentence=f"{told} byte for byte, in at least 95 % of the cases: they count as one for "
             "pass@k, and asking more often shows nothing new; more cases do.",
             command=query_of(
-                facts.asked,
+                facts.context,
                 "select model_id, case_id, count(*) as n_trials, "
                 "count(distinct output_hash) as n_answers from results",
                 rest="group by all order by all",
@@ -222,7 +224,7 @@ def no_verdict(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models without a passed rate: by the suite, or because nothing came of them."""
     unjudged = [one for one in facts.models if one.group.n_scorable == 0]
     silent = [one for one in facts.models if one.group.n_scorable and not one.verdicts.n_trials]
-    command = facts.asked.command("show", facts.asked.run_id)
+    command = facts.context.command("show", facts.context.run_id)
     if silent:
         told = some([f"{one.name} 0 of {whole(one.group.n_scorable)}" for one in silent])
         yield Doubt(
@@ -250,8 +252,8 @@ def missing_trials(facts: RunDoubtFacts) -> Iterator[Doubt]:
     short = [one for one in facts.models if one.n_missing]
     if not short:
         return
-    least = facts.asked.limits.thresholds.min_coverage
-    n_missing, came = sum(one.n_missing for one in short), facts.asked.run.came
+    least = facts.context.limits.thresholds.min_coverage
+    n_missing, came = sum(one.n_missing for one in short), facts.context.run.came
     told = some([f"{one.name} {share(one.n_missing, one.group.n_planned)}" for one in short])
     why = f" The run was stopped: {facts.stopped}." if facts.stopped else ""
     yield Doubt(
@@ -263,13 +265,13 @@ def missing_trials(facts: RunDoubtFacts) -> Iterator[Doubt]:
         sentence=f"{whole(n_missing)} of {counted(came.n_planned, 'planned trial')} "
         f"{'has' if n_missing == 1 else 'have'} no result: "
         f"{told}; what is missing need not be like what is there.{why}",
-        command=resume_of(facts.asked) or facts.asked.command("show", facts.asked.run_id),
+        command=resume_of(facts.context) or facts.context.command("show", facts.context.run_id),
     )
 
 
 def coverage(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models of which too few trials have a verdict, with what their rate can be (S5)."""
-    least = facts.asked.limits.thresholds.min_coverage
+    least = facts.context.limits.thresholds.min_coverage
     short = [
         one
         for one in facts.models
@@ -286,7 +288,7 @@ def coverage(facts: RunDoubtFacts) -> Iterator[Doubt]:
             f"one: {some([_covered(one) for one in short])}. Whatever the others would have come "
             f"to, the passed rate lies between {some([_bounds(one) for one in short])}. So few are "
             "not compared.",
-            command=facts.asked.command("show", facts.asked.run_id),
+            command=facts.context.command("show", facts.context.run_id),
         )
 
 
@@ -306,7 +308,7 @@ def infrastructure(facts: RunDoubtFacts) -> Iterator[Doubt]:
     hit = [one for one in facts.models if one.outside]
     if not hit:
         return
-    least = facts.asked.limits.thresholds.min_coverage
+    least = facts.context.limits.thresholds.min_coverage
     n_outside = sum(kind.n_trials for one in hit for kind in one.outside)
     yield Doubt(
         code="infrastructure",
@@ -315,11 +317,11 @@ def infrastructure(facts: RunDoubtFacts) -> Iterator[Doubt]:
             for one in hit
         ),
         model_ids=ids_of(hit),
-        sentence=f"{share(n_outside, facts.asked.run.came.n_total, 'results')} failed for "
+        sentence=f"{share(n_outside, facts.context.run.came.n_total, 'results')} failed for "
         f"reasons outside the model: {some([_failed(one) for one in hit], '; ')}. They have no "
         "verdict and count neither for a model nor against it.",
         command=query_of(
-            facts.asked,
+            facts.context,
             "select model_id, case_id, repetition, failure_type, cause, error_message "
             "from failures",
             "not counts_against_model",

@@ -97,7 +97,7 @@ class _Sections:
         """Yield them in the order of the page."""
         yield self._answer()
         if self._report.summary.models:
-            table = self._told(leaderboard(self._report.summary, self._report.answer))
+            table = self._explained_table(leaderboard(self._report.summary, self._report.answer))
             yield Section("leaderboard", "Leaderboard", {"table": table})
         yield from self._comparison()
         yield from self._matrix()
@@ -109,12 +109,12 @@ class _Sections:
             table = glossary(self._report.glossary)
             yield Section("glossary", "Glossary", {"table": table})
 
-    def _told(self, table: Table) -> Table:
+    def _explained_table(self, table: Table) -> Table:
         """Return a table whose columns say what they mean."""
         return replace(table, columns=explained(table.columns, self._meanings))
 
     def _maybe(self, table: Table | None) -> Table | None:
-        return None if table is None else self._told(table)
+        return None if table is None else self._explained_table(table)
 
     def _command(self, name: str) -> str:
         """Return the first command of a name that the report was given; empty without one."""
@@ -143,9 +143,9 @@ class _Sections:
         parts: dict[str, object] = {
             "models": models[:n_open],
             "folded": models[n_open:],
-            "table": self._told(compared_models(comparison)),
+            "table": self._explained_table(compared_models(comparison)),
             "tables": [
-                self._told(table)
+                self._explained_table(table)
                 for table in (
                     compared_parts(comparison),
                     compared_scores(comparison),
@@ -171,7 +171,7 @@ class _Sections:
         table = matrix(found, self._report.run.run_id, self._anchors, command)
         used = {mark for cell in found.cells for mark in cell.marks}
         legend = [MARKS[mark] for mark in MARKS if mark in used]
-        yield Section("matrix", "Cases", {"table": self._told(table), "legend": legend})
+        yield Section("matrix", "Cases", {"table": self._explained_table(table), "legend": legend})
 
     def _history(self) -> Iterator[Section]:
         if not self._report.history:
@@ -189,21 +189,23 @@ class _Sections:
             "unused": [entry_line(entry) for entry in found.unused] if found else [],
             "skipped": skipped_lines(found.skipped)[:MOST_LINES] if found else [],
             "command": self._command("regressions"),
-            "table": self._told(history(self._report.history, self._command("runs"))),
+            "table": self._explained_table(history(self._report.history, self._command("runs"))),
         }
         yield Section("history", "History", parts)
 
     def _models(self) -> Iterator[Section]:
         report = self._report
         if any(group.latency_ms.n for group in report.summary.models):
-            yield Section("latency", "Latency", {"table": self._told(times(report.summary))})
+            yield Section(
+                "latency", "Latency", {"table": self._explained_table(times(report.summary))}
+            )
         if report.frontier:
-            table = self._told(frontier(report.frontier))
+            table = self._explained_table(frontier(report.frontier))
             yield Section("frontier", "Quality, cost, time", {"table": table})
         if rated := self._maybe(tiers(report.summary, report.thresholds)):
             yield Section("tiers", "Tool-use tiers", {"table": rated})
         if report.failures:
-            table = self._told(failures(report.failures, report.transcripts.command))
+            table = self._explained_table(failures(report.failures, report.transcripts.command))
             yield Section("failures", "Failures", {"table": table})
         if taken := self._maybe(resources(report.summary)):
             yield Section("resources", "Resources", {"table": taken})

@@ -20,7 +20,7 @@ from schemas.run.model_names import NO_NAMES, ModelNames
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportContext:
     """One run that is reported, with all that several sections read."""
 
     session: Session
@@ -41,7 +41,7 @@ class Asked:
         """Of the run."""
         return self.run.run_id
 
-    def called(self, model_ids: Sequence[str]) -> list[str]:
+    def names_of(self, model_ids: Sequence[str]) -> list[str]:
         """Return the names of models, for a sentence."""
         return [self.names.of(model_id) for model_id in model_ids]
 

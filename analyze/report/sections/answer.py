@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyze.comparison.evidence.outcomes import read_outcomes
 from analyze.comparison.pairing import own_trials
 from analyze.query.run_ref import run_folder
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from analyze.stats.rates import RankedModel, is_ranked, may_be_best
 from schemas.output.comparison import CaseChange, GroupComparison
 from schemas.output.report import ModelAnswer, ReportedRun
@@ -57,7 +57,7 @@ def verdicts_of(group: GroupSummary) -> Verdicts:
     return Verdicts(1 if n_trials else 0, n_trials)
 
 
-def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
+def answers_of(context: ReportContext) -> tuple[ModelAnswer, ...]:
     """Return each model of a run, the best passed rate first.
 
     Those that cannot be ranked come after those that can, and those without a rate last.
@@ -65,14 +65,14 @@ def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
     Rates that cannot be compared are not put side by side: an outage is no worse model. So the
     difference is null where the verdict is `not_comparable`.
     """
-    groups = asked.summary.models
-    comparison = asked.comparison
+    groups = context.summary.models
+    comparison = context.comparison
     compared = {one.candidate_model_id: one for one in comparison.groups} if comparison else {}
     flips = _flips(comparison.cases if comparison else ())
-    least = asked.limits.thresholds.min_coverage
+    least = context.limits.thresholds.min_coverage
     named = [may_be_named(group, least) for group in groups]
     leading = _leading(
-        asked, [one for one, is_named in zip(groups, named, strict=True) if is_named]
+        context, [one for one, is_named in zip(groups, named, strict=True) if is_named]
     )
     answers = [
         _answer(
@@ -85,7 +85,10 @@ def answers_of(asked: Asked) -> tuple[ModelAnswer, ...]:
         for group, is_named in zip(groups, named, strict=True)
     ]
     return tuple(
-        sorted(answers, key=lambda one: (not one.is_ranked, -_known(one.passed_rate), one.model_id))
+        sorted(
+            answers,
+            key=lambda one: (not one.is_ranked, -_sortable_rate(one.passed_rate), one.model_id),
+        )
     )
 
 
@@ -94,17 +97,19 @@ def may_be_named(group: GroupSummary, min_coverage: float) -> bool:
     return is_ranked(verdicts_of(group).n_units, group.coverage, min_coverage)
 
 
-def _leading(asked: Asked, groups: Collection[GroupSummary]) -> set[str]:
+def _leading(context: ReportContext, groups: Collection[GroupSummary]) -> set[str]:
     """Return the model_ids that may be best of the models that can be ranked."""
     if len(groups) < 2:
         return {group.model_id for group in groups}
     units: defaultdict[str, dict[Hashable, tuple[int, int]]] = defaultdict(dict)
-    for row in read_outcomes(asked.session, [asked.run_id]):
+    for row in read_outcomes(context.session, [context.run_id]):
         own, of_model, unit = own_trials(row), units[row.key.model_id], row.cluster or row.case
         n_passed, n_scored = of_model.get(unit, (0, 0))
         of_model[unit] = n_passed + own.n_passed, n_scored + own.n_scored
-    models = [RankedModel(_known(group.passed_rate), units[group.model_id]) for group in groups]
-    alpha = asked.limits.thresholds.alpha
+    models = [
+        RankedModel(_sortable_rate(group.passed_rate), units[group.model_id]) for group in groups
+    ]
+    alpha = context.limits.thresholds.alpha
     return {
         group.model_id
         for group, may_be in zip(groups, may_be_best(models, alpha), strict=True)
@@ -112,7 +117,7 @@ def _leading(asked: Asked, groups: Collection[GroupSummary]) -> set[str]:
     }
 
 
-def _known(rate: float | None) -> float:
+def _sortable_rate(rate: float | None) -> float:
     return -1.0 if rate is None else rate
 
 

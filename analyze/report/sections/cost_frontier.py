@@ -12,7 +12,7 @@ from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.output.report import FrontierPoint
 
 if TYPE_CHECKING:
-    from analyze.report.sections import Asked
+    from analyze.report.sections import ReportContext
     from schemas.output.summary import GroupSummary
 
 Limits = tuple[float | None, float | None]
@@ -92,7 +92,7 @@ group by model_id
 """Whole numbers of each model's cases, exact in any order; products are wider than a bigint."""
 
 
-def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
+def frontier_of(context: ReportContext) -> tuple[FrontierPoint, ...]:
     """Return a point for each model of the run; empty when none has a rate and a cost or a time.
 
     The interval of a rate is the summary's. Those of the cost per trial with a verdict and of the
@@ -103,16 +103,16 @@ def frontier_of(asked: Asked) -> tuple[FrontierPoint, ...]:
     Raises:
         ViewError: the lake cannot be read.
     """
-    rows = asked.session.read(CostQualityRow, "run_id = ?", [asked.run_id])
+    rows = context.session.read(CostQualityRow, "run_id = ?", [context.run_id])
     if not any(_is_drawn(row) for row in rows):
         return ()
-    least = asked.limits.thresholds.min_coverage
-    ranked = {one.model_id for one in asked.summary.models if may_be_named(one, least)}
+    least = context.limits.thresholds.min_coverage
+    ranked = {one.model_id for one in context.summary.models if may_be_named(one, least)}
     rivals = [row for row in rows if row.model_id in ranked]
-    groups = {group.model_id: group for group in asked.summary.models}
+    groups = {group.model_id: group for group in context.summary.models}
     sums = {
         model_id: (CaseSums(*rest[:N_SUMS]), CaseSums(*rest[N_SUMS:]))
-        for model_id, *rest in asked.session.rows(SQL, [asked.run_id])
+        for model_id, *rest in context.session.rows(SQL, [context.run_id])
     }
     return tuple(_point(row, groups[row.model_id], sums.get(row.model_id), rivals) for row in rows)
 

@@ -12,7 +12,7 @@ from analyze.contracts import LatencyHistogramRow
 from schemas.output.report import FailureCount, LatencyBin, Matrix, MatrixCell
 
 if TYPE_CHECKING:
-    from analyze.report.sections import Asked
+    from analyze.report.sections import ReportContext
 
 MOST_KINDS = 300
 """Ways to fail, over all models; more names than this only a made-up log has."""
@@ -134,7 +134,7 @@ group by case_id, model_id
 """
 
 
-def failures_of(asked: Asked) -> tuple[FailureCount, ...]:
+def failures_of(context: ReportContext) -> tuple[FailureCount, ...]:
     """Return the trials without a success by model and way to fail, the most frequent first.
 
     A time-out that the provider answers for is counted apart from one of the model. Of more than
@@ -143,7 +143,7 @@ def failures_of(asked: Asked) -> tuple[FailureCount, ...]:
     Raises:
         ViewError: the lake cannot be read.
     """
-    rows = asked.session.rows(SQL, [asked.run_id, MOST_KINDS])
+    rows = context.session.rows(SQL, [context.run_id, MOST_KINDS])
     return tuple(
         FailureCount(
             model_id=model_id,
@@ -156,13 +156,13 @@ def failures_of(asked: Asked) -> tuple[FailureCount, ...]:
     )
 
 
-def latency_of(asked: Asked) -> tuple[LatencyBin, ...]:
+def latency_of(context: ReportContext) -> tuple[LatencyBin, ...]:
     """Return the bins of e2e_ms and ttft_ms that hold a success, by model, metric and bin.
 
     Raises:
         ViewError: the lake cannot be read.
     """
-    rows = asked.session.read(LatencyHistogramRow, "run_id = ?", [asked.run_id])
+    rows = context.session.read(LatencyHistogramRow, "run_id = ?", [context.run_id])
     return tuple(
         LatencyBin(
             model_id=row.model_id,
@@ -175,7 +175,7 @@ def latency_of(asked: Asked) -> tuple[LatencyBin, ...]:
     )
 
 
-def matrix_of(asked: Asked) -> Matrix:
+def matrix_of(context: ReportContext) -> Matrix:
     """Return the hardest cases with every model that was asked them, in the summary's order.
 
     The hardest is the one with the lowest passed rate over all models together, then the first by
@@ -185,14 +185,14 @@ def matrix_of(asked: Asked) -> Matrix:
     Raises:
         ViewError: the lake cannot be read.
     """
-    models = [group.model_id for group in asked.summary.models]
+    models = [group.model_id for group in context.summary.models]
     most = min(MOST_CASES, MOST_CELLS // max(len(models), 1))
-    rows = asked.session.rows(HARDEST, [asked.run_id, asked.run_id, max(most, 1)])
+    rows = context.session.rows(HARDEST, [context.run_id, context.run_id, max(most, 1)])
     n_cases = rows[0][1] if rows else 0
     cases = [case_id for case_id, _ in rows[:most]]
     place = {name: number for number, name in enumerate(cases)}
     column = {name: number for number, name in enumerate(models)}
-    found = asked.session.rows(CELLS, [asked.run_id, cases, asked.run_id, cases, MOST_MARKS])
+    found = context.session.rows(CELLS, [context.run_id, cases, context.run_id, cases, MOST_MARKS])
     found.sort(key=lambda row: (place[row[0]], column[row[1]]))
     cells = tuple(
         MatrixCell(

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from analyze.comparison.evidence.outcomes import among
 from analyze.query.session import Session
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from schemas.output.comparison import CaseChange, Comparison
 from schemas.output.report import DiffPart, Flip
 
@@ -103,7 +103,7 @@ def _joined(parts: Iterator[tuple[Kind, str]]) -> Iterator[DiffPart]:
     """Yield parts with neighbours of one kind as one, and without empty ones."""
     texts: dict[Kind, list[str]] = {"same": [], "base": [], "candidate": []}
 
-    def told(*kinds: Kind) -> Iterator[DiffPart]:
+    def diff_parts(*kinds: Kind) -> Iterator[DiffPart]:
         for kind in kinds:
             if text := "".join(texts[kind]):
                 yield DiffPart(kind=kind, text=text)
@@ -113,11 +113,11 @@ def _joined(parts: Iterator[tuple[Kind, str]]) -> Iterator[DiffPart]:
         if not text:
             continue
         if kind == "same":
-            yield from told("base", "candidate")
+            yield from diff_parts("base", "candidate")
         else:
-            yield from told("same")
+            yield from diff_parts("same")
         texts[kind].append(text)
-    yield from told("same", "base", "candidate")
+    yield from diff_parts("same", "base", "candidate")
 
 
 class _Key(NamedTuple):
@@ -143,23 +143,23 @@ class _Answer(NamedTuple):
     is_cut: bool
 
 
-def flips_of(asked: Asked, most: int = MOST_FLIPS) -> tuple[Flip, ...]:
+def flips_of(context: ReportContext, most: int = MOST_FLIPS) -> tuple[Flip, ...]:
     """Return the cases that broke or were fixed, in the comparison's order: worst first.
 
     Args:
-        asked: the run that is reported.
+        context: the run that is reported.
         most: of them.
 
     Raises:
         ViewError: the lake cannot be read.
     """
-    comparison = asked.comparison
+    comparison = context.comparison
     if comparison is None:
         return ()
     changes = [change for change in comparison.cases if change.flip is not None][:most]
-    pairs = _pairs(asked.session, comparison, changes)
-    answers = _answers(asked.session, [trial for pair in pairs for trial in pair[1:]])
-    return tuple(_flip(asked, *pair, answers) for pair in pairs)
+    pairs = _pairs(context.session, comparison, changes)
+    answers = _answers(context.session, [trial for pair in pairs for trial in pair[1:]])
+    return tuple(_flip(context, *pair, answers) for pair in pairs)
 
 
 def _pairs(
@@ -256,7 +256,7 @@ def _answers(session: Session, trials: Sequence[_Trial]) -> dict[tuple[str, int]
 
 
 def _flip(
-    asked: Asked,
+    context: ReportContext,
     change: CaseChange,
     first: _Trial,
     second: _Trial,
@@ -286,7 +286,7 @@ def _flip(
         is_cut=base.is_cut or candidate.is_cut,
         diff=answer_diff(base.text, candidate.text),
         commands=tuple(
-            asked.command("show", trial.run_id, change.case_id, model_id, str(trial.repetition))
+            context.command("show", trial.run_id, change.case_id, model_id, str(trial.repetition))
             for trial, model_id in ((first, change.model_id), (second, change.candidate_model_id))
         ),
     )

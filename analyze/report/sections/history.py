@@ -16,7 +16,7 @@ from schemas.output.report import HistoryPoint
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
-    from analyze.report.sections import Asked
+    from analyze.report.sections import ReportContext
     from schemas.base import Interval
 
 CASES = """
@@ -145,7 +145,7 @@ class _Point(NamedTuple):
     interval: Interval | None
 
 
-def history_of(asked: Asked) -> tuple[HistoryPoint, ...]:
+def history_of(context: ReportContext) -> tuple[HistoryPoint, ...]:
     """Return a point for each model and run of the suite, oldest run first; empty below two runs.
 
     The newest runs and the reported one, at most `MOST_RUNS` and as many as `MOST_POINTS` points
@@ -157,8 +157,8 @@ def history_of(asked: Asked) -> tuple[HistoryPoint, ...]:
     Raises:
         ViewError: the lake cannot be read.
     """
-    run_id = asked.run_id
-    rows = asked.session.rows(RUNS, [run_id, asked.run.asked.suite_id, run_id, MOST_RUNS])
+    run_id = context.run_id
+    rows = context.session.rows(RUNS, [run_id, context.run.asked.suite_id, run_id, MOST_RUNS])
     began: dict[str, int] = {}
     groups: dict[str, str] = {}
     for name, started_at_ms, group in rows:
@@ -175,7 +175,7 @@ def history_of(asked: Asked) -> tuple[HistoryPoint, ...]:
             groups[group] = name
     if len(began) < 2:
         return ()
-    chosen = _as_many_as_fit(_points(asked.session, list(began), groups))
+    chosen = _as_many_as_fit(_points(context.session, list(began), groups))
     if len(chosen) < 2:
         return ()
     return tuple(

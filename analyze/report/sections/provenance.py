@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from analyze.report.sections.answer import config_of_run
 from analyze.summary.summarize import read_inventory
 from schemas.errors import runs_flag
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from schemas.run.config import RunConfig, RunModel
 
 
-def provenance_of(asked: Asked) -> Provenance:
+def provenance_of(context: ReportContext) -> Provenance:
     """Return where the numbers of a run come from; what only its folder knows is null without it.
 
     Raises:
         SchemaError: the run's config is there and cannot be read.
         ViewError: the lake cannot be read.
     """
-    config = config_of_run(asked.folder)
-    inventory = read_inventory(asked.folder) if asked.folder is not None else None
+    config = config_of_run(context.folder)
+    inventory = read_inventory(context.folder) if context.folder is not None else None
     commit = inventory.config_commit if inventory else None
     if not isinstance(commit, ConfigCommit):
         commit = None
     return Provenance(
         host=inventory.host if inventory else None,
-        versions=_versions(inventory, asked.run.asked.benchlake_version),
-        models=_models(asked, config),
+        versions=_versions(inventory, context.run.asked.benchlake_version),
+        models=_models(context, config),
         suite_path=config.suite_path if config else None,
         config_files=dict(sorted(config.config_files.items())) if config else {},
         config_commit=commit.commit if commit else None,
         is_config_dirty=commit.is_dirty if commit else None,
         warnings=config.warnings if config else (),
-        limits=asked.limits,
-        commands=_commands(asked),
+        limits=context.limits,
+        commands=_commands(context),
     )
 
 
@@ -55,10 +55,10 @@ def _versions(inventory: Inventory | None, benchlake: str | None) -> dict[str, s
     return dict(sorted(found.items()))
 
 
-def _models(asked: Asked, config: RunConfig | None) -> tuple[ModelProvenance, ...]:
-    run_id, groups = asked.run_id, asked.summary.models
+def _models(context: ReportContext, config: RunConfig | None) -> tuple[ModelProvenance, ...]:
+    run_id, groups = context.run_id, context.summary.models
     keys = [(run_id, group.model_id) for group in groups]
-    facts = read_facts(asked.session, [run_id], keys)
+    facts = read_facts(context.session, [run_id], keys)
     asked_for = {model.model_id: model for model in config.models} if config else {}
     return tuple(_model(group, facts[run_id, group.model_id], asked_for) for group in groups)
 
@@ -94,13 +94,13 @@ def _settings(model: RunModel) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _commands(asked: Asked) -> tuple[str, ...]:
+def _commands(context: ReportContext) -> tuple[str, ...]:
     """Return what makes this report again, then what goes deeper."""
-    base = ",".join(asked.baseline)
-    where = runs_flag(asked.session.runs_dir)[1:]  # `report` takes the folder by itself
-    report = ["report", *where, "--run", asked.run_id, "--baseline", base or "none"]
-    commands = [shlex.join(["analyze", *report]), asked.command("show", asked.run_id)]
+    base = ",".join(context.baseline)
+    where = runs_flag(context.session.runs_dir)[1:]  # `report` takes the folder by itself
+    report = ["report", *where, "--run", context.run_id, "--baseline", base or "none"]
+    commands = [shlex.join(["analyze", *report]), context.command("show", context.run_id)]
     if base:
-        commands.append(asked.command("compare", base, asked.run_id, "--by", "cell"))
-    suite = ["--suite", asked.run.asked.suite_id]
-    return (*commands, asked.command("regressions", *suite), asked.command("runs", *suite))
+        commands.append(context.command("compare", base, context.run_id, "--by", "cell"))
+    suite = ["--suite", context.run.asked.suite_id]
+    return (*commands, context.command("regressions", *suite), context.command("runs", *suite))

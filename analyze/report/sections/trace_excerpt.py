@@ -135,7 +135,9 @@ def fitted(
         return Fitted(tuple(_cut(part, most) for part in parts), 0)
     marker = _marker(len(parts))  # the longest it can be
     least = [size + min(text, LEAST_TEXT) for size, text in zip(fixed, texts, strict=True)]
-    kept = _kept(least, room - bytes_of(marker), units or [[n] for n in range(len(parts))])
+    kept = _fitting_places(
+        least, room - bytes_of(marker), units or [[n] for n in range(len(parts))]
+    )
     if not kept:
         return None
     most = _level([texts[n] for n in kept], room - bytes_of(marker) - sum(fixed[n] for n in kept))
@@ -152,7 +154,7 @@ def _level(sizes: Sequence[int], room: int) -> int:
     return max(sizes, default=0)
 
 
-def _kept(sizes: Sequence[int], room: int, units: Sequence[Sequence[int]]) -> list[int]:
+def _fitting_places(sizes: Sequence[int], room: int, units: Sequence[Sequence[int]]) -> list[int]:
     """Return the places that fit, taken from both ends in turns, in their order."""
     kept: list[int] = []
     for step in range(len(units)):

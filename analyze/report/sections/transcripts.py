@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from analyze.comparison.evidence.outcomes import among
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
-from analyze.report.sections import Asked
+from analyze.report.sections import ReportContext
 from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, validators_of
 from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of
@@ -127,26 +127,26 @@ class Choice:
     """Of them and of those that flipped."""
 
 
-def choose_trials(asked: Asked, flips: Sequence[Flip], most: int) -> Choice:
+def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> Choice:
     """Return the trials that are shown, and how many there are.
 
     Args:
-        asked: the run that is reported.
+        context: the run that is reported.
         flips: cases that flipped; each gives a trial of its candidate and one of its base.
         most: trials that are not of a flip; 0: none is looked for.
 
     Raises:
         ViewError: the lake cannot be read.
     """
-    session = asked.session
+    session = context.session
     flipped = [key for flip in flips for key in _keys(flip)]
-    known = _known(session, flipped)
+    known = _trial_outcomes(session, flipped)
     ours = {key for key in flipped[::2] if key in known}
     ((n_not_passed,),) = session.rows(
         f"select count(*) from trials where run_id = ? and {IS_BAD}",  # noqa: S608 - our own
-        [asked.run_id],
+        [context.run_id],
     )
-    n_passed_flips = sum(not (key.run_id == asked.run_id and known[key][1]) for key in ours)
+    n_passed_flips = sum(not (key.run_id == context.run_id and known[key][1]) for key in ours)
     trials = [
         ChosenTrial(key, known[key][0], "flipped", is_baseline=bool(place % 2))
         for place, key in enumerate(flipped)
@@ -156,9 +156,9 @@ def choose_trials(asked: Asked, flips: Sequence[Flip], most: int) -> Choice:
         trials += [
             ChosenTrial(key, record_no, "failed" if is_bad else "sampled")
             for model_id, case_id, repetition, record_no, is_bad in session.rows(
-                CHOOSE, [asked.run_id, most, most + len(ours)]
+                CHOOSE, [context.run_id, most, most + len(ours)]
             )
-            if (key := TrialKey(asked.run_id, model_id, case_id, repetition)) not in ours
+            if (key := TrialKey(context.run_id, model_id, case_id, repetition)) not in ours
         ]
     return Choice(trials, n_not_passed, n_not_passed + n_passed_flips)
 
@@ -176,7 +176,7 @@ def _keys(flip: Flip) -> tuple[TrialKey, TrialKey]:
     )
 
 
-def _known(session: Session, keys: Sequence[TrialKey]) -> dict[TrialKey, tuple[int, bool]]:
+def _trial_outcomes(session: Session, keys: Sequence[TrialKey]) -> dict[TrialKey, tuple[int, bool]]:
     """Return record_no and whether it failed or did not pass, of the trials that there are."""
     if not keys:
         return {}
@@ -207,14 +207,14 @@ class _Source:
     validators: Mapping[str, dict[str, JsonValue] | None]
 
 
-def transcripts_of(asked: Asked, flips: Sequence[Flip], budget_bytes: int) -> Transcripts:
+def transcripts_of(context: ReportContext, flips: Sequence[Flip], budget_bytes: int) -> Transcripts:
     """Return trials word for word: those that flipped, those that did not pass, and some others.
 
     The text of all of them together has at most `budget_bytes` bytes as UTF-8, that of one at most
     two fifths of it. The first trial without room ends the list.
 
     Args:
-        asked: the run that is reported.
+        context: the run that is reported.
         flips: cases whose trials are shown first, each beside the baseline's.
         budget_bytes: of text; 0: none is shown and no trace is read.
 
@@ -223,21 +223,23 @@ def transcripts_of(asked: Asked, flips: Sequence[Flip], budget_bytes: int) -> Tr
     """
     is_room = budget_bytes >= SHORTEST_BYTES
     most = min(MOST_CHOSEN, 1 + budget_bytes // TRIAL_BYTES) if is_room else 0
-    choice = choose_trials(asked, flips, most)
-    shown = _shown(asked, choice.trials, budget_bytes) if is_room else []
+    choice = choose_trials(context, flips, most)
+    shown = _shown(context, choice.trials, budget_bytes) if is_room else []
     n_shown = sum(one.why != "sampled" and not one.is_baseline for one in shown)
     return Transcripts(
         shown=tuple(shown),
         n_not_passed=choice.n_not_passed,
         n_left_out=choice.n_worth - n_shown,
         budget_bytes=budget_bytes,
-        command=asked.command("show", asked.run_id),
+        command=context.command("show", context.run_id),
     )
 
 
-def _shown(asked: Asked, chosen: Sequence[ChosenTrial], budget_bytes: int) -> list[Transcript]:
+def _shown(
+    context: ReportContext, chosen: Sequence[ChosenTrial], budget_bytes: int
+) -> list[Transcript]:
     share = int(budget_bytes * MOST_SHARE)
-    sources = _sources(asked.session, chosen, share)
+    sources = _sources(context.session, chosen, share)
     left = budget_bytes
     shown = []
     for one in chosen:
@@ -245,7 +247,7 @@ def _shown(asked: Asked, chosen: Sequence[ChosenTrial], budget_bytes: int) -> li
         room = min(left, share)
         if room < SHORTEST_BYTES:
             break
-        transcript = _transcript(asked, one, source, room)
+        transcript = _transcript(context, one, source, room)
         if transcript is None:
             break
         left -= bytes_of(transcript)
@@ -272,11 +274,13 @@ def _source(session: Session, run_id: str, record_nos: Sequence[int], share: int
     )
 
 
-def _transcript(asked: Asked, one: ChosenTrial, source: _Source, room: int) -> Transcript | None:
+def _transcript(
+    context: ReportContext, one: ChosenTrial, source: _Source, room: int
+) -> Transcript | None:
     """Return one trial in so many bytes; None when there is no room for it."""
     trial = source.trials[one.record_no]
     text = source.texts.get(one.record_no) or CutText(TrialText("", None, None, 0), 0)
-    trace = _trace(asked.session, trial, max(TRACE_BYTES, 2 * room))
+    trace = _trace(context.session, trial, max(TRACE_BYTES, 2 * room))
     page = TrialPage(trial, text.text, trace, source.validators.get(trial.case_id))
     shell = Transcript(
         **one.key._asdict(),
@@ -293,7 +297,7 @@ def _transcript(asked: Asked, one: ChosenTrial, source: _Source, room: int) -> T
         parts=(),
         n_parts_left_out=0,
         missing=_cut(trace.why, FACT_CHARS) if isinstance(trace, NoTrace) else None,
-        command=asked.command(
+        command=context.command(
             "show", trial.run_id, trial.case_id, trial.model_id, str(trial.repetition)
         ),
     )

@@ -20,7 +20,7 @@ from tests.support.compared_runs import Runs, parts_of
 from tests.support.histories import imported, lake_only
 from tests.support.nights import Nights
 from tests.support.paths import SAMPLES
-from tests.support.report_context import asked_of, limits_of, shifts_of
+from tests.support.report_context import context_of, limits_of, shifts_of
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -35,8 +35,8 @@ def runs(new_run):
 
 def doubts(runs_dir, run_id, baseline=None, *, history=False, **thresholds):
     with open_session(runs_dir) as session:
-        asked = asked_of(session, run_id, baseline, **thresholds)
-        return doubts_of(asked, shifts_of(asked) if history else None)
+        context = context_of(session, run_id, baseline, **thresholds)
+        return doubts_of(context, shifts_of(context) if history else None)
 
 
 def one(found, code):
@@ -114,8 +114,8 @@ def sample_doubts(tmp_path_factory):
     with open_session(runs_dir) as session:
         rows = session.rows("select run_id, previous_run_id from runs order by run_id")
         for run_id, before in rows:
-            asked = asked_of(session, run_id, before)
-            found[run_id] = doubts_of(asked, shifts_of(asked))
+            context = context_of(session, run_id, before)
+            found[run_id] = doubts_of(context, shifts_of(context))
     return runs_dir, found
 
 
@@ -533,10 +533,10 @@ def test_what_changed_and_was_allowed_may_stand_behind_a_verdict(runs):
     night(runs, "before", 0)
     night(runs, plan=edited("a"))
     with open_session(runs.runs_dir) as session:
-        asked = asked_of(session, "now", "before")
+        context = context_of(session, "now", "before")
         sides = resolve_sides(session, "before", "now")
         allowed = compare(session, *sides, limits=limits_of(), allow={"settings"})
-        found = doubts_of(dataclasses.replace(asked, comparison=allowed), None)
+        found = doubts_of(dataclasses.replace(context, comparison=allowed), None)
 
     assert one(found, "changed_with_it").is_serious
     assert "may be its doing" in one(found, "changed_with_it").sentence
@@ -591,15 +591,15 @@ def plain(shared_run):
     """What is asked of a run without any trouble."""
     run = night(Runs(shared_run, is_mirrored=False))
     with open_session(run.runs_dir) as session:
-        yield asked_of(session, run.run_id)
+        yield context_of(session, run.run_id)
 
 
 @pytest.mark.parametrize("run_id", ["it's", 'a"b', "$(touch x)", "`touch x`", "a\nb", "!!"])
 def test_a_query_is_one_word_of_the_shell_whatever_the_run_is_called(plain, run_id):
     row = plain.run.asked.model_copy(update={"run_id": run_id})
-    asked = dataclasses.replace(plain, run=dataclasses.replace(plain.run, asked=row))
+    context = dataclasses.replace(plain, run=dataclasses.replace(plain.run, asked=row))
 
-    words = shlex.split(query_of(asked, "select 1 from results"))
+    words = shlex.split(query_of(context, "select 1 from results"))
 
     quoted = run_id.replace("'", "''")
     assert words[:2] == ["analyze", "sql"]

@@ -18,7 +18,7 @@ from tests.analyze.conftest import STARTED_AT_MS
 from tests.support.compared_runs import Runs
 from tests.support.histories import DAY_MS, capable, imported, lake_only
 from tests.support.paths import SAMPLES
-from tests.support.report_context import asked_of, limits_of
+from tests.support.report_context import context_of, limits_of
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -40,7 +40,7 @@ def runs(new_run):
 
 def answers(runs_dir, run_id, baseline=None):
     with open_session(runs_dir) as session:
-        return answers_of(asked_of(session, run_id, baseline))
+        return answers_of(context_of(session, run_id, baseline))
 
 
 def passing(**n_cases):
@@ -88,7 +88,7 @@ def test_a_change_is_that_of_the_comparison_with_the_cases_that_flipped(runs):
 
 
 def test_rates_that_cannot_be_compared_are_not_put_side_by_side(samples):
-    found = answers_of(asked_of(samples, "night_07_outage", "night_03_prompt"))
+    found = answers_of(context_of(samples, "night_07_outage", "night_03_prompt"))
 
     assert {one.change for one in found} == {"not_comparable", None}
     assert {(one.difference, one.difference_low) for one in found} == {(None, None)}
@@ -96,10 +96,10 @@ def test_rates_that_cannot_be_compared_are_not_put_side_by_side(samples):
 
 @pytest.mark.parametrize("run_id", sorted(path.name for path in SAMPLES.glob("*_*")))
 def test_the_answer_says_what_the_summary_says(samples, run_id):
-    asked = asked_of(samples, run_id)
-    groups = {group.model_id: group for group in asked.summary.models}
+    context = context_of(samples, run_id)
+    groups = {group.model_id: group for group in context.summary.models}
 
-    for one in answers_of(asked):
+    for one in answers_of(context):
         group = groups[one.model_id]
         assert one.passed_rate == group.passed_rate
         assert one.n_scored == round((group.coverage or 0) * group.n_scorable)
@@ -145,7 +145,7 @@ def test_a_shard_is_reported_as_the_part_that_it_is(runs):
 
 
 def test_provenance_says_who_answered_and_with_which_settings(samples):
-    found = provenance_of(asked_of(samples, "night_10_setting"))
+    found = provenance_of(context_of(samples, "night_10_setting"))
     careful, playful = found.models
 
     assert found.host.cpu_count == 2
@@ -180,7 +180,7 @@ def test_provenance_names_upstreams_options_and_commit(runs):
     (run.path / "inventory.json").write_text(json.dumps(inventory))
 
     with open_session(runs.runs_dir) as session:
-        found = provenance_of(asked_of(session, "now"))
+        found = provenance_of(context_of(session, "now"))
     (model,) = found.models
 
     assert (model.served_providers, model.routing) == (("up-a", "up-b"), "unpinned")
@@ -195,8 +195,8 @@ def test_provenance_of_a_run_without_its_folder_says_what_the_lake_knows(new_run
     folder = imported(runs.runs_dir)
 
     with open_session(runs.runs_dir) as session:
-        elsewhere = provenance_of(asked_of(session, "now"))
-        older = provenance_of(asked_of(session, folder.name))
+        elsewhere = provenance_of(context_of(session, "now"))
+        older = provenance_of(context_of(session, folder.name))
 
     assert (elsewhere.host, elsewhere.suite_path, elsewhere.config_commit) == (None, None, None)
     assert elsewhere.models[0].served_models == ("served",)
@@ -208,8 +208,8 @@ def test_the_commands_of_a_report_make_it_again_and_go_deeper(runs):
     runs.add("before", 0)
     runs.add("now", 1)
     with open_session(runs.runs_dir) as session:
-        alone = provenance_of(asked_of(session, "now")).commands
-        beside = provenance_of(asked_of(session, "now", "before")).commands
+        alone = provenance_of(context_of(session, "now")).commands
+        beside = provenance_of(context_of(session, "now", "before")).commands
 
     where = str(runs.runs_dir)
     assert shlex.split(beside[0]) == [

@@ -26,7 +26,7 @@ from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.run.config import Narrowed
 from tests.support.compared_runs import Runs
 from tests.support.paths import SAMPLES
-from tests.support.report_context import asked_in, asked_of
+from tests.support.report_context import context_of, open_context
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -37,7 +37,7 @@ DAY_MS = 86_400_000
 def part_of(run, part):
     """Write a run and return a part of its report."""
     run.write()
-    with asked_in(run.runs_dir, run.run_id) as of:
+    with open_context(run.runs_dir, run.run_id) as of:
         return part(of)
 
 
@@ -53,7 +53,7 @@ def samples(tmp_path_factory):
 @pytest.fixture(scope="module")
 def nights(samples):
     """What is asked of every run of the samples, by its name."""
-    return {run_id: asked_of(samples, run_id) for run_id in [*NIGHTS, "older_tool"]}
+    return {run_id: context_of(samples, run_id) for run_id in [*NIGHTS, "older_tool"]}
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_a_part_of_the_suite_is_no_point_unless_it_is_reported(samples, nights):
     (part,) = samples.rows("select run_id from runs where is_narrowed")[0]
 
     others = {point.run_id for point in history_of(nights[NIGHTS[0]])}
-    own = {point.run_id for point in history_of(asked_of(samples, part))}
+    own = {point.run_id for point in history_of(context_of(samples, part))}
 
     assert part not in others
     assert own == others | {part}
@@ -117,7 +117,7 @@ def test_a_shard_of_a_whole_plan_is_a_point_and_what_was_only_tried_is_none(new_
     runs.add("tried", 2, narrowed={"tags": ["fast"]})
     runs.add("now", 3)
 
-    with asked_in(runs.runs_dir, "now") as of:
+    with open_context(runs.runs_dir, "now") as of:
         assert [point.run_id for point in history_of(of)] == ["whole", "shard", "now"]
 
 
@@ -133,7 +133,7 @@ def test_a_run_without_any_verdict_is_no_point(new_run):
             run.result(trial, passed=passed)
         run.write()
 
-    with asked_in(run.runs_dir, "r1") as of:
+    with open_context(run.runs_dir, "r1") as of:
         points = history_of(of)
 
     assert [(point.run_id, point.low) for point in points] == [("r0", None), ("r2", None)]
@@ -155,7 +155,7 @@ def test_shards_of_a_plan_are_one_run_of_the_history(new_run):
 
     found = {}
     for reported in ("whole", "one", "other"):
-        with asked_in(run.runs_dir, reported) as of:
+        with open_context(run.runs_dir, reported) as of:
             found[reported] = history_of(of)
 
     merged, whole = found["whole"]
@@ -171,7 +171,7 @@ def test_shards_of_a_plan_are_one_run_of_the_history(new_run):
 
 
 def test_of_many_runs_the_newest_and_the_reported_one_are_there(long_suite):
-    points = history_of(asked_of(long_suite, "night-000"))
+    points = history_of(context_of(long_suite, "night-000"))
 
     shown = sorted({point.run_id for point in points})
     assert len(points) <= MOST_POINTS
@@ -190,7 +190,7 @@ def test_points_beyond_the_most_are_left_out_by_whole_runs(new_run):
             run.result(run.plan(model_id=f"m{number:03d}"))
         run.write()
 
-    with asked_in(run.runs_dir, "r0") as of:
+    with open_context(run.runs_dir, "r0") as of:
         points = history_of(of)
 
     assert Counter(point.run_id for point in points) == dict.fromkeys(
@@ -444,7 +444,7 @@ def priced(shared_run):
                     continue
                 run.result(run.plan(f"c{case:02d}", repetition, model_id), **fields)
     run.write()
-    with asked_in(run.runs_dir, "priced") as of:
+    with open_context(run.runs_dir, "priced") as of:
         yield of
 
 
@@ -625,5 +625,5 @@ def test_failures_of_the_samples_are_those_of_the_summary(nights, night):
 
 @pytest.mark.parametrize("part", [matrix_of, history_of, latency_of, frontier_of, failures_of])
 def test_a_part_does_not_depend_on_the_number_of_threads(samples, nights, part):
-    with asked_in(samples.runs_dir, NIGHTS[6], threads=1) as alone:
+    with open_context(samples.runs_dir, NIGHTS[6], threads=1) as alone:
         assert part(alone) == part(nights[NIGHTS[6]])

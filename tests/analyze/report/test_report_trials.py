@@ -32,7 +32,7 @@ from tests.support import histories, pae_tree
 from tests.support.analyze_cli import call
 from tests.support.compared_runs import Runs
 from tests.support.histories import trace, write_traces
-from tests.support.report_context import asked_in
+from tests.support.report_context import open_context
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -41,13 +41,13 @@ PLENTY = 10**6
 
 
 def reported(runs_dir, run_id, base=None, budget=PLENTY):
-    with asked_in(runs_dir, run_id, base) as asked:
-        return parts_of_report(asked, budget)
+    with open_context(runs_dir, run_id, base) as context:
+        return parts_of_report(context, budget)
 
 
-def parts_of_report(asked, budget=PLENTY):
-    flips = flips_of(asked)
-    return flips, transcripts_of(asked, flips, budget)
+def parts_of_report(context, budget=PLENTY):
+    flips = flips_of(context)
+    return flips, transcripts_of(context, flips, budget)
 
 
 def shown(runs_dir, run_id, base=None, budget=PLENTY):
@@ -56,9 +56,9 @@ def shown(runs_dir, run_id, base=None, budget=PLENTY):
 
 def shown_in(budgets, runs_dir, run_id, base=None):
     """Transcripts of one run in several budgets."""
-    with asked_in(runs_dir, run_id, base) as asked:
-        flips = flips_of(asked)
-        return [transcripts_of(asked, flips, budget) for budget in budgets]
+    with open_context(runs_dir, run_id, base) as context:
+        flips = flips_of(context)
+        return [transcripts_of(context, flips, budget) for budget in budgets]
 
 
 def strings(value):
@@ -111,8 +111,8 @@ def two(shared_run):
 @pytest.fixture(scope="module")
 def later(two):
     """What is asked of the second of them beside the first."""
-    with asked_in(two.runs_dir, "new", "old") as asked:
-        yield asked
+    with open_context(two.runs_dir, "new", "old") as context:
+        yield context
 
 
 def test_a_flip_has_the_first_answers_that_went_as_most_did(later):
@@ -168,12 +168,12 @@ def test_a_baseline_run_that_asked_the_same_case_goes_before_a_newer_one(runs):
     runs.add("same", 0, result=went())
     runs.add("edited", 1, result=went(), plan=edited)
     runs.add("now", 2, result=went(a=0))
-    with asked_in(runs.runs_dir, "now") as asked:
+    with open_context(runs.runs_dir, "now") as context:
         comparison = compare(
-            asked.session, ChosenSide("x", ("same", "edited")), ChosenSide("now", ("now",)),
-            limits=asked.limits, allow=("case",),
+            context.session, ChosenSide("x", ("same", "edited")), ChosenSide("now", ("now",)),
+            limits=context.limits, allow=("case",),
         )  # fmt: skip
-        (flip,) = flips_of(replace(asked, comparison=comparison))
+        (flip,) = flips_of(replace(context, comparison=comparison))
 
     assert flip.base_run_id == "same"
 
@@ -684,8 +684,8 @@ def test_a_run_of_many_trials_gives_a_bounded_choice_with_every_model(runs):
         repetitions=(1, 2),
         result=lambda trial: {"passed": trial.model_id == "m3", "raw_output": "no"},
     )  # fmt: skip
-    with asked_in(runs.runs_dir, "r") as asked:
-        choice = choose_trials(asked, (), 100)
+    with open_context(runs.runs_dir, "r") as context:
+        choice = choose_trials(context, (), 100)
 
     assert len(choice.trials) == 100
     assert (choice.n_not_passed, choice.n_worth) == (600, 600)
