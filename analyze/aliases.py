@@ -251,7 +251,7 @@ class CaseIds:
         )
         return [newest, *sorted(older)]
 
-    def known(self, known: KnownFile | None) -> KnownFile | None:
+    def with_newest_ids(self, known: KnownFile | None) -> KnownFile | None:
         """Return a file of known things with each case under its newest id."""
         if known is None or not self.newest:
             return known

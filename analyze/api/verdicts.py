@@ -68,8 +68,8 @@ class Verdicts:
             base,
             candidate,
             limits=used.thresholds,
-            model=self._meant(model),
-            against=self._meant(against),
+            model=self._model_id_of(model),
+            against=self._model_id_of(against),
             allow=allowed,
             known=known_of(known),
         )
@@ -132,7 +132,7 @@ class Verdicts:
             limits=used,
             candidate=candidate,
             baseline=baseline,
-            model=self._meant(model),
+            model=self._model_id_of(model),
             confirm=confirm,
             allow=axes_named(allow),
             known=known_of(known if quarantine is None else quarantine),
@@ -165,7 +165,7 @@ class Verdicts:
         from analyze.comparison.axes import axes_named  # noqa: PLC0415 - as in `compare`
         from analyze.regressions.alerts import find_regressions  # noqa: PLC0415 - loads numpy
 
-        model = self._meant(model)
+        model = self._model_id_of(model)
         self._require(suite, model)
         return find_regressions(
             self._session,
@@ -198,7 +198,7 @@ class Verdicts:
         """
         from analyze.regressions.flaky import find_flaky  # noqa: PLC0415 - loads scipy
 
-        model = self._meant(model)
+        model = self._model_id_of(model)
         self._require(suite, model)
         return find_flaky(
             self._session,
@@ -236,10 +236,12 @@ class Verdicts:
         """
         from analyze.power.plan import PowerQuestion, plan_power  # noqa: PLC0415 - as above
 
-        question = PowerQuestion(suite, run, self._meant(model), cases, repetitions, difference)
+        question = PowerQuestion(
+            suite, run, self._model_id_of(model), cases, repetitions, difference
+        )
         return plan_power(self._session, question, (limits or _limits()).thresholds)
 
-    def _meant(self, model: str | None) -> str | None:
+    def _model_id_of(self, model: str | None) -> str | None:
         """Return the model_id of a label; anything else stays."""
         from analyze.query.run_ref import meant_model  # noqa: PLC0415 - loads the base records
 

@@ -79,7 +79,7 @@ def compare(
     wanted, allowed = form_of(form, json=json), _axes(allow)
     where = runs_dir_of(runs, candidate or base)
     limits = limits_in_force(Path.cwd())
-    entries = None if known is None else _known(known)
+    entries = None if known is None else _read_known_file(known)
     with (
         imported_meanwhile(*MODELS),
         open_session(where, sync=not no_sync, threads=1) as session,  # two runs are quick to read
@@ -123,7 +123,7 @@ def compare(
         raise typer.Exit(EXIT_CANNOT_JUDGE)
 
 
-def _known(path: Path) -> KnownFile:
+def _read_known_file(path: Path) -> KnownFile:
     from analyze.gate.known_issues import read_known  # loads YAML
 
     return read_known(path)

@@ -53,13 +53,13 @@ def sql(
     from analyze.sql.output import BY_SUFFIX, Wish, print_answer, write_answer
 
     if json and form not in {None, "json"}:
-        _wrong(f"--json and --format {form} exclude each other")
+        _exit_with_error(f"--json and --format {form} exclude each other")
     by_name = BY_SUFFIX.get(output.suffix.lower(), "table") if output else "table"
     wish = Wish("json" if json else form or by_name, max_rows, timeout, not no_sync)
     if wish.form == "parquet" and output is None and sys.stdout.isatty():
-        _wrong("--format parquet is no text; name a file with --output")
+        _exit_with_error("--format parquet is no text; name a file with --output")
     if output is not None and query is None:
-        _wrong("--output needs a query; `-` reads one from standard input")
+        _exit_with_error("--output needs a query; `-` reads one from standard input")
     look_for_news(runs, sync=not no_sync)
     if query is None:
         from analyze.sql.repl import run_prompt
@@ -73,6 +73,6 @@ def sql(
         typer.echo(f"{output}: {counted(n_bytes, 'byte')} of {wish.form}", err=True)
 
 
-def _wrong(what: str) -> None:
+def _exit_with_error(what: str) -> None:
     typer.echo(f"error: {what}", err=True)
     raise typer.Exit(EXIT_USAGE)

@@ -35,7 +35,7 @@ SAME_CASE = (
 PREVIOUS = ", of the previous run."
 
 
-def before(text: str) -> str:
+def previous_run_meaning(text: str) -> str:
     """Return the meaning of a column for the previous run."""
     return text.replace("of this run itself", "of that run itself").removesuffix(".") + PREVIOUS
 
@@ -129,8 +129,8 @@ class CellHistoryRow(CellRunRow):
     previous_started_at_ms: EpochMillis | None = Field(
         description="Start of that run, in ms since 1970-01-01 UTC."
     )
-    previous_n_scored: Count | None = Field(description=before(SCORED))
-    previous_n_passed: Count | None = Field(description=before(PASSED))
+    previous_n_scored: Count | None = Field(description=previous_run_meaning(SCORED))
+    previous_n_passed: Count | None = Field(description=previous_run_meaning(PASSED))
     is_same_case: bool | None = Field(description=f"{SAME_CASE}; null for the first run.")
 
 
@@ -145,36 +145,36 @@ class PairsRow(CellRunRow):
     previous_run_id: str = Field(description="Last run before it that planned the cell.")
     started_at_ms: EpochMillis | None = Field(description=RUN_START)
     started_at: datetime | None = Field(description=STARTED_AT)
-    previous_started_at_ms: EpochMillis | None = Field(description=before(RUN_START))
+    previous_started_at_ms: EpochMillis | None = Field(description=previous_run_meaning(RUN_START))
     is_same_case: bool = Field(description=f"{SAME_CASE}.")
     n_planned: Positive = Field(description=PLANNED)
-    previous_n_planned: Positive = Field(description=before(PLANNED))
+    previous_n_planned: Positive = Field(description=previous_run_meaning(PLANNED))
     n_total: Count = Field(description=TOTAL)
-    previous_n_total: Count = Field(description=before(TOTAL))
+    previous_n_total: Count = Field(description=previous_run_meaning(TOTAL))
     n_reused: Count = Field(description=REUSED)
-    previous_n_reused: Count = Field(description=before(REUSED))
+    previous_n_reused: Count = Field(description=previous_run_meaning(REUSED))
     n_scorable: Count = Field(description=SCORABLE)
-    previous_n_scorable: Count = Field(description=before(SCORABLE))
+    previous_n_scorable: Count = Field(description=previous_run_meaning(SCORABLE))
     n_scored: Count = Field(description=SCORED)
-    previous_n_scored: Count = Field(description=before(SCORED))
+    previous_n_scored: Count = Field(description=previous_run_meaning(SCORED))
     n_passed: Count = Field(description=PASSED)
-    previous_n_passed: Count = Field(description=before(PASSED))
+    previous_n_passed: Count = Field(description=previous_run_meaning(PASSED))
     passed_rate: Rate | None = Field(description=PASSED_RATE)
     previous_passed_rate: Rate | None = Field(description="previous_n_passed / previous_n_scored.")
     passed_rate_difference: float | None = Field(
         description="passed_rate - previous_passed_rate; above 0: better than before."
     )
     n_latency: Count = Field(description=LATENCY)
-    previous_n_latency: Count = Field(description=before(LATENCY))
+    previous_n_latency: Count = Field(description=previous_run_meaning(LATENCY))
     e2e_ms_mean: float | None = Field(description=E2E_MEAN)
-    previous_e2e_ms_mean: float | None = Field(description=before(E2E_MEAN))
+    previous_e2e_ms_mean: float | None = Field(description=previous_run_meaning(E2E_MEAN))
     e2e_ms_ratio: float | None = Field(
         description="e2e_ms_mean / previous_e2e_ms_mean; above 1: slower than before."
     )
     n_cost_known: Count = Field(description=COST_KNOWN)
-    previous_n_cost_known: Count = Field(description=before(COST_KNOWN))
+    previous_n_cost_known: Count = Field(description=previous_run_meaning(COST_KNOWN))
     cost_usd: float | None = Field(description=COST)
-    previous_cost_usd: float | None = Field(description=before(COST))
+    previous_cost_usd: float | None = Field(description=previous_run_meaning(COST))
 
 
 class FlipsRow(CellRunRow):
@@ -189,15 +189,15 @@ class FlipsRow(CellRunRow):
     previous_run_id: str = Field(description="Last run before it that planned the cell.")
     started_at_ms: EpochMillis | None = Field(description=RUN_START)
     started_at: datetime | None = Field(description=STARTED_AT)
-    previous_started_at_ms: EpochMillis | None = Field(description=before(RUN_START))
+    previous_started_at_ms: EpochMillis | None = Field(description=previous_run_meaning(RUN_START))
     direction: Literal["broke", "fixed"] = Field(
         description="broke: most passed before and most fail now; fixed: the other way round."
     )
     n_scored: Positive = Field(description=SCORED)
     n_passed: Count = Field(description=PASSED)
     is_unanimous: bool = Field(description="All verdicts of the later run agree.")
-    previous_n_scored: Positive = Field(description=before(SCORED))
-    previous_n_passed: Count = Field(description=before(PASSED))
+    previous_n_scored: Positive = Field(description=previous_run_meaning(SCORED))
+    previous_n_passed: Count = Field(description=previous_run_meaning(PASSED))
     was_unanimous: bool = Field(description="All verdicts of the previous run agree.")
 
 

@@ -178,7 +178,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
         )
     except NothingBefore as exc:
         return _first_night(session, question, exc)
-    known = read_ids(session).known(question.known)
+    known = read_ids(session).with_newest_ids(question.known)
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
 
     def compared(base: ChosenSide, chosen: ChosenSide) -> Comparison:

@@ -296,13 +296,13 @@ class NotImportable(AnalyzeError):
     def __init__(self, places: Iterable[tuple[Path, Finding]]) -> None:
         told = tuple(places)
         self.findings = tuple(finding for _, finding in told)
-        lines = [printable(said(path, finding)) for path, finding in told[:MOST_SHOWN]]
+        lines = [printable(finding_line(path, finding)) for path, finding in told[:MOST_SHOWN]]
         if (more := len(told) - MOST_SHOWN) > 0:
             lines.append(f"and {counted(more, 'more problem')}")
         super().__init__("\n".join(lines))
 
 
-def said(path: Path, finding: Finding) -> str:
+def finding_line(path: Path, finding: Finding) -> str:
     """Return a finding as a line: `file:line: pointer: sentence`."""
     line = "" if finding.line is None else f":{finding.line}"
     where = f" {finding.pointer}:" if finding.pointer else ""

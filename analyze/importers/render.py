@@ -49,13 +49,13 @@ def _lines(one: Written) -> Iterator[str]:
     folder = line_of(shown(one.run_dir.absolute()))
     yield f"{folder}: {counted(one.n_trials, 'result')}{also}{there}"
     for finding in one.findings[:MOST_SHOWN]:
-        yield f"  {line_of(_told(finding))}"
+        yield f"  {line_of(_finding_text(finding))}"
     if (more := len(one.findings) - MOST_SHOWN) > 0:
         yield f"  and {whole(more)} more; --json lists them"
     yield f"  {_next(one.run_dir)}"
 
 
-def _told(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     line = "" if finding.line is None else f"line {finding.line}: "
     where = f"{finding.pointer}: " if finding.pointer else ""
     return f"{finding.severity}: {line}{where}{finding.message}"

@@ -91,7 +91,7 @@ class Logs:
             return None
         if not times:
             return None
-        told = None if report is None else _told(report, instance_id)
+        told = None if report is None else _read_instance_report(report, instance_id)
         return InstanceLog(
             began_ms=min(times),
             ended_ms=max(times),
@@ -118,7 +118,7 @@ def _folders_in(folder: Path) -> list[Path]:
         return []
 
 
-def _told(path: Path, instance_id: str) -> InstanceReport | None:
+def _read_instance_report(path: Path, instance_id: str) -> InstanceReport | None:
     try:
         value, _ = read_json_text(path.read_bytes())
     except OSError:

@@ -24,7 +24,7 @@ ALIASES_FILE = "aliases.jsonl"
 SEEN = "manifest/aliases.json"
 """Of the lake: size and time of that file, and of the files made from it, as they were last."""
 
-Look = dict[str, list[int]]
+FileStats = dict[str, list[int]]
 
 
 def alias_file(lake: Path) -> Path:
@@ -34,8 +34,8 @@ def alias_file(lake: Path) -> Path:
 
 def is_in_lake(lake: Path) -> bool:
     """Return whether the file and the lake's table say the same, as far as a stat a file tells."""
-    now = _look(lake)
-    return not strays(lake, ALIASES) and now == _seen(lake)
+    now = _file_stats(lake)
+    return not strays(lake, ALIASES) and now == _read_noted_stats(lake)
 
 
 def note_in_lake(lake: Path) -> None:
@@ -44,23 +44,23 @@ def note_in_lake(lake: Path) -> None:
     Raises:
         OSError: the lake cannot be written.
     """
-    if (now := _look(lake)) != _seen(lake):
+    if (now := _file_stats(lake)) != _read_noted_stats(lake):
         write_whole(lake / SEEN, orjson.dumps(now))
 
 
-def _look(lake: Path) -> Look:
+def _file_stats(lake: Path) -> FileStats:
     paths = {ALIASES_FILE: alias_file(lake)} | live_paths(lake, ALIASES)
-    look = {}
+    stats = {}
     for name, path in paths.items():
         try:
             facts = path.stat()
         except OSError:
             continue
-        look[name] = [facts.st_size, facts.st_mtime_ns]
-    return look
+        stats[name] = [facts.st_size, facts.st_mtime_ns]
+    return stats
 
 
-def _seen(lake: Path) -> Any:
+def _read_noted_stats(lake: Path) -> Any:
     try:
         return orjson.loads((lake / SEEN).read_bytes())
     except (OSError, ValueError):

@@ -13,7 +13,7 @@ def leave_out(paths: Iterable[Path]) -> list[Path]:
     """Let readers of this process go on without some files; return those that are new to it."""
     new = []
     for path in paths:
-        look = _look(path)
+        look = _size_and_time(path)
         if look is not None and _left_out.get(str(path.absolute())) != look:
             _left_out[str(path.absolute())] = look
             new.append(path)
@@ -30,10 +30,10 @@ def without_left_out(paths: Iterable[Path]) -> list[Path]:
 def is_left_out(path: Path) -> bool:
     """Return whether readers go on without a file."""
     known = _left_out.get(str(path.absolute()))
-    return known is not None and known == _look(path)
+    return known is not None and known == _size_and_time(path)
 
 
-def _look(path: Path) -> tuple[int, int] | None:
+def _size_and_time(path: Path) -> tuple[int, int] | None:
     try:
         facts = path.stat()
     except OSError:

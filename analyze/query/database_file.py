@@ -53,7 +53,7 @@ def write_database(
     if path.exists() and not force:
         _refuse_others(path)
 
-    def once(temporary: Path) -> int:
+    def attempt(temporary: Path) -> int:
         temporary.unlink(missing_ok=True)
         files: list[Path] = []
         try:
@@ -77,7 +77,7 @@ def write_database(
 
     try:
         with replacing(path, ".duckdb") as temporary:
-            return until_settled(lake, lambda: once(temporary), settle_damage)
+            return until_settled(lake, lambda: attempt(temporary), settle_damage)
     except (OSError, duckdb.IOException) as exc:
         message = f"{shown(path)}: cannot be written ({exc})"
         raise AnalyzeError(message) from exc

@@ -208,7 +208,7 @@ class Session:
     def _ask(self, needed: Collection[str], question: Callable[[], Answer]) -> Answer:
         """Return the answer to a question, asked again while files are moved under it."""
 
-        def once() -> Answer:
+        def attempt() -> Answer:
             try:
                 with interruptible():
                     self._need(needed)
@@ -220,7 +220,7 @@ class Session:
                     raise FilesMoved from exc
                 raise
 
-        return until_settled(self.lake, once, self._settle)
+        return until_settled(self.lake, attempt, self._settle)
 
     def _settle(self) -> bool:
         """Put damaged files out of the way; return whether there were any."""

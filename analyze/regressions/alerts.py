@@ -159,7 +159,7 @@ def find_regressions(
         tell=tell,
         history=history,
     )
-    entries = Entries(read_ids(session).known(known))
+    entries = Entries(read_ids(session).with_newest_ids(known))
     acks = {id(one): entries.of_shift(one) for one in found.shifts}
     cell_acks = {id(one): entries.of_cell(one) for one in found.cell_shifts}
     with_series = {id(one): _series_shift_of(one, found.shifts) for one in found.cell_shifts}
@@ -273,7 +273,7 @@ def _alert(found: FoundShift, among: Found, explainer: Explainer, names: Names) 
         low=shift.low,
         high=shift.high,
         p=shift.p,
-        changed=tuple(change.told for change in changed),
+        changed=tuple(change.full_text for change in changed),
         together=_together(found, among),
         cells=(),
         warnings=warnings_of(found.metric, changed),
@@ -327,7 +327,7 @@ def _cell_alert(found: FoundCell, explainer: Explainer) -> CellShift:
         after_scored=split.after_scored,
         p=split.p,
         q=found.q,
-        changed=tuple(change.told for change in changed),
+        changed=tuple(change.full_text for change in changed),
         warnings=warnings_of("passed_rate", changed),
         acknowledged=None,
     )

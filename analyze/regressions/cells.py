@@ -112,13 +112,13 @@ def shifted_cells(cells: Sequence[Cell], alpha: float) -> list[FoundCell]:
     splits = cell_splits([(cell.passed, cell.scored) for cell in cells])
     qs = benjamini_hochberg([split.p if split else None for split in splits])
     return [
-        _found(cell, split, q)
+        _found_cell(cell, split, q)
         for cell, split, q in zip(cells, splits, qs, strict=True)
         if split is not None and q is not None and q <= alpha
     ]
 
 
-def _found(cell: Cell, split: CellSplit, q: float) -> FoundCell:
+def _found_cell(cell: Cell, split: CellSplit, q: float) -> FoundCell:
     scored = np.flatnonzero(cell.scored > 0)
     before = scored[scored < split.at]
     return FoundCell(

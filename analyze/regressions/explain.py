@@ -57,7 +57,7 @@ class Change(NamedTuple):
     """The run it changed in; None: the first run of the new level itself."""
 
     @property
-    def told(self) -> str:
+    def full_text(self) -> str:
         """It in words, with the run it changed in where that is a neighbour."""
         return self.words if self.run_id is None else f"{self.words} (in {self.run_id})"
 

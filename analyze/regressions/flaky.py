@@ -221,7 +221,7 @@ def find_flaky(
     shifted = {_key(one.cell): one for one in found.cell_shifts}
     since = {_key(cell): _since(found, cell, shifted.get(_key(cell))) for cell in found.cells}
     trials = newest_trials(session, found.points, since, model=model, tell=tell)
-    known = read_ids(session).known(known)
+    known = read_ids(session).with_newest_ids(known)
     cells = [
         _flaky_cell(key, trials[key], shifted.get(key), is_known=_is_quarantined(known, key))
         for key in since

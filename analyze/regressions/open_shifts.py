@@ -114,7 +114,7 @@ def find_open_shifts(
     asked = _Asked(
         metrics,
         limits,
-        Entries(read_ids(session).known(known)),
+        Entries(read_ids(session).with_newest_ids(known)),
         max_drop,
         (*options, *runs_flag(session.runs_dir)),
     )

@@ -157,12 +157,12 @@ def _point(suite_id: str, runs: list[_Run]) -> Point:
         is_narrowed=all(run.is_narrowed for run in runs),
         n_planned=sum(run.n_planned for run in runs),
         labels=tuple(sorted({label for run in runs for label in run.labels})),
-        machines=_known(run.machine for run in runs),
-        versions=_known(run.version for run in runs),
+        machines=_distinct_texts(run.machine for run in runs),
+        versions=_distinct_texts(run.version for run in runs),
     )
 
 
-def _known(texts: Iterable[str | None]) -> tuple[str, ...]:
+def _distinct_texts(texts: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({text for text in texts if text is not None}))
 
 

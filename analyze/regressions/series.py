@@ -102,7 +102,7 @@ class History:
             before: only points before the one with this run.
             last: only the newest so many points; None: all.
         """
-        kept = _kept(self.points, before, last)
+        kept = _places_within(self.points, before, last)
         if kept == range(len(self.points)):
             return self
         return replace(
@@ -205,7 +205,7 @@ def read_history(
         last: only the newest so many points; None: all.
     """
     points = read_points(session, suite)
-    kept = _kept(points, before, last)
+    kept = _places_within(points, before, last)
     points = points[kept.start : kept.stop]
     numbers = dict(COUNTS)
     for metric in metrics:
@@ -243,7 +243,7 @@ class Histories:
         return self._by_suite[suite]
 
 
-def _kept(points: Sequence[Point], before: str | None, last: int | None) -> range:
+def _places_within(points: Sequence[Point], before: str | None, last: int | None) -> range:
     """Return the places of the points that some bounds leave."""
     end = len(points)
     if before is not None:

@@ -233,7 +233,7 @@ def _measured(session: Session, scope: Scope) -> dict[OptionKey, _Measured]:
         values,
     )
     return {
-        (provider, model, level): _Measured(*[*counts, _known(p95)])
+        (provider, model, level): _Measured(*[*counts, _known_p95(p95)])
         for provider, model, level, *counts, p95 in rows
     }
 
@@ -255,6 +255,6 @@ def _coverage(session: Session, scope: Scope) -> dict[OptionKey, float | None]:
     }
 
 
-def _known(p95: float | None) -> float | None:
+def _known_p95(p95: float | None) -> float | None:
     """Return a percentile; None where it lies among the time-outs."""
     return p95 if p95 is not None and p95 < LATEST_KNOWN_MS else None

@@ -53,7 +53,7 @@ COLUMNS = (
 
 def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
     """Yield the answer first, then every model with its reasons."""
-    yield f"asked: {_asked(needs)}{'' if suite is None else f', by suite {line_of(suite)}'}"
+    yield f"asked: {_needs_text(needs)}{'' if suite is None else f', by suite {line_of(suite)}'}"
     yield ""
     if not route.judged:
         yield "no model was asked anything yet: make a run with `collect run`"
@@ -111,7 +111,7 @@ def _standing(judged: Judged) -> str:
     return "insufficient data" if judged.is_open else "does not fit"
 
 
-def _asked(needs: Needs) -> str:
+def _needs_text(needs: Needs) -> str:
     parts = [
         "tool access" * needs.tool_use,
         "" if needs.min_quality is None else f"quality at least {percent(needs.min_quality)} %",

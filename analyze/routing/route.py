@@ -161,7 +161,7 @@ def _place(judged: Judged) -> tuple[object, ...]:
 
 def _nearest(judged: Sequence[Judged], needs: Needs) -> tuple[Nearest, ...]:
     found = []
-    for aspect in needs.asked():
+    for aspect in needs.stated_needs():
         pairs = [
             (reason, one.option)
             for one in judged

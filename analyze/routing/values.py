@@ -60,7 +60,7 @@ class Needs:
     max_latency_ms: float | None = None
     """For the 95th percentile of e2e_ms."""
 
-    def asked(self) -> tuple[Need, ...]:
+    def stated_needs(self) -> tuple[Need, ...]:
         """Return the aspects that matter."""
         wanted = (
             self.tool_use,

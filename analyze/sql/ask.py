@@ -231,7 +231,7 @@ def ask(
 
         return leave
 
-    def once() -> Result:
+    def attempt() -> Result:
         files: list[Path] = []
         with _private_folder() as temporary, _engine() as engine:
             try:
@@ -258,7 +258,7 @@ def ask(
 
         return settle(lake, writes=repairs)
 
-    return until_settled(lake, once, settle_damage)
+    return until_settled(lake, attempt, settle_damage)
 
 
 @contextmanager

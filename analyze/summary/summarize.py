@@ -186,7 +186,7 @@ def summarize_run(
     run_id = read_config(run_dir).run_id
     needed = named_in(" ".join(contract.view for contract in READ))
 
-    def once() -> RunSummary:
+    def attempt() -> RunSummary:
         files: list[Path] = []
         with connect(threads=threads) as connection:
             try:
@@ -202,7 +202,7 @@ def summarize_run(
 
         return settle(lake, writes=False, tell=tell)
 
-    return until_settled(lake, once, leave_out)
+    return until_settled(lake, attempt, leave_out)
 
 
 def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:

@@ -19,7 +19,14 @@ from analyze.importers.defaults import file_moment, slug_of
 from analyze.importers.originals import SourceChanged
 from analyze.importers.pae.evaluations import Evaluations
 from analyze.importers.pae.files import Document, Key, Profile, load, profiles_at
-from analyze.importers.pae.result import UNKNOWN, Asked, Trial, asked_of, started_at, traced_of
+from analyze.importers.pae.result import (
+    UNKNOWN,
+    RequestedModel,
+    Trial,
+    requested_model_of,
+    started_at,
+    traced_of,
+)
 from schemas.base import Finding, error, warning
 from schemas.errors import ConfigError, Problem
 from schemas.run.import_record import ImportRecord, UnfinishedTrial
@@ -63,7 +70,7 @@ def survey(
     """
     manifest = _manifest(profile, notes)
     runs, evaluated = profile.runs, profile.evaluated
-    asked: dict[Key, Asked] = {}
+    asked: dict[Key, RequestedModel] = {}
     starts: list[int] = []
     readable: list[Key] = []
     judged: set[str] = set()
@@ -74,12 +81,12 @@ def survey(
             continue
         quiet = Document(name, run.data, [])  # its values are noted when the line is made
         readable.append(key)
-        asked[key] = asked_of(quiet, key.model)
+        asked[key] = requested_model_of(quiet, key.model)
         if (begin := started_at(quiet)) is not None:
             starts.append(begin)
         if key.case not in judged and evaluations.has_checks(quiet, evaluated.get(key, ())):
             judged.add(key.case)
-    known = _known(profile, manifest, notes) - set(readable)
+    known = _known_trials(profile, manifest, notes) - set(readable)
     missing = _Missing(profile, asked)
     return Survey(
         manifest=manifest,
@@ -104,7 +111,7 @@ def _manifest(profile: Profile, notes: list[Finding]) -> Document:
     return manifest
 
 
-def _known(profile: Profile, manifest: Document, notes: list[Finding]) -> set[Key]:
+def _known_trials(profile: Profile, manifest: Document, notes: list[Finding]) -> set[Key]:
     """Return every trial that the tool knows of: planned, asked or evaluated."""
     runs, evaluated = profile.runs, profile.evaluated
     planned = manifest.whole("run_repetitions", least=1, most=MOST_REPETITIONS) or 0
@@ -141,7 +148,7 @@ class _Missing:
         asked: who was asked in those that are there.
     """
 
-    def __init__(self, profile: Profile, asked: dict[Key, Asked]) -> None:
+    def __init__(self, profile: Profile, asked: dict[Key, RequestedModel]) -> None:
         self._profile = profile
         self._models = {key.model: one.model for key, one in asked.items()}
         self._providers = {key.model: one.provider for key, one in asked.items()}

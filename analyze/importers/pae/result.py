@@ -82,7 +82,7 @@ def failure_of(run: Document) -> str | None:
     return BY_STATUS[status]
 
 
-class Asked(NamedTuple):
+class RequestedModel(NamedTuple):
     """Who was asked, as far as a file says it."""
 
     provider: str
@@ -115,10 +115,12 @@ class Trial:
     has_checks: bool
 
 
-def asked_of(run: Document, model_folder: str) -> Asked:
+def requested_model_of(run: Document, model_folder: str) -> RequestedModel:
     """Return the gateway and the model string of a run."""
     gateway = run.text("request", "gateway") or run.text("provider", "gateway")
-    return Asked(gateway or UNKNOWN, run.text("request", "requested_model") or model_folder)
+    return RequestedModel(
+        gateway or UNKNOWN, run.text("request", "requested_model") or model_folder
+    )
 
 
 def started_at(run: Document) -> int | None:
@@ -131,7 +133,7 @@ def traced_of(run: Document, trial: Trial, judged: Judged) -> Traced:
     """Return the line and the trace of one trial."""
     times = _times(run, trial.written_at_ms)
     failure = failure_of(run)
-    asked = asked_of(run, trial.key.model)
+    asked = requested_model_of(run, trial.key.model)
     place: dict[str, Any] = {
         "run_id": trial.run_id,
         "model_id": trial.model_id,
@@ -211,7 +213,7 @@ def _violation(judged: Judged) -> str | None:
     return f"{checks.failed + checks.errored} of {sum(checks)} checks did not pass"
 
 
-def _runner_type(run: Document, asked: Asked) -> RunnerType:
+def _runner_type(run: Document, asked: RequestedModel) -> RunnerType:
     if run.text("identity", "runner_type") == OPENCLAW or asked.provider == OPENCLAW:
         return "openclaw"
     return "llm_probe"
@@ -236,7 +238,7 @@ def _attempts(run: Document, failure: str | None) -> int:
     return n_turns or (1 if failure is None else 0)
 
 
-def _usage(run: Document, asked: Asked) -> dict[str, Any]:
+def _usage(run: Document, asked: RequestedModel) -> dict[str, Any]:
     """Return tokens and cost.
 
     OpenClaw counts what came from a cache apart from the input; here it is part of it. The cost of
