@@ -263,7 +263,7 @@ def meant_model(session: Session, text: str | None) -> str | None:
     Raises:
         ConfigError: it is the label of several models; names their ids.
     """
-    if text is None or not (ids := read_names(session).called(text)):
+    if text is None or not (ids := read_names(session).ids_of(text)):
         return text
     if session.rows(ASKED, [text]):
         return text

@@ -44,7 +44,7 @@ class Notes:
         line = self.source.line_of(key)
         return Problem(self.source.path, what, dotted(key), line, **facts)
 
-    def wrong(self, what: str, key: KeyPath, **facts: str | None) -> None:
+    def add_problem(self, what: str, key: KeyPath, **facts: str | None) -> None:
         """Note a problem that breaks the case."""
         self.problems.append(self.problem(what, key, **facts))
 
@@ -150,10 +150,10 @@ def inside(name: str, key: KeyPath, notes: Notes) -> Path | None:
     try:
         path = (folder / name).resolve()
     except (OSError, ValueError, RuntimeError):
-        notes.wrong("is not a path that can be followed", key, found=repr(name))
+        notes.add_problem("is not a path that can be followed", key, found=repr(name))
         return None
     if not path.is_relative_to(folder):
-        notes.wrong("leaves the case's folder", key, found=name)
+        notes.add_problem("leaves the case's folder", key, found=name)
         return None
     return path
 
@@ -168,11 +168,13 @@ def read_beside(name: str, key: KeyPath, notes: Notes) -> tuple[Path, str] | Non
         raw = read_bytes(path, ATTACHMENT_LIMIT)
         notes.left -= len(raw)
         if notes.left < 0:
-            notes.wrong(f"the files of a case hold at most {FILES_LIMIT:,} bytes together", key)
+            notes.add_problem(
+                f"the files of a case hold at most {FILES_LIMIT:,} bytes together", key
+            )
             return None
         return path, decode(path, raw)
     except ConfigError as exc:
-        notes.wrong(f"{name}: {exc.problems[0].what}", key)
+        notes.add_problem(f"{name}: {exc.problems[0].what}", key)
         return None
 
 
@@ -212,12 +214,14 @@ def load_case(path: Path) -> CaseFile:
     notes = Notes(source)
     if case.case_id != name:
         advice = f"rename the folder or write `case_id: {name}`"
-        notes.wrong("differs from its folder", ("case_id",), found=case.case_id, advice=advice)
+        notes.add_problem(
+            "differs from its folder", ("case_id",), found=case.case_id, advice=advice
+        )
     if ("cluster",) in source.ambiguous:
         advice = (
             f'write it in quotes: cluster: "{case.cluster}"; leave it out for a case of its own'
         )
-        notes.wrong(
+        notes.add_problem(
             "may be read as a boolean or a date", ("cluster",), found=case.cluster, advice=advice
         )
     hooks = _check_checks(case, notes)
@@ -232,7 +236,7 @@ def load_case(path: Path) -> CaseFile:
         for wire in resolved(turn, ("input", "turns", number), notes)
     ]
     if not messages and not turns and not notes.problems:
-        notes.wrong("a case needs at least one message", ("input", "messages"))
+        notes.add_problem("a case needs at least one message", ("input", "messages"))
     loaded = LoadedCase(
         case_id=case.case_id,
         prompt_id=case.case_id,
@@ -281,7 +285,7 @@ def _check_checks(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
     for number, check in enumerate(case.deterministic_checks):
         key = ("deterministic_checks", number)
         if check.check_id in seen:
-            notes.wrong("is used twice", (*key, "check_id"), found=f"`{check.check_id}`")
+            notes.add_problem("is used twice", (*key, "check_id"), found=f"`{check.check_id}`")
         seen.add(check.check_id)
         hook = check.python_hook
         if hook is not None and hook.path is not None:
@@ -317,7 +321,7 @@ def _unavailable(case: Case, notes: Notes) -> str | None:
         notes.unbuilt.append(notes.problem(why[-1], ("runner", "type"), advice=SKIP_TRIALS))
     elif case.input.turns:
         advice = "write them as `messages`"
-        notes.wrong("only openclaw cases have turns", ("input", "turns"), advice=advice)
+        notes.add_problem("only openclaw cases have turns", ("input", "turns"), advice=advice)
     if case.input.context.llm_probe.tools:
         key = ("input", "context", "llm_probe", "tools")
         instead = "ask for the command in the prompt and use `expected_tool_calls`"

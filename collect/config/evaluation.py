@@ -67,7 +67,7 @@ def resolve_judge(
     provider, model = judge.provider or "openrouter", judge.model or judge.judge_id
     if provider not in TRANSPORTS:
         if meant := looks_like_transport(provider):
-            notes.wrong(
+            notes.add_problem(
                 f"looks like the transport or server `{meant}`, and would go to OpenRouter",
                 (*at, "provider"),
                 found=f"`{provider}`",
@@ -78,19 +78,19 @@ def resolve_judge(
     transport = TRANSPORT[provider]
     if transport.is_embedded:
         served = "a run serves its own models only; a judge is asked at a server that is there"
-        notes.wrong(served, (*at, "provider"), found=f"`{provider}`")
+        notes.add_problem(served, (*at, "provider"), found=f"`{provider}`")
         return None
     base_url = transport.base_url(judge.base_url)
     blame = "base_url" if judge.base_url else "provider"
     loopback = is_loopback(host_of(base_url))
     unnamed = name_problem(judge.api_key_env)
     if unnamed is not None:
-        notes.wrong(unnamed, (*at, "api_key_env"))
+        notes.add_problem(unnamed, (*at, "api_key_env"))
     if (what := url_problem(base_url)) or (
         unnamed is None
         and (what := key_problem(transport, base_url, judge.api_key_env, allowed_hosts))
     ):
-        notes.wrong(what, (*at, blame), found=shown_url(base_url))
+        notes.add_problem(what, (*at, blame), found=shown_url(base_url))
     if len(notes.problems) > before:
         return None
     return ResolvedJudge(
@@ -111,17 +111,17 @@ def _options(judge: JudgeConfig, at: KeyPath, notes: Notes) -> dict[str, JsonVal
     body = judge.request_options
     for name, value in extras.items():
         if near := [field for field in JudgeConfig.model_fields if _is_typo(name, field)]:
-            notes.wrong("unknown key", (*at, name), nearest=near[0])
+            notes.add_problem("unknown key", (*at, name), nearest=near[0])
         if name in body and body[name] != value:
-            notes.wrong("stands in `request_options` too, with another value", (*at, name))
+            notes.add_problem("stands in `request_options` too, with another value", (*at, name))
     for key, names in ((at, extras.keys()), ((*at, "request_options"), body.keys() - extras)):
         for name in sorted(names):
             if name.lower() in KEY_FIELDS:
-                notes.wrong("cannot stand in a file", (*key, name), advice=KEY_ADVICE)
+                notes.add_problem("cannot stand in a file", (*key, name), advice=KEY_ADVICE)
             elif name in RESERVED:
-                notes.wrong(OURS, (*key, name))
+                notes.add_problem(OURS, (*key, name))
             elif (why := reserved((name,)).get(name)) is not None:
-                notes.wrong(f"cannot be a request option: it {why}", (*key, name))
+                notes.add_problem(f"cannot be a request option: it {why}", (*key, name))
     return extras | body
 
 
@@ -182,15 +182,15 @@ def load_evaluation_profile(
 
 def _check_references(profile: EvaluationProfile, found: Notes) -> None:
     """Check that ids are unique, that judge runs name judges, and that settings make sense."""
-    _once("judge_id", [judge.judge_id for judge in profile.judges], ("judges",), found)
+    _check_unique("judge_id", [judge.judge_id for judge in profile.judges], ("judges",), found)
     runs = [run.judge_run_id for run in profile.judge_runs]
-    _once("judge_run_id", runs, ("judge_runs",), found)
+    _check_unique("judge_run_id", runs, ("judge_runs",), found)
     anchors = [anchor.anchor_id for anchor in profile.anchors.references]
-    _once("anchor_id", anchors, ("anchors", "references"), found)
+    _check_unique("anchor_id", anchors, ("anchors", "references"), found)
     known = [judge.judge_id for judge in profile.judges]
     for number, run in enumerate(profile.judge_runs):
         if run.judge_id not in known:
-            found.wrong(
+            found.add_problem(
                 "no judge has this id",
                 ("judge_runs", number, "judge_id"),
                 found=f"`{run.judge_id}`",
@@ -199,7 +199,9 @@ def _check_references(profile: EvaluationProfile, found: Notes) -> None:
             )
     if profile.judges and not profile.judge_runs:
         advice = f"write `judge_runs: [{{judge_run_id: main, judge_id: {known[0]}}}]`"
-        found.wrong("there are judges, and nothing says to ask them", ("judges",), advice=advice)
+        found.add_problem(
+            "there are judges, and nothing says to ask them", ("judges",), advice=advice
+        )
     threshold: KeyPath = ("aggregation", "pass_threshold")
     if profile.aggregation.pass_threshold == 1:
         _warn(
@@ -217,17 +219,17 @@ def _warn(found: Notes, what: str, key: KeyPath) -> None:
     found.warnings.append(f"{place}: `{dotted(key)}` {what}")
 
 
-def _once(name: str, ids: list[str], at: KeyPath, found: Notes) -> None:
+def _check_unique(name: str, ids: list[str], at: KeyPath, found: Notes) -> None:
     for number, one in enumerate(ids):
         if one in ids[:number]:
-            found.wrong("is used twice", (*at, number, name), found=f"`{one}`")
+            found.add_problem("is used twice", (*at, number, name), found=f"`{one}`")
 
 
 def _prompt(profile: EvaluationProfile, found: Notes) -> tuple[str | None, Path | None, str | None]:
     """Return the system prompt, and the file it came from with its hash."""
     if profile.judge_system_prompt is not None:
         if not profile.judge_system_prompt.strip():
-            found.wrong("is empty", ("judge_system_prompt",))
+            found.add_problem("is empty", ("judge_system_prompt",))
         return profile.judge_system_prompt, None, None
     if (name := profile.judge_system_prompt_path) is None:
         return None, None, None
@@ -236,18 +238,18 @@ def _prompt(profile: EvaluationProfile, found: Notes) -> tuple[str | None, Path 
     try:
         path = (here / name).resolve()
     except (OSError, ValueError, RuntimeError):
-        found.wrong("is not a path that can be followed", key, found=repr(name))
+        found.add_problem("is not a path that can be followed", key, found=repr(name))
         return None, None, None
     project = project_of(found.source.path) or here
     if not path.is_relative_to(project):
-        found.wrong("leaves the project", key, found=f"`{name}`")
+        found.add_problem("leaves the project", key, found=f"`{name}`")
         return None, None, None
     try:
         raw = read_bytes(path, PROMPT_LIMIT)
         text = decode(path, raw)
     except ConfigError as exc:
-        found.wrong(f"{name}: {exc.problems[0].what}", key)
+        found.add_problem(f"{name}: {exc.problems[0].what}", key)
         return None, None, None
     if not text.strip():
-        found.wrong(f"{name}: is empty", key)
+        found.add_problem(f"{name}: is empty", key)
     return text, path, hashlib.sha256(raw).hexdigest()

@@ -134,7 +134,7 @@ class _Place:
     problems: list[Problem]
     warnings: list[str]
 
-    def wrong(self, what: str, *field: str, **facts: str | None) -> None:
+    def add_problem(self, what: str, *field: str, **facts: str | None) -> None:
         key: KeyPath = ("models", self.number, *field)
         line = self.source.line_of(key)
         self.problems.append(Problem(self.source.path, what, dotted(key), line, **facts))
@@ -151,13 +151,13 @@ def resolve_models(
     for number, model in enumerate(suite.models):
         place = _Place(source, number, problems, warnings)
         if model.model_id in seen:
-            place.wrong("is used twice", "model_id", found=f"`{model.model_id}`")
+            place.add_problem("is used twice", "model_id", found=f"`{model.model_id}`")
         seen.add(model.model_id)
         if (resolved := _resolve(model, profile, place, allowed_hosts)) is not None:
             models.append(resolved)
     numbers = {model.model_id: number for number, model in enumerate(suite.models)}
     for resolved, field, what in disagreements(models):
-        _Place(source, numbers[resolved.model_id], problems, warnings).wrong(what, field)
+        _Place(source, numbers[resolved.model_id], problems, warnings).add_problem(what, field)
     if not suite.models:
         problems.append(Problem(source.path, "the suite has no models", "models"))
     warnings += [
@@ -175,7 +175,7 @@ def _resolve(
     settings = _settings(model, profile, place)
     provider = model.provider or "openrouter"
     if provider not in TRANSPORTS and (meant := looks_like_transport(provider)):
-        place.wrong(
+        place.add_problem(
             f"looks like the transport or server `{meant}`, and would go to OpenRouter",
             "provider",
             found=f"`{provider}`",
@@ -187,25 +187,29 @@ def _resolve(
         provider, name = "openrouter", _name(model, vendor=provider)
     transport = TRANSPORT[provider]
     embedded = embedded_of(
-        model, place.source.path.parent, place.wrong, is_embedded=transport.is_embedded
+        model, place.source.path.parent, place.add_problem, is_embedded=transport.is_embedded
     )
     if transport.is_embedded and embedded is None:
         return None
     name = name_of(embedded) if embedded is not None else name
     base_url = _base_url(model, transport, place, allowed_hosts)
     for option, why in reserved(model.request_options).items():
-        place.wrong(f"cannot be a request option: it {why}", "request_options", option)
+        place.add_problem(f"cannot be a request option: it {why}", "request_options", option)
     if model.max_concurrency is not None and model.max_concurrency > MOST_AT_ONCE:
         found, most = f"`{model.max_concurrency}`", f"at most {MOST_AT_ONCE:,}"
         what = "is more than one collector can keep in flight"
-        place.wrong(what, "max_concurrency", found=found, allowed=most)
+        place.add_problem(what, "max_concurrency", found=found, allowed=most)
     for option in sorted(model.request_options):
         if option.lower() in KEY_FIELDS:
-            place.wrong(f"`{option}` cannot stand in a file", "request_options", advice=KEY_ADVICE)
+            place.add_problem(
+                f"`{option}` cannot stand in a file", "request_options", advice=KEY_ADVICE
+            )
     routing = _routing(model, name, place) if provider == "openrouter" else None
     settings, not_applied = _applied(settings, provider, profile, model, place)
     if model.executable is not None and transport.executable is None:
-        place.wrong(f"`{provider}` runs no command", "executable", found=f"`{model.executable}`")
+        place.add_problem(
+            f"`{provider}` runs no command", "executable", found=f"`{model.executable}`"
+        )
     thinking_level = _thinking_level(model, provider, place)
     if base_url is None:
         return None
@@ -247,15 +251,15 @@ def _base_url(
     blame = "base_url" if model.base_url else "provider"
     unnamed = name_problem(model.api_key_env)
     if unnamed is not None:
-        place.wrong(unnamed, "api_key_env")
+        place.add_problem(unnamed, "api_key_env")
     if what := url_problem(base_url):
-        place.wrong(what, blame, found=shown_url(base_url))
+        place.add_problem(what, blame, found=shown_url(base_url))
     elif transport.executable is not None and base_url.endswith("/v1"):
         what = "ends in `/v1`, which the command adds by itself"
-        place.wrong(what, blame, found=f"`{base_url}`", advice=f"write `{base_url[:-3]}`")
+        place.add_problem(what, blame, found=f"`{base_url}`", advice=f"write `{base_url[:-3]}`")
     elif unnamed is None:
         if what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
-            place.wrong(what, blame)
+            place.add_problem(what, blame)
         else:
             return base_url
     return None
@@ -297,10 +301,12 @@ def _applied(
     for name, one in left.items():
         what = f"`{provider}` cannot send it"
         if one.origin == "suite_model":
-            place.wrong(what, name, found=f"`{one.value}`", allowed=allowed)
+            place.add_problem(what, name, found=f"`{one.value}`", allowed=allowed)
         elif one.origin == "model_overrides":
             where = f"model_overrides.{model.model_id}.{name} of `{profile.run_profile_id}`"
-            place.wrong(f"{what}: {where}", "provider", found=f"`{one.value}`", allowed=allowed)
+            place.add_problem(
+                f"{what}: {where}", "provider", found=f"`{one.value}`", allowed=allowed
+            )
     if dropped:
         names = ", ".join(f"`{name}`" for name in dropped)
         place.warnings.append(
@@ -316,11 +322,11 @@ def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | N
     reasoning = params.pop("reasoning", None)
     effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
     if effort is not None and not isinstance(effort, str):
-        place.wrong("`reasoning.effort` must be text", "primary_params", found=f"`{effort}`")
+        place.add_problem("`reasoning.effort` must be text", "primary_params", found=f"`{effort}`")
         return None
     if effort and model.thinking_level and effort != model.thinking_level:
         what = f"`reasoning.effort` is `{effort}`, and thinking_level is `{model.thinking_level}`"
-        place.wrong(what, "primary_params")
+        place.add_problem(what, "primary_params")
     if params:
         names = ", ".join(f"`{name}`" for name in params)
         place.warnings.append(
@@ -331,7 +337,7 @@ def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | N
     levels = TRANSPORT[provider].thinking_levels
     if level is not None and levels is not None and level not in levels:
         blame = "thinking_level" if model.thinking_level else "primary_params"
-        place.wrong(
+        place.add_problem(
             f"`{provider}` cannot ask for it", blame, found=f"`{level}`", allowed=", ".join(levels)
         )
     return level

@@ -58,10 +58,10 @@ def json_lines(path: Path, raw: bytes) -> Iterator[tuple[int, bytes]]:
         counted = start
         at = raw.find(b"\n", filled.start()) + 1 or len(raw)
         if at - start > ENTRY_LIMIT:
-            raise _wrong(path, TOO_LONG, line)
+            raise _list_error(path, TOO_LONG, line)
         text = raw[start:at]
         if _is_too_deep(text):
-            raise _wrong(path, f"is nested deeper than {MAX_DEPTH}", line)
+            raise _list_error(path, f"is nested deeper than {MAX_DEPTH}", line)
         yield line, text
 
 
@@ -86,7 +86,7 @@ def json_objects(path: Path, raw: bytes) -> Iterator[tuple[int, bytes]]:
     _check_text(path, raw)
     raw = raw.removeprefix(codecs.BOM_UTF8)
     if not raw.lstrip(SPACE).startswith(b"["):
-        raise _wrong(path, "should be a valid array: prompt lists are `[{id, prompt, …}]`", 1)
+        raise _list_error(path, "should be a valid array: prompt lists are `[{id, prompt, …}]`", 1)
     depth = start = counted = number = 0
     end, line = raw.index(b"[") + 1, 1
     for token in TOKEN.finditer(raw, end - 1):
@@ -100,14 +100,14 @@ def json_objects(path: Path, raw: bytes) -> Iterator[tuple[int, bytes]]:
                 ends = first in b"]}" and not gap.strip(b"," + SPACE)
                 what = f"`[{number}]`: should be an object"
                 what = "is not valid JSON: ends after a comma" if ends else what
-                raise _wrong(path, what, line)
+                raise _list_error(path, what, line)
             start = at
         if depth > 1 and token.end() - start > ENTRY_LIMIT:
-            raise _wrong(path, TOO_LONG, line)
+            raise _list_error(path, TOO_LONG, line)
         if first in b"[{":
             depth += 1
             if depth > MAX_DEPTH:
-                raise _wrong(path, f"is nested deeper than {MAX_DEPTH}", line)
+                raise _list_error(path, f"is nested deeper than {MAX_DEPTH}", line)
         elif first in b"]}":
             depth -= 1
             end = token.end()
@@ -118,7 +118,9 @@ def json_objects(path: Path, raw: bytes) -> Iterator[tuple[int, bytes]]:
                 break
     if depth or first != b"]" or raw[end:].strip(SPACE):
         line = raw.count(b"\n") + 1 if depth else raw.count(b"\n", 0, end) + 1
-        raise _wrong(path, "is not valid JSON: the array does not end where the file does", line)
+        raise _list_error(
+            path, "is not valid JSON: the array does not end where the file does", line
+        )
 
 
 def _check_text(path: Path, raw: bytes) -> None:
@@ -129,12 +131,12 @@ def _check_text(path: Path, raw: bytes) -> None:
             decoder.decode(raw[at : at + CHUNK], final=at + CHUNK >= len(raw))
         except UnicodeDecodeError as exc:
             line = raw.count(b"\n", 0, at + exc.start) + 1
-            raise _wrong(path, "is not UTF-8 text", line) from exc
+            raise _list_error(path, "is not UTF-8 text", line) from exc
     if (at := raw.find(b"\0")) >= 0:
-        raise _wrong(path, "holds a NUL byte", raw.count(b"\n", 0, at) + 1)
+        raise _list_error(path, "holds a NUL byte", raw.count(b"\n", 0, at) + 1)
 
 
-def _wrong(path: Path, what: str, line: int) -> ConfigError:
+def _list_error(path: Path, what: str, line: int) -> ConfigError:
     return ConfigError([Problem(path, what, line=line)])
 
 

@@ -84,7 +84,7 @@ def _model_ids(models: Sequence[ResolvedModel], named: Sequence[str]) -> tuple[s
         ConfigError: a label is that of several models.
     """
     known, names = {model.model_id for model in models}, ModelNames.of_models(models)
-    meant = {name: [name] if name in known else names.called(name) or [name] for name in named}
+    meant = {name: [name] if name in known else names.ids_of(name) or [name] for name in named}
     unclear = [
         Problem(
             None,

@@ -103,7 +103,9 @@ def roles_of(table: Table, named: Named) -> Roles:
         wish = getattr(named, role)
         taken = {getattr(named, other) for other in KNOWN if other != role}
         try:
-            found[role] = _named(table, role, wish) if wish else _known(table, role, taken)
+            found[role] = (
+                _named(table, role, wish) if wish else _recognized_column(table, role, taken)
+            )
         except ConfigError as exc:
             problems += exc.problems
     if problems:
@@ -134,7 +136,7 @@ def _named(table: Table, role: str, wish: str) -> str | None:
     raise ConfigError([Problem(table.path, what, found=f"`{wish}`", allowed=allowed, nearest=near)])
 
 
-def _known(table: Table, role: str, taken: set[str | None]) -> str | None:
+def _recognized_column(table: Table, role: str, taken: set[str | None]) -> str | None:
     """Return the one column whose name says that it has the role."""
     columns = [name for name in table.columns if name not in taken]
     if role == "expected" and (several := [c for c in columns if ASSERTIONS.fullmatch(c)]):

@@ -137,7 +137,7 @@ class _Cells:
         self.roles = roles
         self.problems: list[Problem] = []
 
-    def wrong(self, row: Row, column: str | None, what: str, **facts: str | None) -> None:
+    def add_problem(self, row: Row, column: str | None, what: str, **facts: str | None) -> None:
         """Note a problem of one cell; too many of them end the reading."""
         self.problems.append(Problem(self.table.path, what, column or "", row.line, **facts))
         if len(self.problems) >= MAX_PROBLEMS:
@@ -150,11 +150,17 @@ class _Cells:
             return "true" if value else "false"
         if _is_blank(value):
             what = "is empty" if column in row.cells else "is missing"
-            self.wrong(row, column, what, advice="fill it in, or take the row out of the table")
+            self.add_problem(
+                row, column, what, advice="fill it in, or take the row out of the table"
+            )
         elif not isinstance(value, str):
-            self.wrong(row, column, "should be a text or a number", found=type(value).__name__)
+            self.add_problem(
+                row, column, "should be a text or a number", found=type(value).__name__
+            )
         elif not is_unicode(value):
-            self.wrong(row, column, "holds half a character", advice="a lone \\ud800 is no text")
+            self.add_problem(
+                row, column, "holds half a character", advice="a lone \\ud800 is no text"
+            )
         else:
             return value
         return None
@@ -178,7 +184,7 @@ class _Cells:
         if not roles or roles[-1] != "user":
             found = f"role `{roles[-1]}`" if roles and roles[-1] else "none"
             what = "the last message should be the user's"
-            self.wrong(row, self.roles.input, what, found=found)
+            self.add_problem(row, self.roles.input, what, found=found)
         return [*sent, *value]
 
     def answers(self, row: Row, column: str) -> Answers:
@@ -222,8 +228,12 @@ def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptLi
         if (first := taken.setdefault(case_id, row.line)) != row.line:
             what = f"makes the case_id `{case_id}`, as line {first} does"
             advice = "ids differ in letters and digits, without capitals; `--id none` numbers rows"
-            cells.wrong(row, roles.id, what, found=f"`{prompt_id}`", advice=advice)
-        entry: dict[str, JsonValue] = {"id": prompt_id, **_asked(messages), "validator": validator}
+            cells.add_problem(row, roles.id, what, found=f"`{prompt_id}`", advice=advice)
+        entry: dict[str, JsonValue] = {
+            "id": prompt_id,
+            **_shorter_form(messages),
+            "validator": validator,
+        }
         lines.append(_line(cells, row, entry))
     if cells.problems:
         raise ConfigError(sorted(cells.problems, key=lambda problem: problem.line or 0))
@@ -235,7 +245,7 @@ def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptLi
     return PromptList(content, len(lines), choice.reasons)
 
 
-def _asked(messages: list[JsonValue]) -> dict[str, JsonValue]:
+def _shorter_form(messages: list[JsonValue]) -> dict[str, JsonValue]:
     """Return the shorter form where the user's message is the only one."""
     only = messages[0] if len(messages) == 1 else None
     if isinstance(only, dict) and only.keys() == {"role", "content"} and only["role"] == "user":
@@ -254,12 +264,12 @@ def _line(cells: _Cells, row: Row, entry: dict[str, JsonValue]) -> bytes:
         first = exc.errors(include_url=False)[0]
         is_judge = first["loc"][:1] == ("validator",)
         column = cells.roles.expected if is_judge else cells.roles.input
-        cells.wrong(row, column, first["msg"].removeprefix("Input "))
+        cells.add_problem(row, column, first["msg"].removeprefix("Input "))
     except (TypeError, orjson.JSONEncodeError):
-        cells.wrong(row, cells.roles.input, "holds half a character")
+        cells.add_problem(row, cells.roles.input, "holds half a character")
     else:
         if len(line) > ENTRY_LIMIT:
-            cells.wrong(row, None, TOO_LONG)
+            cells.add_problem(row, None, TOO_LONG)
         return line
     return b""
 
@@ -288,7 +298,7 @@ def _choice(cells: _Cells, wish: str | None) -> Choice:
 def _not_numbers(cells: _Cells, column: str, choice: Choice) -> None:
     for row, validator in zip(cells.table.rows, choice.validators, strict=True):
         if validator.get("value", "") is None:
-            cells.wrong(row, column, "is no number", advice="choose another --validator")
+            cells.add_problem(row, column, "is no number", advice="choose another --validator")
 
 
 def _asserted(cells: _Cells, column: str, texts: Sequence[str]) -> Choice:
@@ -296,7 +306,7 @@ def _asserted(cells: _Cells, column: str, texts: Sequence[str]) -> Choice:
     for row, text in zip(cells.table.rows, texts, strict=True):
         validator = validator_of(text)
         if validator is None:
-            cells.wrong(row, column, f"`{name_of(text)}`: {JUDGE}")
+            cells.add_problem(row, column, f"`{name_of(text)}`: {JUDGE}")
         validators.append(validator or {"type": "noop"})
     reason = "validators: what the cell of each row says; a plain text is `exact`"
     return Choice(tuple(validators), (reason,))

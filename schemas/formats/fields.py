@@ -131,7 +131,7 @@ def _findings(
         elif name == "[key]" or (isinstance(holder, dict) and loc and loc[-1] not in holder):
             continue
         elif kind not in {"invalid_key", "string_unicode", "value_error"}:
-            found.append(_wrong(kind, one, name, pointer(*parts)))
+            found.append(_field_finding(kind, one, name, pointer(*parts)))
     return found
 
 
@@ -154,7 +154,7 @@ def _missing(name: str) -> str | None:
     return f"the field `{name}` is missing, and its other name `{pair[1]}` as well"
 
 
-def _wrong(kind: str, one: Any, name: str, where: str) -> Finding:
+def _field_finding(kind: str, one: Any, name: str, where: str) -> Finding:
     value, context = one["input"], one.get("ctx", {})
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if name == "schema_version":

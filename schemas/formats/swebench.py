@@ -181,7 +181,7 @@ def _lists(sound: dict[str, Any]) -> Iterator[Finding]:
         ids = sound.get(name, ())
         if len(set(ids)) < len(ids):
             twice = [one for one, times in Counter(ids).items() if times > 1]
-            message = f"{_told(twice)} stands in this list more than once"
+            message = f"{_ids_text(twice)} stands in this list more than once"
             yield error("duplicate_instance_id", pointer(name), message)
         elif list(ids) != sorted(ids):
             yield warning("not_sorted", pointer(name), "the harness writes its lists sorted")
@@ -212,11 +212,15 @@ def _membership(sound: dict[str, Any]) -> Iterator[Finding]:
         if name in sound and all(holder in sound for holder in holders):
             lost = set(sound[name]).difference(*(sound[holder] for holder in holders))
             if lost:
-                message = f"{_told(lost)} is not in {' or '.join(f'`{one}`' for one in holders)}"
+                message = (
+                    f"{_ids_text(lost)} is not in {' or '.join(f'`{one}`' for one in holders)}"
+                )
                 yield error("ids_contradict", pointer(name), message)
     for one, other in APART:
         if both := set(sound.get(one, ())) & set(sound.get(other, ())):
-            yield error("ids_contradict", pointer(one), f"{_told(both)} is in `{other}` as well")
+            yield error(
+                "ids_contradict", pointer(one), f"{_ids_text(both)} is in `{other}` as well"
+            )
 
 
 def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
@@ -226,7 +230,7 @@ def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
     lists = {tier: set(sound[f"{tier}_ids"]) for tier in ("infra_failure", "ambiguous_failure")}
     classified = set().union(*lists.values())
     if lost := classified - reasons.keys():
-        message = f"{_told(lost)} is classified as a failure, without a reason"
+        message = f"{_ids_text(lost)} is classified as a failure, without a reason"
         yield error("ids_contradict", pointer("failure_reasons"), message)
     for instance_id, reason in reasons.items():
         at = pointer("failure_reasons", key_part(instance_id))
@@ -241,7 +245,7 @@ def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
             yield error("ids_contradict", at, f"{shown(reason)} belongs to `{tier}_ids`")
 
 
-def _told(ids: Collection[str]) -> str:
+def _ids_text(ids: Collection[str]) -> str:
     """Return the first of some ids, and how many there are besides."""
     more = len(ids) - 1
     return shown(min(ids)) + (f" (and {more} more)" if more else "")

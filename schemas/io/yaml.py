@@ -100,7 +100,7 @@ class Builder:
         if len(key) > MAX_DEPTH:
             raise ConfigError([Problem(self.path, f"is nested deeper than {MAX_DEPTH}", line=line)])
         if node.tag.removeprefix(CORE) not in PLAIN_TAGS:
-            self._wrong(f"tag `{printable(node.tag)}` is not supported", key, line)
+            self._add_problem(f"tag `{printable(node.tag)}` is not supported", key, line)
         inner = above | {id(node)}
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, key, inner)
@@ -109,7 +109,7 @@ class Builder:
                 self.value(item, (*key, number), inner) for number, item in enumerate(node.value)
             ]
         if not isinstance(node, yaml.ScalarNode):
-            self._wrong("is neither a mapping, a list nor a value", key, line)
+            self._add_problem("is neither a mapping, a list nor a value", key, line)
             return None
         return self._scalar(node, key, line)
 
@@ -121,13 +121,13 @@ class Builder:
             line = name_node.start_mark.line + 1
             name = name_node.value
             if not isinstance(name, str):
-                self._wrong("a key must be plain text", key, line)
+                self._add_problem("a key must be plain text", key, line)
                 continue
             if name == "<<" and not name_node.style:
-                self._wrong("merge keys are not supported; write the keys out", key, line)
+                self._add_problem("merge keys are not supported; write the keys out", key, line)
                 continue
             if name in values:
-                self._wrong(f"duplicate key `{printable(name)}`", key, line)
+                self._add_problem(f"duplicate key `{printable(name)}`", key, line)
             self.lines[(*key, name)] = line
             values[name] = self.value(value_node, (*key, name), above)
         return values
@@ -145,7 +145,7 @@ class Builder:
         if FLOAT.fullmatch(text):
             return self._float(text, key, line)
         if SPECIAL_FLOAT.fullmatch(text):
-            self._wrong(f"`{text}` is not a number that can be used", key, line)
+            self._add_problem(f"`{text}` is not a number that can be used", key, line)
         if AMBIGUOUS.fullmatch(text):
             self.ambiguous.add(key)
         return text
@@ -156,7 +156,7 @@ class Builder:
         # 15 hexadecimal digits are below 2**63 as surely as 18 decimal ones
         limit = 17 if digits[:2] == "0x" else LONGEST_NUMBER
         if len(digits) > limit or not -(2**63) <= (number := _int(text)) < 2**63:
-            self._wrong("number is too long", key, line)
+            self._add_problem("number is too long", key, line)
             return 0
         return number
 
@@ -164,11 +164,11 @@ class Builder:
         # a million digits would be legal, and slow to read
         number = float(text) if len(text) <= 400 else math.inf
         if math.isinf(number):
-            self._wrong("is not a number that can be used: too large or too long", key, line)
+            self._add_problem("is not a number that can be used: too large or too long", key, line)
             return 0.0
         return number
 
-    def _wrong(self, what: str, key: KeyPath, line: int) -> None:
+    def _add_problem(self, what: str, key: KeyPath, line: int) -> None:
         self.problems.append(Problem(self.path, what, key=dotted(key), line=line))
         if len(self.problems) >= MAX_PROBLEMS:
             more = Problem(self.path, f"gave up after {MAX_PROBLEMS} problems", line=line)

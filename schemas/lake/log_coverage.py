@@ -29,7 +29,7 @@ def size_of(log: Path) -> int:
 
 def tail_before(log: Path, end: int) -> str:
     """Return a hash of the bytes before a place of the log, which tells it from another log."""
-    return _hash(_before(log, end))
+    return _hash(_read_tail(log, end))
 
 
 def is_shorter(log: Path, parts: Iterable[Part]) -> bool:
@@ -43,7 +43,7 @@ def holds(log: Path, coverage: Coverage) -> bool:
         return False
     if not coverage.end:
         return True
-    last = _before(log, coverage.end)
+    last = _read_tail(log, coverage.end)
     return last.endswith(b"\n") and coverage.tail in {"", _hash(last)}
 
 
@@ -73,7 +73,7 @@ def require_held(log: Path, parts: Iterable[Part], n_rows: int) -> None:
     raise LogLost(log, held, found)
 
 
-def _before(log: Path, end: int) -> bytes:
+def _read_tail(log: Path, end: int) -> bytes:
     start = max(0, end - TAIL_BYTES)
     with open_own_file(log.parent, log.name) as file:
         file.seek(start)

@@ -92,7 +92,7 @@ class ModelNames:
         label = self._labels.get(model_id)
         return model_id if label is None else f"{model_id} ({label})"
 
-    def called(self, text: str) -> list[str]:
+    def ids_of(self, text: str) -> list[str]:
         """Return the model_ids of the models that have this label, or are shown by this name."""
         wanted = _cleaned(text)
         return sorted(

@@ -60,7 +60,7 @@ class InstanceReader:
             if isinstance(entry, dict):
                 self._read_one(place, dict(entry))
             else:
-                self._account.wrong("wrong_type", (place,), _allowed(entry, "an object"))
+                self._account.add_error("wrong_type", (place,), _allowed(entry, "an object"))
         return self._found
 
     def _read_one(self, place: int, left: Entry) -> None:
@@ -68,7 +68,7 @@ class InstanceReader:
         instance_id = self._id(place, left)
         if instance_id in self._found.kept:
             message = f"the id {shown(instance_id)} stands here a second time"
-            self._account.wrong("duplicate_instance_id", (place,), message)
+            self._account.add_error("duplicate_instance_id", (place,), message)
         kept: Entry = {}
         new: Entry = {"instance_id": instance_id}
         self._status(place, left, new, kept)
@@ -89,19 +89,21 @@ class InstanceReader:
             return "unknown"
         if key is None:
             message = "`task_id` or `instance_id` is missing"
-            self._account.wrong("missing_field", (place,), message)
+            self._account.add_error("missing_field", (place,), message)
         elif isinstance(left[key], str):
             self._account.mapped(key, "instance_id")
             return str(left.pop(key))
         else:
-            self._account.wrong("wrong_type", (place, key), _allowed(left[key], "text"))
+            self._account.add_error("wrong_type", (place, key), _allowed(left[key], "text"))
         return f"\0{place}"
 
     def _status(self, place: int, left: Entry, new: Entry, kept: Entry) -> None:
         """Set status and verdict; what the entry says of either is kept, also a contradiction."""
         flag = left.pop("resolved", None)
         if not isinstance(flag, bool | None):
-            self._account.wrong("wrong_type", (place, "resolved"), _allowed(flag, "true or false"))
+            self._account.add_error(
+                "wrong_type", (place, "resolved"), _allowed(flag, "true or false")
+            )
         word = left.pop("status", ABSENT)
         if word is ABSENT and self._lenient:
             word = "resolved" if flag else "error"
@@ -110,11 +112,11 @@ class InstanceReader:
         elif isinstance(word, str) and word.lower() in STATUSES:
             self._word(word, kept)
         elif word is ABSENT:
-            self._account.wrong("missing_field", (place,), "`status` is missing")
+            self._account.add_error("missing_field", (place,), "`status` is missing")
             return
         else:
             message = _allowed(word, f"{', '.join(STATUSES)}, in any case of letters")
-            self._account.wrong("unknown_status", (place, "status"), message)
+            self._account.add_error("unknown_status", (place, "status"), message)
             return
         status = STATUSES[word.lower()]
         self._found.words[word.lower()] += 1

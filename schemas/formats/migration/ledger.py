@@ -92,7 +92,7 @@ class Account:
             self._places[place] = f"{KEPT}/instances/*{pointer(*place)}"
         self._ledger.add("carried", self._every(key), self._places[place], note)
 
-    def wrong(self, code: str, where: tuple[str | int, ...], message: str) -> None:
+    def add_error(self, code: str, where: tuple[str | int, ...], message: str) -> None:
         """Add a mistake of an entry; the place starts with the entry's index."""
         self._findings.append(error(code, self._base + pointer(*where), message))
 
@@ -177,4 +177,6 @@ def take_fields(place: int, left: dict[str, Any], new: dict[str, Any], account: 
 def not_allowed(place: int, key: str, value: object, kind: Kind, account: Account) -> None:
     """Add that a declared field holds something else."""
     code = "bad_value" if is_number(value) else "wrong_type"
-    account.wrong(code, (place, key), f"{described(value)} stands there; allowed: {kind.allowed}")
+    account.add_error(
+        code, (place, key), f"{described(value)} stands there; allowed: {kind.allowed}"
+    )

@@ -230,11 +230,11 @@ def _refused(findings: list[Finding]) -> NotMigratable:
 
 
 def _unrecognised(data: object) -> NotMigratable:
-    message = f"no report of an older schema; looked for {LOOKED_FOR}; found {_seen(data)}"
+    message = f"no report of an older schema; looked for {LOOKED_FOR}; found {_document_text(data)}"
     return NotMigratable(message, [error("not_recognised", "", message)])
 
 
-def _seen(data: object) -> str:
+def _document_text(data: object) -> str:
     """Return in words what a document is that is no report."""
     if isinstance(data, list):
         return f"a list of {counted(len(data), 'value')}, none of them the result of a task"

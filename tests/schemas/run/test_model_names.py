@@ -46,9 +46,9 @@ def test_equal_labels_and_labels_that_are_ids_are_told_apart():
     assert [names.of(one) for one in "abcdefgh"] == [
         "X (a)", "X (b)", "X (b) (c)", "a (d)", "e", "f", "g", "y (h)",
     ]  # fmt: skip
-    assert names.called("X") == ["a", "b"]
-    assert names.called("X (a)") == names.called(" X  (a)") == ["a"]
-    assert names.called("e") == names.called("") == []
+    assert names.ids_of("X") == ["a", "b"]
+    assert names.ids_of("X (a)") == names.ids_of(" X  (a)") == ["a"]
+    assert names.ids_of("e") == names.ids_of("") == []
     assert [names.listed(one) for one in "ae"] == ["a (X)", "e"]
 
 
