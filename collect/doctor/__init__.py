@@ -18,7 +18,14 @@ from rich.text import Text
 
 from collect.config.project_files import find_project
 from collect.doctor.config import check_keys, check_models, check_suites
-from collect.doctor.context import LookedAt, Scene, cleaned, found, say_waiting, suites_to_look_at
+from collect.doctor.context import (
+    InspectedSuite,
+    Scene,
+    cleaned,
+    doctor_check,
+    inspect_suites,
+    say_waiting,
+)
 from collect.doctor.endpoints import check_endpoints
 from collect.doctor.machine import check_clock, check_disk, check_packages
 from collect.doctor.probe import Place, usual_places, visit
@@ -119,7 +126,7 @@ def run_doctor(
     Raises:
         ConfigError: the named suite, or benchlake.yaml, does not load.
     """
-    suites = suites_to_look_at(suite, Path.cwd(), allowed_hosts)
+    suites = inspect_suites(suite, Path.cwd(), allowed_hosts)
     has_project = suite is not None or find_project(Path.cwd()) is not None
     try:
         scene, report = asyncio.run(
@@ -137,7 +144,7 @@ def run_doctor(
 
 
 async def _look(
-    suites: tuple[LookedAt, ...], runs_dir: Path, *, has_project: bool, is_for_people: bool
+    suites: tuple[InspectedSuite, ...], runs_dir: Path, *, has_project: bool, is_for_people: bool
 ) -> tuple[Scene, DoctorReport]:
     """Run every check and return what they found, without keys."""
     models = [model for suite in suites for model in suite.models]
@@ -164,4 +171,4 @@ async def _limited(area: Area, check: Check, scene: Scene) -> list[DoctorCheck]:
             return await check(scene)
     except TimeoutError:
         text = f"not finished within {LIMIT_S:g} s"
-        return [found(area, "–", "warn", text, "run it again when the machine is less busy")]
+        return [doctor_check(area, "–", "warn", text, "run it again when the machine is less busy")]

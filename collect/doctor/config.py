@@ -16,7 +16,7 @@ from pathlib import Path
 from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of, key_of
 from collect.config.models import PINNED, ROUTING_OPTIONS
-from collect.doctor.context import Details, LookedAt, Scene, and_more, found
+from collect.doctor.context import Details, InspectedSuite, Scene, and_more, doctor_check
 from collect.doctor.probe import KNOWS_ITS_NAMES, Place, Visit, name_of
 from schemas.errors import ConfigError, counted, nearest_few, shown
 from schemas.output.doctor import DoctorCheck
@@ -56,11 +56,11 @@ async def check_keys(scene: Scene) -> list[DoctorCheck]:
     if wanted:
         return [_key(variable, users) for variable, users in wanted.items()]
     if scene.models():
-        return [found("keys", "–", "ok", "no model needs a key")]
+        return [doctor_check("keys", "–", "ok", "no model needs a key")]
     names = key_names()
     text = f"set: {', '.join(names)}" if names else "no variable that holds a key is set"
     return [
-        found(
+        doctor_check(
             "keys", "environment", "ok" if names else "skip", text, details={"names": list(names)}
         )
     ]
@@ -76,24 +76,24 @@ def _key(variable: str, users: list[tuple[str, ResolvedModel]]) -> DoctorCheck:
         key = key_of(model)
     except ConfigError:
         text = "is set, but holds characters that no key has"
-        return found("keys", variable, "fail", text, _set_it(variable), details=details)
+        return doctor_check("keys", variable, "fail", text, _set_it(variable), details=details)
     if not key:
         if not any(one.key_required for _, one in users):
             text = f"not set; {who} asked on this machine may do without"
-            return found("keys", variable, "ok", text, details=details)
+            return doctor_check("keys", variable, "ok", text, details=details)
         advice = _set_it(variable)
         if variable == "ANTHROPIC_API_KEY" and os.environ.get(OAUTH_TOKEN):
             advice = f"{OAUTH_TOKEN} is set: name it with `api_key_env`, or {advice}"
         text = f"is not set, and {who} cannot be asked without it"
-        return found("keys", variable, "fail", text, advice, details=details)
+        return doctor_check("keys", variable, "fail", text, advice, details=details)
     own = any(
         variable == TRANSPORT[one.provider].api_key_env and not one.is_loopback for _, one in users
     )
     if odd := _oddity(variable if own else "", key):
-        return found(
+        return doctor_check(
             "keys", variable, "warn", f"set, but {odd}", _set_it(variable), details=details
         )
-    return found("keys", variable, "ok", f"set; {goes}", details=details)
+    return doctor_check("keys", variable, "ok", f"set; {goes}", details=details)
 
 
 def _set_it(variable: str) -> str:
@@ -122,18 +122,18 @@ async def check_suites(scene: Scene) -> list[DoctorCheck]:
     """Return a finding for each suite."""
     if not scene.suites:
         where = "this project has no suite" if scene.has_project else "no project here or above"
-        return [found("suites", "–", "skip", f"{where}: only the machine was looked at")]
+        return [doctor_check("suites", "–", "skip", f"{where}: only the machine was looked at")]
     return [_suite(suite) for suite in scene.suites]
 
 
-def _suite(suite: LookedAt) -> DoctorCheck:
+def _suite(suite: InspectedSuite) -> DoctorCheck:
     if suite.problems:
         first, count = suite.problems[0], len(suite.problems)
         text = f"does not load: {first}"
         if count > 1:
             text += f" (and {count - 1} more)"
         validate = f"collect validate {shlex.quote(shown(suite.path))}"
-        return found("suites", suite.name, "fail", text, f"{validate} shows every problem")
+        return doctor_check("suites", suite.name, "fail", text, f"{validate} shows every problem")
     details: Details = {"models": len(suite.models), "cases": len(suite.cases)}
     told = f"{counted(len(suite.models), 'model')}, {counted(len(suite.cases), 'case')}"
     if suite.refused:
@@ -141,8 +141,8 @@ def _suite(suite: LookedAt) -> DoctorCheck:
         if len(suite.refused) > 1:
             text += f" (and {len(suite.refused) - 1} more)"
         advice = "leave such cases out with `exclude_case_ids` or `exclude_tags`"
-        return found("suites", suite.name, "fail", text, advice, details=details)
-    return found("suites", suite.name, "ok", told, details=details)
+        return doctor_check("suites", suite.name, "fail", text, advice, details=details)
+    return doctor_check("suites", suite.name, "ok", told, details=details)
 
 
 async def check_models(scene: Scene) -> list[DoctorCheck]:
@@ -153,20 +153,24 @@ async def check_models(scene: Scene) -> list[DoctorCheck]:
             file = model.embedded.model_file
             of = "the packaged weights" if file is None else shown(Path(file))
             text = f"`{model.model}` is served by the run, from {of}"
-            checks.append(found("models", name, "ok", text, details={"requested": model.model}))
+            checks.append(
+                doctor_check("models", name, "ok", text, details={"requested": model.model})
+            )
             continue
         visit = await scene.visit_of(Place.of(model))
         checks.append(_name(name, model, visit))
         if model.routing == "unpinned":
             text = "OpenRouter chooses who serves each request: scores of several are mixed"
-            checks.append(found("models", name, "warn", text, PINNED))
+            checks.append(doctor_check("models", name, "warn", text, PINNED))
         if ignored := _ignored(model, visit):
             text = f"does not support {', '.join(ignored)}: sent and ignored"
             advice = "leave them out, or compare only with models that ignore them too"
             checks.append(
-                found("models", name, "warn", text, advice, details={"ignored": list(ignored)})
+                doctor_check(
+                    "models", name, "warn", text, advice, details={"ignored": list(ignored)}
+                )
             )
-    return checks or [found("models", "–", "skip", "no suite names a model")]
+    return checks or [doctor_check("models", "–", "skip", "no suite names a model")]
 
 
 def _name(name: str, model: ResolvedModel, visit: Visit) -> DoctorCheck:
@@ -175,23 +179,23 @@ def _name(name: str, model: ResolvedModel, visit: Visit) -> DoctorCheck:
     if visit.entries is None:
         answered = visit.listing.status is not None
         why = "no list of models came back" if answered else "its server does not answer"
-        return found("models", name, "skip", f"{asked} was not looked for: {why}")
+        return doctor_check("models", name, "skip", f"{asked} was not looked for: {why}")
     near = near_names(wanted, listed)
     details: Details = {"requested": wanted, "near": list(near), "listed": len(listed)}
     if (as_listed := _on_list(wanted, visit)) is not None:
         tail = "" if as_listed == wanted else f", as `{as_listed}`"
-        return found("models", name, "ok", f"{asked} is there{tail}", details=details)
+        return doctor_check("models", name, "ok", f"{asked} is there{tail}", details=details)
     if visit.kind == "llama.cpp" and len(listed) == 1:
         text = f"{asked} is not the server's name, and it answers every name with `{listed[0]}`"
         advice = f"write `requested_model: {listed[0]}`, so that records say what was asked"
-        return found("models", name, "warn", text, advice, details=details)
+        return doctor_check("models", name, "warn", text, advice, details=details)
     if visit.place.is_claude and wanted in CLI_NAMES:
         text = f"{asked} is a name the CLI chooses a model by; which one changes over time"
         advice = "write a dated name, such as " + (f"`{listed[0]}`" if listed else "the CLI's own")
-        return found("models", name, "warn", text, advice, details=details)
+        return doctor_check("models", name, "warn", text, advice, details=details)
     refuses = visit.kind in KNOWS_ITS_NAMES or (visit.kind == "llama.cpp" and bool(listed))
     text = f"{asked} is not among the server's {counted(len(listed), 'model')}"
-    return found(
+    return doctor_check(
         "models",
         name,
         "fail" if refuses else "warn",

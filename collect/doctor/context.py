@@ -51,7 +51,7 @@ FELT_S = 1.0
 
 
 @dataclass(frozen=True)
-class LookedAt:
+class InspectedSuite:
     """One suite: what a run of it would ask, or why it cannot be loaded."""
 
     name: str
@@ -68,7 +68,7 @@ class LookedAt:
 class Scene:
     """Everything the checks share."""
 
-    suites: tuple[LookedAt, ...]
+    suites: tuple[InspectedSuite, ...]
     has_project: bool
     runs_dir: Path
     visits: Mapping[Place, asyncio.Task[Visit]]
@@ -98,9 +98,9 @@ class Scene:
         return await asyncio.shield(self.visits[place])
 
 
-def suites_to_look_at(
+def inspect_suites(
     reference: str | None, working_dir: Path, allowed_hosts: Iterable[str]
-) -> tuple[LookedAt, ...]:
+) -> tuple[InspectedSuite, ...]:
     """Return the suite that was named, else every suite of the project around a folder.
 
     Raises:
@@ -110,26 +110,26 @@ def suites_to_look_at(
     hosts = frozenset(host.lower() for host in (*allowed_hosts, *own))
     cases_of = cache(find_cases)
     if reference is not None:
-        looked = _look(resolve(reference, "suite", working_dir), hosts, cases_of)
-        if looked.problems:
-            raise ConfigError(looked.problems)
-        return (looked,)
+        suite = _inspect_suite(resolve(reference, "suite", working_dir), hosts, cases_of)
+        if suite.problems:
+            raise ConfigError(suite.problems)
+        return (suite,)
     project = find_project(working_dir)
     paths = sorted((project / "configs" / "suites").glob("*.yaml")) if project else []
-    return tuple(_look(path, hosts, cases_of) for path in paths)
+    return tuple(_inspect_suite(path, hosts, cases_of) for path in paths)
 
 
-def _look(
+def _inspect_suite(
     path: Path, hosts: frozenset[str], cases_of: Callable[[Path], Sequence[CaseFile]]
-) -> LookedAt:
+) -> InspectedSuite:
     try:
         source, suite = parsed(Suite, "suite_id", path)
     except ConfigError as exc:
-        return LookedAt(path.stem, path, problems=exc.problems)
+        return InspectedSuite(path.stem, path, problems=exc.problems)
     models, problems, _ = resolve_models(suite, ANY_PROFILE, source, hosts)
     taken = suite_cases(suite, source, cases_of)
     refused = [problem for case in taken.cases for problem in case.unbuilt]
-    return LookedAt(
+    return InspectedSuite(
         suite.suite_id,
         path,
         tuple(models),
@@ -145,7 +145,7 @@ def and_more(names: Sequence[str], most: int = 3) -> str:
     return first + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def found(
+def doctor_check(
     area: Area,
     subject: str,
     state: State,

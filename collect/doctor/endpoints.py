@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from collect.config.endpoints import TRANSPORT, host_of, is_loopback
-from collect.doctor.context import Details, Scene, and_more, found, words_of
-from collect.doctor.http_get import Look, Trouble
+from collect.doctor.context import Details, Scene, and_more, doctor_check, words_of
+from collect.doctor.http_get import GetResult, Trouble
 from collect.doctor.probe import Place, Visit, usual_places, visit
 from schemas.base import slugify
 from schemas.errors import counted
@@ -74,56 +74,60 @@ async def check_endpoints(scene: Scene) -> list[DoctorCheck]:
     if not scene.models():
         return [_unasked(visit) for visit in visits]
     if not visits:
-        return [found("endpoints", "–", "ok", "a run serves every model itself")]
+        return [doctor_check("endpoints", "–", "ok", "a run serves every model itself")]
     return [_endpoint(visit, scene) for visit in visits]
 
 
 def _endpoint(visit: Visit, scene: Scene) -> DoctorCheck:
-    place, look = visit.place, visit.listing
+    place, result = visit.place, visit.listing
     users = scene.users(lambda model: model.embedded is None and Place.of(model) == place)
     details: Details = {
-        "ms": round(look.ms, 1),
-        "status": look.status,
+        "ms": round(result.ms, 1),
+        "status": result.status,
         "server": visit.kind,
         "version": visit.version,
         "models": list(users),
     }
 
-    def said(state: State, text: str, advice: str | None = None) -> DoctorCheck:
+    def endpoint_check(state: State, text: str, advice: str | None = None) -> DoctorCheck:
         text += "" if state == "ok" else f"; asked by {and_more(users)}"
-        return found("endpoints", place.base_url, state, text, advice, details=details)
+        return doctor_check("endpoints", place.base_url, state, text, advice, details=details)
 
-    if look.trouble is not None:
-        text, advice = _trouble(place, look, look.trouble, needs_ollama="ollama" in _ways(scene))
-        return said("fail", text, advice)
-    status = look.status or 0
+    if result.trouble is not None:
+        text, advice = _trouble(
+            place, result, result.trouble, needs_ollama="ollama" in _ways(scene)
+        )
+        return endpoint_check("fail", text, advice)
+    status = result.status or 0
     if status in AUTH:
-        return said(*_locked(place, look))
+        return endpoint_check(*_locked(place, result))
     if 300 <= status <= 399:
-        to = _target(look)
+        to = _target(result)
         text = f"sends every request elsewhere: HTTP {status} to {to}"
-        return said("fail", text, "no redirect is followed; write the final address as `base_url`")
+        return endpoint_check(
+            "fail", text, "no redirect is followed; write the final address as `base_url`"
+        )
     if visit.below_v1:
         text = f"its API lies below {place.base_url}/v1"
-        return said("fail", text, f"write `base_url: {place.base_url}/v1`")
+        return endpoint_check("fail", text, f"write `base_url: {place.base_url}/v1`")
     if visit.entries is None:
-        return said(*_no_list(place, look))
+        return endpoint_check(*_no_list(place, result))
     if visit.about_key is not None and visit.about_key.status in AUTH:
         text = f"answers, but not with this key: HTTP {visit.about_key.status}"
-        return said("fail", text, f"put the right key into {place.api_key_env}")
+        return endpoint_check("fail", text, f"put the right key into {place.api_key_env}")
     details["listed"] = len(visit.entries)
-    text = f"{_name(visit)} answers in {look.ms:,.0f} ms, {counted(len(visit.entries), 'model')}"
+    text = f"{_name(visit)} answers in {result.ms:,.0f} ms, {counted(len(visit.entries), 'model')}"
     proof = visit.about_key or (visit.listing if visit.kind in LOCKED_LISTS else None)
     if place.sends_key and proof is not None and proof.is_good:
         text += ", takes the key"
-    left = _left(visit)
+    left = _remaining_usd(visit)
     if left is not None:
         details["usd_left"] = left
         if left <= 0:
             advice = "add credit, or raise the limit of the key"
-            return said("warn", f"{text}, which has no credit left", advice)
+            return endpoint_check("warn", f"{text}, which has no credit left", advice)
         text += f", {left:,.2f} USD left"
-    return said("ok", text)
+    return endpoint_check("ok", text)
 
 
 def _unasked(visit: Visit) -> DoctorCheck:
@@ -133,16 +137,16 @@ def _unasked(visit: Visit) -> DoctorCheck:
         advice = (
             "a suite needs a server only if its models are asked there; `collect demo` brings one"
         )
-        return found("endpoints", url, "skip", "no Ollama answers there", advice)
+        return doctor_check("endpoints", url, "skip", "no Ollama answers there", advice)
     names = and_more(visit.names) or "no model yet"
     text = f"{_name(visit)} answers in {visit.listing.ms:,.0f} ms: {names}"
-    return found("endpoints", url, "ok", text, details={"listed": len(visit.entries)})
+    return doctor_check("endpoints", url, "ok", text, details={"listed": len(visit.entries)})
 
 
-def _target(look: Look) -> str:
-    location = look.headers.get("location", "")
+def _target(result: GetResult) -> str:
+    location = result.headers.get("location", "")
     try:
-        return urljoin(look.url, location)
+        return urljoin(result.url, location)
     except ValueError:
         return location
 
@@ -151,7 +155,7 @@ def _ways(scene: Scene) -> set[str]:
     return {model.provider.partition("_")[0] for _, model in scene.models()}
 
 
-def _left(visit: Visit) -> float | None:
+def _remaining_usd(visit: Visit) -> float | None:
     """Return how many US dollars a key of OpenRouter may still spend; None: no limit is known."""
     page = visit.about_key.data if visit.about_key is not None else None
     about = page.get("data") if isinstance(page, dict) else None
@@ -165,14 +169,16 @@ def _name(visit: Visit) -> str:
     return f"{visit.kind} {visit.version}" if visit.version else visit.kind
 
 
-def _trouble(place: Place, look: Look, kind: Trouble, *, needs_ollama: bool) -> tuple[str, str]:
+def _trouble(
+    place: Place, result: GetResult, kind: Trouble, *, needs_ollama: bool
+) -> tuple[str, str]:
     if kind == "refused":
         return refused(place.base_url, needs_ollama=needs_ollama)
     what, advice = TROUBLES[kind]
-    text = f"{what} within {look.ms / 1000:.0f} s" if kind == "timeout" else what
+    text = f"{what} within {result.ms / 1000:.0f} s" if kind == "timeout" else what
     if kind != "timeout":
-        text += f": {look.error}"
-    return text, advice.format(url=look.url)
+        text += f": {result.error}"
+    return text, advice.format(url=result.url)
 
 
 def refused(base_url: str, *, needs_ollama: bool) -> tuple[str, str]:
@@ -187,25 +193,29 @@ def refused(base_url: str, *, needs_ollama: bool) -> tuple[str, str]:
     return what, advice.format(start=" with `ollama serve`" if is_ollama else "")
 
 
-def _locked(place: Place, look: Look) -> tuple[State, str, str | None]:
+def _locked(place: Place, result: GetResult) -> tuple[State, str, str | None]:
     """Return what it means that a server wants another key, or a key at all."""
-    words = words_of(look.body, look.headers, place.secrets)
+    words = words_of(result.body, result.headers, place.secrets)
     if place.sends_key:
-        text = f"answers, but not with this key: HTTP {look.status}, {words}"
+        text = f"answers, but not with this key: HTTP {result.status}, {words}"
         return "fail", text, f"put the right key into {place.api_key_env}"
     if place.key:
-        return "ok", f"answers in {look.ms:,.0f} ms; only the CLI may use this token", None
+        return "ok", f"answers in {result.ms:,.0f} ms; only the CLI may use this token", None
     if place.api_key_env is None:
         advice = "name the variable that holds it with `api_key_env`"
-        return "fail", f"answers in {look.ms:,.0f} ms and wants a key: HTTP {look.status}", advice
-    text = f"answers in {look.ms:,.0f} ms and wants a key: HTTP {look.status}"
+        return (
+            "fail",
+            f"answers in {result.ms:,.0f} ms and wants a key: HTTP {result.status}",
+            advice,
+        )
+    text = f"answers in {result.ms:,.0f} ms and wants a key: HTTP {result.status}"
     return "fail", text, f"set {place.api_key_env}"
 
 
-def _no_list(place: Place, look: Look) -> tuple[State, str, str | None]:
+def _no_list(place: Place, result: GetResult) -> tuple[State, str, str | None]:
     """Return what it means that something answered that is no list of models."""
-    words = words_of(look.body, look.headers, place.secrets)
-    status, url = look.status or 0, look.url
+    words = words_of(result.body, result.headers, place.secrets)
+    status, url = result.status or 0, result.url
     if status >= 500:
         text = f"answers HTTP {status}, {words}"
         return "fail", text, "wait until the server is up, or look into its log"

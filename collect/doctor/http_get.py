@@ -31,7 +31,7 @@ Trouble = Literal["refused", "dns", "tls", "timeout", "proxy", "network", "proto
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class GetResult:
     """What one GET brought."""
 
     url: str
@@ -56,7 +56,7 @@ class Look:
         return self.status is not None and 200 <= self.status <= 299 and self.data is not None
 
 
-class Looker:
+class ProbeClient:
     """Asks one address and those beside it, over one set of connections."""
 
     def __init__(self, base_url: str, *, is_loopback: bool) -> None:
@@ -84,16 +84,16 @@ class Looker:
         if self._client is not None:
             await self._client.aclose()
 
-    async def get(self, url: str, headers: Mapping[str, str]) -> Look:
+    async def get(self, url: str, headers: Mapping[str, str]) -> GetResult:
         """Return what a GET brings; never raises for the other side."""
         started = time.perf_counter()
 
-        def trouble(kind: Trouble, exc: BaseException) -> Look:
+        def trouble(kind: Trouble, exc: BaseException) -> GetResult:
             ms = (time.perf_counter() - started) * 1000
-            return Look(url, ms, trouble=kind, error=_words(exc))
+            return GetResult(url, ms, trouble=kind, error=_words(exc))
 
         if self._client is None:
-            return Look(url, 0.0, trouble="proxy", error=self._why_not)
+            return GetResult(url, 0.0, trouble="proxy", error=self._why_not)
         try:
             async with asyncio.timeout(LIMIT_S):
                 return await _get(self._client, url, headers, started)
@@ -113,7 +113,7 @@ class Looker:
 
 async def _get(
     client: httpx.AsyncClient, url: str, headers: Mapping[str, str], started: float
-) -> Look:
+) -> GetResult:
     sent = {"Accept": "application/json", "User-Agent": "benchlake", **headers}
     async with client.stream("GET", url, headers=sent) as response:
         wall_s = time.time()
@@ -126,7 +126,7 @@ async def _get(
         data: JsonValue = orjson.loads(body)
     except orjson.JSONDecodeError:
         data = None
-    return Look(
+    return GetResult(
         url,
         (time.perf_counter() - started) * 1000,
         status=response.status_code,

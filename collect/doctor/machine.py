@@ -20,8 +20,8 @@ from pathlib import Path
 
 from collect.config.embedded import ENGINE
 from collect.config.endpoints import host_of
-from collect.doctor.context import Details, Scene, and_more, found
-from collect.doctor.probe import Visit, beside
+from collect.doctor.context import Details, Scene, and_more, doctor_check
+from collect.doctor.probe import Visit, run_in_thread
 from collect.inventory.git import output_of
 from collect.inventory.inventory import installed_version
 from collect.local.weights import SIZE_BYTES, find_weights
@@ -70,20 +70,20 @@ def _wall(visits: list[Visit], synchronised: str) -> DoctorCheck:
         ahead = "ahead of" if skews[host] > 0 else "behind"
         text = f"{_duration(abs(skews[host]))} {ahead} {host}: history may be in the wrong order"
         advice = "set the clock of the one that is wrong: sudo timedatectl set-ntp true"
-        return found("clock", "wall clock", "warn", text, advice, details=details)
+        return doctor_check("clock", "wall clock", "warn", text, advice, details=details)
     if kept is False:
         text = "is not kept in step with any other"
         advice = "sudo timedatectl set-ntp true"
-        return found("clock", "wall clock", "warn", text, advice, details=details)
+        return doctor_check("clock", "wall clock", "warn", text, advice, details=details)
     if host is not None:
         text = f"within {MOST_SKEW_S:g} s of {', '.join(skews)}"
-        return found("clock", "wall clock", "ok", text, details=details)
+        return doctor_check("clock", "wall clock", "ok", text, details=details)
     if kept:
-        return found(
+        return doctor_check(
             "clock", "wall clock", "ok", "kept in step with a time server", details=details
         )
     text = "nothing to compare it with: no server said what time it is"
-    return found("clock", "wall clock", "skip", text, details=details)
+    return doctor_check("clock", "wall clock", "skip", text, details=details)
 
 
 def _duration(seconds: float) -> str:
@@ -113,9 +113,9 @@ def _resolution() -> DoctorCheck:
     if clock.resolution > COARSE_S:
         text = f"moves in steps of {1000 * clock.resolution:g} ms"
         advice = "measure on another machine"
-        return found("clock", "latency clock", "warn", text, advice, details=details)
+        return doctor_check("clock", "latency clock", "warn", text, advice, details=details)
     text = f"steps of {1e9 * clock.resolution:.3g} ns"
-    return found("clock", "latency clock", "ok", text, details=details)
+    return doctor_check("clock", "latency clock", "ok", text, details=details)
 
 
 def _load() -> list[DoctorCheck]:
@@ -129,8 +129,8 @@ def _load() -> list[DoctorCheck]:
     if load > cores:
         text += ": latencies measured now are not comparable"
         advice = "wait until other work has ended: top -o %CPU"
-        return [found("clock", "load", "warn", text, advice, details=details)]
-    return [found("clock", "load", "ok", text, details=details)]
+        return [doctor_check("clock", "load", "warn", text, advice, details=details)]
+    return [doctor_check("clock", "load", "ok", text, details=details)]
 
 
 def _cores() -> int:
@@ -153,10 +153,10 @@ async def _in_time(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
     """Return a finding for a folder, also when it lies on a drive that has gone away."""
     try:
         async with asyncio.timeout(LIMIT_S):
-            return await beside(lambda: _folder(subject, folder, elsewhere))
+            return await run_in_thread(lambda: _folder(subject, folder, elsewhere))
     except TimeoutError:
         text = f"{folder} does not answer within {LIMIT_S:g} s"
-        return found("disk", subject, "fail", text, f"is it on a network drive? {elsewhere}")
+        return doctor_check("disk", subject, "fail", text, f"is it on a network drive? {elsewhere}")
 
 
 def _folder(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
@@ -167,10 +167,10 @@ def _folder(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
             there = there.parent
     except OSError as exc:  # a folder on the way that is closed to us, a name too long
         text = f"{name} cannot be looked at: {exc.strerror}"
-        return found("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
+        return doctor_check("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
     if not there.is_dir():
         text = f"{name}: {shown(there)} is a file"
-        return found("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
+        return doctor_check("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
     try:
         with tempfile.NamedTemporaryFile(dir=there, prefix=".doctor-") as file:
             file.write(b"x" * 4096)
@@ -178,7 +178,7 @@ def _folder(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
     except OSError as exc:
         text = f"{name} cannot be written: {exc.strerror}"
         advice = f"its owner may: ls -ld {there}; or {elsewhere}"
-        return found("disk", subject, "fail", text, advice, details={"path": str(folder)})
+        return doctor_check("disk", subject, "fail", text, advice, details={"path": str(folder)})
     space = os.statvfs(there)
     free = space.f_bavail * space.f_frsize
     files = space.f_favail if space.f_files else None  # some file systems count none
@@ -187,14 +187,14 @@ def _folder(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
     advice = f"make room, or {elsewhere}"
     if free < FAIL_BYTES or files == 0:
         text += "" if files else ", and no further file can be made"
-        return found("disk", subject, "fail", text, advice, details=details)
+        return doctor_check("disk", subject, "fail", text, advice, details=details)
     if files is not None and files < WARN_FILES:
-        return found(
+        return doctor_check(
             "disk", subject, "warn", f"{text}, but only {files:,} files", advice, details=details
         )
     if free < WARN_BYTES:
-        return found("disk", subject, "warn", text, advice, details=details)
-    return found("disk", subject, "ok", text, details=details)
+        return doctor_check("disk", subject, "warn", text, advice, details=details)
+    return doctor_check("disk", subject, "ok", text, details=details)
 
 
 def _size(count: float) -> str:
@@ -210,25 +210,27 @@ async def check_packages(scene: Scene) -> list[DoctorCheck]:
     versions = {name: installed_version(name) for name in SHOWN}
     missing = [name for name, one in versions.items() if one is None]
     checks = [
-        found("packages", "python", "ok", f"{platform.python_version()} at {sys.executable}"),
+        doctor_check(
+            "packages", "python", "ok", f"{platform.python_version()} at {sys.executable}"
+        ),
     ]
     if missing:
         text = f"not installed: {', '.join(missing)}"
         advice = f"{sys.executable} -m pip install --upgrade benchlake"
-        checks.append(found("packages", "versions", "fail", text, advice))
+        checks.append(doctor_check("packages", "versions", "fail", text, advice))
     else:
         text = ", ".join(f"{name} {one}" for name, one in versions.items())
-        checks.append(found("packages", "versions", "ok", text, details=dict(versions)))
+        checks.append(doctor_check("packages", "versions", "ok", text, details=dict(versions)))
     return [*checks, _loop(), _embedded(scene)]
 
 
 def _loop() -> DoctorCheck:
     if (uvloop := installed_version("uvloop")) is not None:
-        return found(
+        return doctor_check(
             "packages", "event loop", "ok", f"uvloop {uvloop}", details={"version": uvloop}
         )
     text = "uvloop is not installed: stamps of hundreds of requests at once come later"
-    return found("packages", "event loop", "warn", text, "pip install uvloop")
+    return doctor_check("packages", "event loop", "warn", text, "pip install uvloop")
 
 
 def _embedded(scene: Scene) -> DoctorCheck:
@@ -237,13 +239,13 @@ def _embedded(scene: Scene) -> DoctorCheck:
         advice = "pip install 'benchlake[local]'"
         if users:
             text = f"its engine is not installed; needed by {and_more([name for name, _ in users])}"
-            return found("packages", "embedded model", "fail", text, advice)
+            return doctor_check("packages", "embedded model", "fail", text, advice)
         text = "not installed; `provider: embedded` and `collect demo` need it"
-        return found("packages", "embedded model", "skip", text, advice)
+        return doctor_check("packages", "embedded model", "skip", text, advice)
     engine = installed_version(ENGINE)
     if find_weights() is None:
         megabytes = SIZE_BYTES // 1_000_000
         text = f"engine {engine}; its weights ({megabytes} MB) are fetched at the first run"
-        return found("packages", "embedded model", "ok", text, details={"version": engine})
+        return doctor_check("packages", "embedded model", "ok", text, details={"version": engine})
     text = f"engine {engine} and weights are there"
-    return found("packages", "embedded model", "ok", text, details={"version": engine})
+    return doctor_check("packages", "embedded model", "ok", text, details={"version": engine})

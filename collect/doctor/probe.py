@@ -29,7 +29,7 @@ from collect.config.endpoints import (
     key_of,
     url_problem,
 )
-from collect.doctor.http_get import LIMIT_S, Look, Looker
+from collect.doctor.http_get import LIMIT_S, GetResult, ProbeClient
 from collect.http_client import needs_proxy
 from schemas.errors import ConfigError
 from schemas.redact import SHORTEST_VALUE
@@ -68,7 +68,7 @@ WHOLE_S = 9.5
 """What a visit may take; looks beyond the first are given up then, and what is known is told."""
 
 
-async def beside(function: Callable[[], Answer]) -> Answer:
+async def run_in_thread(function: Callable[[], Answer]) -> Answer:
     """Return what a function returns, or raise what it raises; it may be abandoned at any time."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Answer] = loop.create_future()
@@ -113,15 +113,15 @@ def name_of(entry: Entry) -> str:
     return ""
 
 
-def version_of(look: Look | None) -> str | None:
+def version_of(result: GetResult | None) -> str | None:
     """Return the version that an Ollama says it is."""
-    data = look.data if look is not None and look.is_good else None
+    data = result.data if result is not None and result.is_good else None
     version = data.get("version") if isinstance(data, dict) else None
     return version if isinstance(version, str) and version else None
 
 
 def kind_of(
-    host: str, listing: Look, entries: tuple[Entry, ...], *, is_ollama: bool
+    host: str, listing: GetResult, entries: tuple[Entry, ...], *, is_ollama: bool
 ) -> Kind | None:
     """Return what answers, by what only it says; None: something else."""
     if is_ollama:
@@ -190,14 +190,14 @@ class Visit:
     """What an address said."""
 
     place: Place
-    listing: Look
+    listing: GetResult
     entries: tuple[Entry, ...] | None = None
     """The models on its list; None: there is no list."""
     kind: Kind | None = None
     version: str | None = None
     below_v1: bool = False
     """The list is not where it was looked for, but below `/v1` of the address."""
-    about_key: Look | None = None
+    about_key: GetResult | None = None
     """What a page says that needs the key, where the list does not need it."""
 
     @property
@@ -218,31 +218,31 @@ def usual_places() -> tuple[Place, ...]:
 async def visit(place: Place) -> Visit:
     """Return what an address says of itself; never raises for the other side."""
     started, ends = time.perf_counter(), asyncio.get_running_loop().time() + WHOLE_S
-    looker = Looker(place.base_url, is_loopback=is_loopback(host_of(place.base_url)))
+    client = ProbeClient(place.base_url, is_loopback=is_loopback(host_of(place.base_url)))
     try:
         async with asyncio.timeout(VISIT_S):
-            said = await _first(place, looker)
+            said = await _first(place, client)
     except TimeoutError:
         ms = (time.perf_counter() - started) * 1000
-        return Visit(place, Look(place.list_url, ms, trouble="timeout", error="too slow"))
+        return Visit(place, GetResult(place.list_url, ms, trouble="timeout", error="too slow"))
     else:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(ends):
-                return await _more(said, looker)
+                return await _more(said, client)
         return said
     finally:
-        await looker.aclose()
+        await client.aclose()
 
 
-async def _first(place: Place, looker: Looker) -> Visit:
+async def _first(place: Place, client: ProbeClient) -> Visit:
     """Return what the list of models says, and whether an Ollama says it."""
     host, headers = host_of(place.base_url), place.headers()
     unknown = await _unknown_host(place.base_url)
     if unknown is not None:
         return Visit(place, unknown)
     listing, about = await asyncio.gather(
-        looker.get(place.list_url, headers),
-        _nothing() if host in HOSTS else looker.get(f"{place.root}/api/version", headers),
+        client.get(place.list_url, headers),
+        _nothing() if host in HOSTS else client.get(f"{place.root}/api/version", headers),
     )
     entries = entries_of(listing.data) if listing.is_good else None
     version = version_of(about)
@@ -250,22 +250,22 @@ async def _first(place: Place, looker: Looker) -> Visit:
     return Visit(place, listing, entries, kind, version)
 
 
-async def _more(said: Visit, looker: Looker) -> Visit:
+async def _more(said: Visit, client: ProbeClient) -> Visit:
     """Return the visit with what the first answers gave reason to ask."""
     place, listing, headers = said.place, said.listing, said.place.headers()
     if said.version is not None and not said.entries:  # an empty Ollama lists `null`
-        tags = await looker.get(f"{place.root}/api/tags", headers)
+        tags = await client.get(f"{place.root}/api/tags", headers)
         if tags.is_good and (entries := entries_of(tags.data)) is not None and listing.is_good:
             return replace(said, entries=entries)
     if said.entries is None:
         if listing.status is None or place.is_claude or place.base_url.endswith("/v1"):
             return said
-        again = await looker.get(f"{place.base_url}/v1/models", headers)
+        again = await client.get(f"{place.base_url}/v1/models", headers)
         return replace(said, below_v1=again.is_good and entries_of(again.data) is not None)
     if place.sends_key and said.kind in {"OpenRouter", "llama.cpp"}:
         openrouter = said.kind == "OpenRouter"
         url = f"{place.base_url}/key" if openrouter else f"{place.root}/props"
-        return replace(said, about_key=await looker.get(url, headers))
+        return replace(said, about_key=await client.get(url, headers))
     return said
 
 
@@ -273,7 +273,7 @@ async def _nothing() -> None:
     """Stand in for a look that is not made."""
 
 
-async def _unknown_host(base_url: str) -> Look | None:
+async def _unknown_host(base_url: str) -> GetResult | None:
     """Return a look at a host that has no address, or None; a proxy looks names up itself."""
     where = urlsplit(base_url)
     if not is_loopback(where.hostname or "") and needs_proxy(base_url):
@@ -281,7 +281,7 @@ async def _unknown_host(base_url: str) -> Look | None:
     started = time.perf_counter()
     try:
         async with asyncio.timeout(LIMIT_S):
-            await beside(lambda: socket.getaddrinfo(where.hostname, where.port or 443))
+            await run_in_thread(lambda: socket.getaddrinfo(where.hostname, where.port or 443))
     except TimeoutError:
         error = f"no name server answered within {LIMIT_S:g} s"
     except (OSError, UnicodeError) as exc:
@@ -289,4 +289,4 @@ async def _unknown_host(base_url: str) -> Look | None:
     else:
         return None
     ms = (time.perf_counter() - started) * 1000
-    return Look(base_url, ms, trouble="dns", error=error)
+    return GetResult(base_url, ms, trouble="dns", error=error)

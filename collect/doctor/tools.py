@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from collect.doctor.context import Details, Scene, and_more, found
+from collect.doctor.context import Details, Scene, and_more, doctor_check
 from collect.inventory.git import output_of
 from schemas.output.doctor import DoctorCheck
 
@@ -112,21 +112,21 @@ async def _needed(executable: str, names: list[str]) -> DoctorCheck:
     if where is None:
         text = f"is not on PATH, or not executable; {who}"
         advice = CLAUDE if executable == "claude" else "correct `executable`, or chmod +x it"
-        return found("commands", executable, "fail", text, advice)
+        return doctor_check("commands", executable, "fail", text, advice)
     out = await output_of(where, "--version", timeout_s=LIMIT_S)
     if out.error is not None:
         text = f"{where} does not run: {_first(out.error)}; {who}"
-        return found("commands", executable, "fail", text, f"try it: {where} --version")
+        return doctor_check("commands", executable, "fail", text, f"try it: {where} --version")
     details: Details = {"path": where, "version": _first(out.text)}
     text = f"{_first(out.text)} at {where}; {who}"
-    return found("commands", executable, "ok", text, details=details)
+    return doctor_check("commands", executable, "ok", text, details=details)
 
 
 async def _tool(tool: Tool) -> DoctorCheck:
     where = shutil.which(tool.name)
     if where is None:
         text = f"not installed; for {tool.used_for}"
-        return found("commands", tool.name, "skip", text, tool.install)
+        return doctor_check("commands", tool.name, "skip", text, tool.install)
     out = await output_of(where, "--version", timeout_s=LIMIT_S)
     version = _first(out.text) or _first(out.error or "")
     details: Details = {"path": where, "version": version}
@@ -134,8 +134,8 @@ async def _tool(tool: Tool) -> DoctorCheck:
     if odd is None and out.error is not None and not NUMBER.search(version):
         odd = f"does not run: {version}", f"try it: {where} --version"
     if odd is not None:
-        return found("commands", tool.name, "warn", odd[0], odd[1], details=details)
-    return found("commands", tool.name, "ok", f"{version} at {where}", details=details)
+        return doctor_check("commands", tool.name, "warn", odd[0], odd[1], details=details)
+    return doctor_check("commands", tool.name, "ok", f"{version} at {where}", details=details)
 
 
 def _oddity(tool: Tool, version: str) -> tuple[str, str] | None:
@@ -166,7 +166,7 @@ async def check_containers(scene: Scene) -> list[DoctorCheck]:
     there = [client for client in QUERIES if shutil.which(client)]
     if not there:
         text = "neither docker nor podman; nothing of this version needs a container"
-        return [found("containers", "–", "skip", text, "apt-get install podman runc")]
+        return [doctor_check("containers", "–", "skip", text, "apt-get install podman runc")]
     return list(await asyncio.gather(*(_client(client) for client in there)))
 
 
@@ -177,13 +177,15 @@ async def _client(client: str) -> DoctorCheck:
     if out.error is not None or not said:
         error = out.error or "no version"
         text = f"client at {where}, but no engine answers it: {_last_line(error)}"
-        return found(
+        return doctor_check(
             "containers", client, "warn", text, _advice(client, error), details={"error": error}
         )
     details: Details = {"path": where, "version": said}
     if client == "podman" and (odd := _podman_oddity(said)):
-        return found("containers", client, "warn", f"{said}: {odd[0]}", odd[1], details=details)
-    return found("containers", client, "ok", f"engine {said} answers", details=details)
+        return doctor_check(
+            "containers", client, "warn", f"{said}: {odd[0]}", odd[1], details=details
+        )
+    return doctor_check("containers", client, "ok", f"engine {said} answers", details=details)
 
 
 def _advice(client: str, error: str) -> str:
@@ -222,7 +224,7 @@ async def check_sandbox(scene: Scene) -> list[DoctorCheck]:
     needs = "no case of this version runs commands, so nothing needs it yet"
     if sys.platform != "linux":
         text = f"Linux only; a container does its work here; {needs}"
-        return [found("sandbox", "bubblewrap", "skip", text)]
+        return [doctor_check("sandbox", "bubblewrap", "skip", text)]
     return [await _bubblewrap(needs), _landlock()]
 
 
@@ -230,17 +232,17 @@ async def _bubblewrap(needs: str) -> DoctorCheck:
     where = shutil.which("bwrap")
     if where is None:
         text = f"not installed; {needs}"
-        return found("sandbox", "bubblewrap", "skip", text, "apt-get install bubblewrap")
+        return doctor_check("sandbox", "bubblewrap", "skip", text, "apt-get install bubblewrap")
     version = (await output_of(where, "--version", timeout_s=SANDBOX_LIMIT_S)).text.strip()
     out = await output_of(where, *NAMESPACES, *MOUNTS, "--", "true", timeout_s=SANDBOX_LIMIT_S)
     if out.error is None:
         text = f"{version} at {where} locked a command in; {needs}"
-        return found(
+        return doctor_check(
             "sandbox", "bubblewrap", "ok", text, details={"path": where, "version": version}
         )
     why, advice = _refusal()
     text = f"cannot lock a command in: {why or out.error}; {needs}"
-    return found(
+    return doctor_check(
         "sandbox", "bubblewrap", "warn", text, advice, details={"path": where, "error": out.error}
     )
 
@@ -262,5 +264,7 @@ def _landlock() -> DoctorCheck:
     version = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
     if version < 1:
         text = "this kernel has none, or has it switched off"
-        return found("sandbox", "landlock", "skip", text)
-    return found("sandbox", "landlock", "ok", f"version {version}", details={"version": version})
+        return doctor_check("sandbox", "landlock", "skip", text)
+    return doctor_check(
+        "sandbox", "landlock", "ok", f"version {version}", details={"version": version}
+    )
