@@ -57,13 +57,13 @@ def hindrance(check: DeterministicCheck, folder: Path | None, *, has_workspace: 
         case OutputArtifactPresent() | WorkspaceFilePresent() if not has_workspace:
             return NO_WORKSPACE
         case FileExists(path=path) | FileContains(path=path) | PathExists(path=path):
-            is_there = has_workspace or beside(path, folder) is not None
+            is_there = has_workspace or path_in_folder(path, folder) is not None
             return None if is_there else NO_WORKSPACE
         case _:
             return None
 
 
-def beside(name: str, folder: Path | None) -> Path | None:
+def path_in_folder(name: str, folder: Path | None) -> Path | None:
     """Return what a relative name leads to beside test.yaml, never elsewhere on the host."""
     if folder is None or Path(name).is_absolute():
         return None
@@ -127,16 +127,16 @@ def _status_is(check: StatusIs, trial: Trial) -> Outcome:
 
 
 def _file_exists(check: FileExists, trial: Trial) -> Outcome:
-    path = beside(check.path, trial.folder)
+    path = path_in_folder(check.path, trial.folder)
     return path is not None and path.is_file(), f"no file {check.path}"
 
 
 def _path_exists(check: PathExists, trial: Trial) -> Outcome:
-    return beside(check.path, trial.folder) is not None, f"nothing at {check.path}"
+    return path_in_folder(check.path, trial.folder) is not None, f"nothing at {check.path}"
 
 
 def _file_contains(check: FileContains, trial: Trial) -> Outcome:
-    path = beside(check.path, trial.folder)
+    path = path_in_folder(check.path, trial.folder)
     if path is None or not path.is_file():
         return False, f"no file {check.path}"
     if path.stat().st_size > CONTENT_LIMIT:

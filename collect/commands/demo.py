@@ -49,7 +49,9 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
     worst = EXIT_OK
     with starter_configs() as folder:
         for number, (suite, profile) in enumerate(RUNS, start=1):
-            inputs = runnable(_here(load_inputs(suite, profile, working_dir=folder), served))
+            inputs = runnable(
+                _served_inputs(load_inputs(suite, profile, working_dir=folder), served)
+            )
             cases = counted(len(inputs.cases), "case")
             _say(f"{number} of {len(RUNS)}: {inputs.suite.title}, {cases}")
             wish = Wish(runs_dir, as_json=as_json, again=again, with_page=number == len(RUNS))
@@ -60,7 +62,7 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
     return worst
 
 
-def _here(inputs: RunInputs, served: EmbeddedServer) -> RunInputs:
+def _served_inputs(inputs: RunInputs, served: EmbeddedServer) -> RunInputs:
     """Return the inputs with every model that can be asked from here, served by the run."""
     models = []
     for model in inputs.models:

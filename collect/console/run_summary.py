@@ -89,14 +89,14 @@ def distrust(
         least = limits.min_coverage
         if coverage is not None and coverage < least:
             lines.append(
-                f"warning: {name}: only {_beside(coverage, least)} % of the scorable trials have "
-                f"a verdict (limit {100 * least:g} %); the rest is in no rate"
+                f"warning: {name}: only {_share_text(coverage, least)} % of the scorable trials "
+                f"have a verdict (limit {100 * least:g} %); the rest is in no rate"
             )
         share = group["n_timeout"] / group["n_planned"]
         if share > limits.timeout_warning_share:
             most = limits.timeout_warning_share
             lines.append(
-                f"warning: {name}: {_beside(share, most)} % of the trials timed out (limit "
+                f"warning: {name}: {_share_text(share, most)} % of the trials timed out (limit "
                 f"{100 * most:g} %); a longer timeout_seconds may tell more"
             )
         n_cut, most = group["failures"].get("output_truncated", 0), limits.truncation_warning_share
@@ -106,13 +106,13 @@ def distrust(
             were, they = ("was", "it counts") if n_cut == 1 else ("were", "they count")
             lines.append(
                 f"warning: {name}: {n_cut:,} of {counted(group['n_total'], 'answer')} "
-                f"({_beside(n_cut / group['n_total'], most)} %) {were} cut off{by} (limit "
+                f"({_share_text(n_cut / group['n_total'], most)} %) {were} cut off{by} (limit "
                 f"{100 * most:g} %); {they} as failed"
             )
     return lines
 
 
-def _beside(share: float, limit: float) -> str:
+def _share_text(share: float, limit: float) -> str:
     """Return a share in percent, with as many digits as tell it from the limit."""
     texts = (f"{100 * share:.{digits}f}" for digits in (1, 2, 3))
     return next((text for text in texts if float(text) != round(100 * limit, 3)), f"{100 * share}")

@@ -193,7 +193,7 @@ class Executor:
         # The next trial is taken only once there is a place for it, so that a stop leaves it
         # where it is. It begins after the answers that have arrived are written.
         while await self._one(work, runner, await work.limiter.enter()):
-            await self.completions.mine()
+            await self.completions.wait_turn()
 
     async def _one(self, work: ModelWork, runner: Runner, place: Place) -> bool:
         """Execute and hand over one trial; return whether there may be another."""
@@ -229,7 +229,7 @@ class Executor:
         try:
             if self._is_stopped(work.model):  # while the trial waited for its money
                 raise Stopped
-            execution = await _asked(runner, trial, case, place)
+            execution = await _run_trial(runner, trial, case, place)
         except Stopped:
             self.budget.release(reserved)
             raise
@@ -267,7 +267,9 @@ class Executor:
             )
 
 
-async def _asked(runner: Runner, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
+async def _run_trial(
+    runner: Runner, trial: PlannedTrial, case: LoadedCase, place: Place
+) -> Execution:
     """Run one trial; a mistake of ours costs this trial, not the run, and says what it was."""
     try:
         return await runner.run(trial, case, place)

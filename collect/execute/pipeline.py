@@ -146,11 +146,11 @@ class Run:
             cases=job.cases,
             hooks=Hooks(
                 open_runner=self._open_runner,
-                before_model=around.before,
-                after_model=around.after,
+                before_model=around.before_model,
+                after_model=around.after_model,
                 throttled=self._throttled,
                 finished=self._record,
-                gone=self._gone,
+                gone=self._absence_reason,
             ),
             max_concurrency=job.policy.max_concurrency,
             completions=self._completions,
@@ -291,7 +291,7 @@ class Run:
     def _open_runner(self, model: ResolvedModel) -> LlmProbe:
         return LlmProbe(model, self._clock, self._completions)
 
-    def _gone(self, model: ResolvedModel, at_first: bool) -> str | None:
+    def _absence_reason(self, model: ResolvedModel, at_first: bool) -> str | None:
         """Return why nobody is at a model's address, as `collect doctor` says it.
 
         Args:

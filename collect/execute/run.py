@@ -236,14 +236,14 @@ def refuse_other_builds(
     Raises:
         NotResumable: a model's weights or CLI are others by now.
     """
-    stored = [model for model in models if _known(model) is not None]
+    stored = [model for model in models if _comparable_build(model) is not None]
     unknown = [_forgotten(model) for model in stored]
     if not stored:
         return {}
     builds = asyncio.run(look_up(unknown))
     changed, unsure = [], {}
     for was, model in zip(stored, unknown, strict=True):
-        old, new = _known(was), _known(builds.of(model))
+        old, new = _comparable_build(was), _comparable_build(builds.of(model))
         what = f"{'the weights' if was.executable is None else f'`{was.executable}`'} of model"
         if new is None:
             open_question = f"{what} `{was.model_id}` cannot be checked (planned with {old})"
@@ -268,7 +268,7 @@ def _forgotten(model: ResolvedModel) -> ResolvedModel:
     return replace(model, model_build=None, harness_version=None, embedded=embedded)
 
 
-def _known(model: ResolvedModel) -> str | None:
+def _comparable_build(model: ResolvedModel) -> str | None:
     """Return what can be asked for again, as people compare it; None when there is nothing."""
     if model.executable is not None:
         return model.harness_version

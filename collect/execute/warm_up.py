@@ -79,7 +79,7 @@ class Around:
     write_text: Callable[[str, str], None]
     event: Note
 
-    async def before(self, model: ResolvedModel, runner: Runner) -> None:
+    async def before_model(self, model: ResolvedModel, runner: Runner) -> None:
         """Make room for a model that runs alone, warm it up, then take its first snapshot."""
         if model.exclusive and model.provider == "ollama_openai":
             from collect.inventory.ollama import unload_others  # noqa: PLC0415 - rarely needed
@@ -105,7 +105,7 @@ class Around:
             )
         await self._snapshot(model, "before")
 
-    async def after(self, model: ResolvedModel) -> None:
+    async def after_model(self, model: ResolvedModel) -> None:
         """Take a model's second snapshot."""
         await self._snapshot(model, "after")
 

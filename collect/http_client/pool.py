@@ -68,7 +68,7 @@ class CompletionQueue:
             loop = waiting.get_loop()
             loop.call_soon(self._next, loop)
 
-    async def mine(self) -> None:
+    async def wait_turn(self) -> None:
         """Wait for the next turn."""
         turn = asyncio.get_running_loop().create_future()
         self.wake(turn)
@@ -191,7 +191,7 @@ class WireTransport:
                 return
         connection = await self._connect(target.origin)
         try:
-            await self._completions.mine()
+            await self._completions.wait_turn()
         except asyncio.CancelledError:
             connection.abort()
             raise

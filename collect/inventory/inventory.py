@@ -159,12 +159,12 @@ class Stocktaking:
             packages={
                 name: found for name in PACKAGES if (found := installed_version(name)) is not None
             },
-            ollama_list=_said(models),
+            ollama_list=_printed_text(models),
             ollama_models=tuple(_ollama_models(models.text)),
-            ollama_store_du=_said(self._output("store")),
-            claude_version=_said(self._output("claude")),
+            ollama_store_du=_printed_text(self._output("store")),
+            claude_version=_printed_text(self._output("claude")),
             keys_present=key_names(),
-            ollama_ps=_said(self._output("ps")),
+            ollama_ps=_printed_text(self._output("ps")),
             versions={name: _number(self._output(name)) for name in VERSIONS},
             served_models=self._served.result() if _is_done(self._served) else (),
             config_commit=self._commit.result() if _is_done(self._commit) else LATE_ERROR,
@@ -190,7 +190,7 @@ def installed_version(package: str) -> str | None:
         return None
 
 
-def _said(output: Output) -> str | CommandError:
+def _printed_text(output: Output) -> str | CommandError:
     """Return what a command printed, whole."""
     if output.error is not None:
         return CommandError(error=redact(output.error))

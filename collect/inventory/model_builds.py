@@ -22,7 +22,7 @@ from schemas.redact import redact
 from schemas.run.inventory import ServedModel
 
 if TYPE_CHECKING:
-    from collect.inventory.ollama import Held, OllamaServer
+    from collect.inventory.ollama import InstalledModel, OllamaServer
 
 MOST_TEXT = 200
 """Characters kept of a version."""
@@ -39,7 +39,7 @@ class Server:
     """None: it may not be asked, since a run would not ask it either."""
     is_ollama: bool | None = None
     """None: nobody answered."""
-    held: Mapping[str, Held] = field(default_factory=dict)
+    held: Mapping[str, InstalledModel] = field(default_factory=dict)
     """By canonical name."""
 
 
@@ -57,7 +57,7 @@ class Builds:
         """Return a model's own server; None when it was not asked."""
         return self.servers.get(_address(model)) if model.provider == "ollama_openai" else None
 
-    def held(self, model: ResolvedModel) -> Held | None:
+    def installed_model(self, model: ResolvedModel) -> InstalledModel | None:
         """Return a model as its own server lists it."""
         server = self.server(model)
         if server is None or not server.is_ollama:
@@ -76,13 +76,13 @@ class Builds:
             line = None if said is None else said.first_line
             version = None if line is None else printable(redact(line))[:MOST_TEXT]
             return replace(model, harness_version=model.harness_version or version)
-        held = self.held(model)
+        held = self.installed_model(model)
         return model if held is None else replace(model, model_build=held.digest)
 
     def warning(self, model: ResolvedModel) -> str | None:
         """Return what to do about a model that its Ollama does not have; None: all is well."""
         server = self.server(model)
-        if server is None or not server.is_ollama or self.held(model) is not None:
+        if server is None or not server.is_ollama or self.installed_model(model) is not None:
             return None
         from collect.inventory.ollama import canonical  # noqa: PLC0415 - see `look_up`
 
@@ -154,7 +154,7 @@ async def _server(model: ResolvedModel) -> Server:
     if model.key_required and not key:
         return Server(None)
     client = OllamaServer(model.base_url, key, is_loopback=model.is_loopback)
-    is_ollama, held = await client.held()
+    is_ollama, held = await client.listed_models()
     return Server(client, is_ollama, {canonical(one.name): one for one in held})
 
 
@@ -169,7 +169,7 @@ async def served_models(models: Iterable[ResolvedModel], builds: Builds) -> tupl
 
 
 async def _served(model: ResolvedModel, builds: Builds) -> ServedModel:
-    server, held = builds.server(model), builds.held(model)
+    server, held = builds.server(model), builds.installed_model(model)
     if server is None or server.client is None or not server.is_ollama:
         is_ollama = None if server is None else server.is_ollama
         return ServedModel(model_id=model.model_id, is_ollama=is_ollama)

@@ -39,7 +39,7 @@ TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class InstalledModel:
     """A model that an Ollama holds, as its list says."""
 
     name: str
@@ -74,7 +74,7 @@ class OllamaServer:
             self._headers["Authorization"] = f"Bearer {key}"
         self._is_loopback = is_loopback
 
-    async def held(self) -> tuple[bool | None, tuple[Held, ...]]:
+    async def listed_models(self) -> tuple[bool | None, tuple[InstalledModel, ...]]:
         """Return whether an Ollama answers there, None when nobody does, and what it holds."""
         answered, said = await self._ask("/api/tags")
         if not answered:
@@ -82,7 +82,7 @@ class OllamaServer:
         models = said.get("models") if isinstance(said, dict) else None
         if not isinstance(models, list):
             return False, ()
-        held = tuple(one for model in models if (one := _held(model)) is not None)
+        held = tuple(one for model in models if (one := _parse_installed(model)) is not None)
         return len(held) == len(models), held
 
     async def version(self) -> str | None:
@@ -134,7 +134,7 @@ def canonical(name: str) -> str:
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
-def _held(model: JsonValue) -> Held | None:
+def _parse_installed(model: JsonValue) -> InstalledModel | None:
     """Return one row of the list; None when it is no row of an Ollama's."""
     name, digest = _text(_get(model, "name")), _get(model, "digest")
     if name is None or not isinstance(digest, str):
@@ -144,7 +144,7 @@ def _held(model: JsonValue) -> Held | None:
         return None
     details = _get(model, "details")
     size, quantization = _get(details, "parameter_size"), _get(details, "quantization_level")
-    return Held(name, digest, _text(size), _text(quantization))
+    return InstalledModel(name, digest, _text(size), _text(quantization))
 
 
 def _num_ctx(said: JsonValue) -> int | None:

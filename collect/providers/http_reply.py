@@ -96,15 +96,15 @@ def broken(exc: WireError, exchange: Exchange) -> Reply:
     failure_type = exc.failure_type
     if failure_type == "stream_interrupted" and not exchange.accepted:
         failure_type = "connection_error"
-    return Reply(failure_type=failure_type, error_code=exc.code, error_message=said(str(exc)))
+    return Reply(failure_type=failure_type, error_code=exc.code, error_message=error_text(str(exc)))
 
 
 def malformed(reply: Reply, exc: Exception) -> Reply:
     """Return what had been read before an answer stopped making sense."""
-    return reply.failed("invalid_response", error_message=said(str(exc)))
+    return reply.failed("invalid_response", error_message=error_text(str(exc)))
 
 
-def said(text: str | None, otherwise: str = "an error without words") -> str:
+def error_text(text: str | None, otherwise: str = "an error without words") -> str:
     """Return what a server said of an error, without secrets and not too long."""
     return redact(text or otherwise)[:ERROR_TEXT]
 
@@ -142,7 +142,7 @@ def count_of(data: Any, name: str) -> int | None:
     return value if type(value) is int and 0 <= value <= MOST else None
 
 
-def kept(data: Any) -> Any:
+def trace_value(data: Any) -> Any:
     """Return a JSON value for the trace; one nested too deeply for any JSON text is dropped."""
     try:
         orjson.dumps(data)
@@ -183,7 +183,7 @@ def _read_whole(exchange: Exchange, whole: ObjectReader) -> Reply:
     except (Malformed, orjson.JSONDecodeError) as exc:
         return malformed(Reply(), exc)
     failure_type = failure_type_of(code, "invalid_response")
-    return Reply(failure_type=failure_type, error_code=code, error_message=said(text))
+    return Reply(failure_type=failure_type, error_code=code, error_message=error_text(text))
 
 
 def _refusal(exchange: Exchange) -> Reply:
@@ -199,7 +199,7 @@ def _refusal(exchange: Exchange) -> Reply:
         http_status=status if known else None,
         failure_type=f"http_{status}" if known else "invalid_response",
         error_code=code,
-        error_message=said(text or raw.decode(errors="replace"), "") or None,
+        error_message=error_text(text or raw.decode(errors="replace"), "") or None,
         retry_after_s=_retry_after(exchange.header(b"retry-after")),
     )
 

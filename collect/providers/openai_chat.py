@@ -31,12 +31,12 @@ from collect.providers.http_reply import (
     Malformed,
     count_of,
     error_of,
+    error_text,
     failure_type_of,
-    kept,
     malformed,
     no_end,
-    said,
     since_written,
+    trace_value,
 )
 
 MOST_USD = 1e6
@@ -130,7 +130,7 @@ def usage_of(data: Any) -> Usage:
         cached_input_tokens=count_of(prompt, "cached_tokens"),
         reasoning_tokens=count_of(completion, "reasoning_tokens"),
         cache_write_tokens=count_of(prompt, "cache_write_tokens"),
-        raw=kept(data),
+        raw=trace_value(data),
         source=None if n_in is None and n_out is None else "api",
     )
 
@@ -250,7 +250,7 @@ class ChatAnswer:
             return reply.failed(
                 failure_type_of(code, "stream_interrupted"),
                 error_code=code or "finish_reason_error",
-                error_message=said(words, "the provider broke the answer off"),
+                error_message=error_text(words, "the provider broke the answer off"),
             )
         if self._finish_reason == "length":
             message = "the answer was cut off at max_tokens or at the end of the context"
@@ -350,7 +350,7 @@ def _error_event(data: Any) -> dict[str, Any] | None:
     return {
         "failure_type": failure_type_of(code, "stream_interrupted"),
         "error_code": code or "error_event",
-        "error_message": said(text),
+        "error_message": error_text(text),
     }
 
 

@@ -28,12 +28,12 @@ from collect.providers.http_reply import (
     Malformed,
     count_of,
     error_of,
+    error_text,
     failure_type_of,
-    kept,
     malformed,
     no_end,
-    said,
     since_written,
+    trace_value,
 )
 from schemas.redact import redact
 
@@ -107,7 +107,7 @@ def incomplete(reply: Reply, details: Any) -> Reply:
     if reason == "max_output_tokens":
         message = "the answer was cut off at max_output_tokens or at the end of the context"
     else:
-        message = f"the server did not finish the answer: {said(reason)}"
+        message = f"the server did not finish the answer: {error_text(reason)}"
     return replace(reply, finish_reason=reason).failed(
         "output_truncated", error_code=reason, error_message=message
     )
@@ -117,7 +117,7 @@ def failed(reply: Reply, response: dict[str, Any]) -> Reply:
     """Return an answer that the server itself calls failed; one without a code is its fault."""
     code, text = error_of(response)
     return reply.failed(
-        _failure_type(code or "server_error"), error_code=code, error_message=said(text)
+        _failure_type(code or "server_error"), error_code=code, error_message=error_text(text)
     )
 
 
@@ -138,7 +138,7 @@ def usage_of(data: Any) -> Usage:
         output_tokens=n_out,
         cached_input_tokens=count_of(data.get("input_tokens_details"), "cached_tokens"),
         reasoning_tokens=count_of(data.get("output_tokens_details"), "reasoning_tokens"),
-        raw=kept(data),
+        raw=trace_value(data),
         source=None if n_in is None and n_out is None else "api",
     )
 
@@ -334,7 +334,7 @@ def _error_event(data: dict[str, Any]) -> dict[str, Any] | None:
     return {
         "failure_type": failure_type_of(code, REFUSALS.get(code or "", "stream_interrupted")),
         "error_code": code or "error_event",
-        "error_message": said(text),
+        "error_message": error_text(text),
     }
 
 

@@ -121,7 +121,9 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
         if not found.startswith(log.content):
             new[LOG] = found, log.content
         beside = [
-            _beside(run_dir, name) for name, (old, now) in new.items() if not now.startswith(old)
+            _kept_copy_path(run_dir, name)
+            for name, (old, now) in new.items()
+            if not now.startswith(old)
         ]
         if not dry_run:
             _write(run_dir, new, beside)
@@ -163,7 +165,7 @@ def _read(run_dir: Path, name: str) -> bytes:
         return b""
 
 
-def _beside(run_dir: Path, name: str) -> Path:
+def _kept_copy_path(run_dir: Path, name: str) -> Path:
     """Return where what was found is kept."""
     stamp = datetime.now(tz=UTC).strftime("%Y%m%d_%H%M%S_%f")
     return run_dir / f"{name}{FOUND}{stamp}"

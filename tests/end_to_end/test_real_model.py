@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collect.commands.demo import _here
+from collect.commands.demo import _served_inputs
 from collect.commands.init import starter_configs
 from collect.config import load_inputs
 from collect.local.model import LocalModel
@@ -118,8 +118,10 @@ def test_another_gguf_gets_its_own_name(weights, tmp_path):
     served = EmbeddedServer(model_file=str(other), context_tokens=64, threads=1)
 
     with starter_configs() as folder:
-        (model,) = _here(load_inputs("starter", "demo", working_dir=folder), served).models
-        others = _here(load_inputs("transports", "once", working_dir=folder), served).models
+        (model,) = _served_inputs(load_inputs("starter", "demo", working_dir=folder), served).models
+        others = _served_inputs(
+            load_inputs("transports", "once", working_dir=folder), served
+        ).models
 
     assert model.model_id == slugify("My Model v2") == "my_model_v2"
     assert (model.model, model.label) == ("My Model v2", "My Model v2")

@@ -27,7 +27,7 @@ from pydantic import JsonValue
 
 from collect.providers.base import Reply, ToolCall, Usage
 from collect.providers.claude_code.process import Exit
-from collect.providers.http_reply import count_of, no_end, said
+from collect.providers.http_reply import count_of, error_text, no_end
 from collect.providers.openai_chat import usd_of
 
 NOT_LOGGED_IN = re.compile(r"(?i)\bnot logged in\b|\bplease run /login\b")
@@ -86,7 +86,7 @@ def failure_of_result(partial: Reply, result: dict[str, Any]) -> Reply:
     subtype = result.get("subtype")
     errors = result.get("errors")
     words = result.get("result") or (errors[0] if isinstance(errors, list) and errors else None)
-    text = said(words if isinstance(words, str) else None)
+    text = error_text(words if isinstance(words, str) else None)
     if type(status) is int and 400 <= status <= 599:
         limited = status in {400, 402, 403} and LIMIT.search(text)
         return partial.failed(
@@ -98,7 +98,7 @@ def failure_of_result(partial: Reply, result: dict[str, Any]) -> Reply:
     if subtype == "error_max_turns":
         return partial.failed("max_turns_exceeded", error_code=subtype, error_message=text)
     if result.get("is_error") is not True:
-        text = said(f"the command answered by itself, without asking the model: {text}")
+        text = error_text(f"the command answered by itself, without asking the model: {text}")
         return partial.failed("cli_error", error_message=text, accepted=False)
     for pattern, failure_type in BY_TEXT:
         if pattern.search(text):
@@ -118,7 +118,7 @@ def failure_of_exit(partial: Reply, exit_: Exit) -> Reply:
     else:
         why = f"it ended with code {exit_.code} and no result"
     last_words = ANSI.sub("", exit_.stderr).strip()
-    text = said(f"{why}: {last_words}" if last_words else why)
+    text = error_text(f"{why}: {last_words}" if last_words else why)
     return partial.failed("cli_error", error_code="no_result", error_message=text, accepted=False)
 
 

@@ -34,7 +34,7 @@ from collect.providers.claude_code.parse import ClaudeAnswer
 from collect.providers.claude_code.process import Exit, run_command, temporary_home
 from collect.providers.claude_code.proxy import Proxy, with_the_wire
 from collect.providers.http import carrier_of
-from collect.providers.http_reply import said
+from collect.providers.http_reply import error_text
 
 SYSTEM_FILE = "system.txt"
 """In the home directory: a system prompt is no argument that other users could read."""
@@ -193,7 +193,7 @@ class ClaudeCode:
 
     async def _run(self, prepared: Prepared, prompt: str) -> Reply:
         name, *arguments = self._command
-        found = _found(name)
+        found = _command_path(name)
         if found is None:
             return _not_found(name)
         request = prepared.request
@@ -228,7 +228,7 @@ def _said_by(messages: tuple[WireMessage, ...], role: str) -> list[str]:
     return [message["content"] for message in messages if message["role"] == role]
 
 
-def _found(name: str) -> str | None:
+def _command_path(name: str) -> str | None:
     """Return the absolute path of a command, since it runs in another directory."""
     found = shutil.which(name)
     return None if found is None else os.path.abspath(found)  # noqa: PTH100 - links stay
@@ -242,6 +242,6 @@ def _not_found(name: str) -> Reply:
     return Reply(
         failure_type=failure_type,
         error_code=failure_type,
-        error_message=said(message),
+        error_message=error_text(message),
         accepted=False,
     )

@@ -29,11 +29,11 @@ from collect.providers.http_reply import (
     Malformed,
     broken,
     error_of,
+    error_text,
     failure_type_of,
     malformed,
     no_end,
     read_answer,
-    said,
     since_written,
 )
 
@@ -155,7 +155,7 @@ class Proxy:
     ) -> bytes:
         if method in {"HEAD", "GET"}:
             return _response(200)  # whether somebody is there, which tools like to know first
-        call = self._who(headers)
+        call = self._call_of(headers)
         if call is None:
             return _response(401, _error("authentication_error", "not the password of a call"))
         if method != "POST" or not path.startswith(self._path):
@@ -166,10 +166,10 @@ class Proxy:
 
     def _is_cut(self, headers: Mapping[str, str]) -> bool:
         """Return whether what was handed on is no whole answer, and must not look like one."""
-        call = self._who(headers)
+        call = self._call_of(headers)
         return call is not None and call.failure is not None
 
-    def _who(self, headers: Mapping[str, str]) -> Call | None:
+    def _call_of(self, headers: Mapping[str, str]) -> Call | None:
         said = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         for password, call in self._calls.items():
             if hmac.compare_digest(password.encode(), said.encode()):
@@ -286,7 +286,7 @@ def _read_stream(exchange: Exchange) -> Reply:
                 code, text = error_of(data)
                 failure_type = failure_type_of(code, "stream_interrupted")
                 return Reply().failed(
-                    failure_type, error_code=code or "error_event", error_message=said(text)
+                    failure_type, error_code=code or "error_event", error_message=error_text(text)
                 )
     except orjson.JSONDecodeError as exc:
         return malformed(Reply(), exc)

@@ -167,7 +167,7 @@ def test_texts_of_a_server_hold_no_keys_and_nothing_a_terminal_obeys(endpoint, m
     endpoint.look = lambda wire, _: wire.answer(rows)
 
     server = OllamaServer(endpoint.base_url, "", is_loopback=True)
-    _, (held,) = asyncio.run(server.held())
+    _, (held,) = asyncio.run(server.listed_models())
 
     assert held.parameter_size == " [2J [redacted]"
     assert held.quantization is None

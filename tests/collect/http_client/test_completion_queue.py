@@ -30,7 +30,7 @@ def test_one_goes_a_pass_in_the_order_they_came(loop_factory):
                 loop.call_soon(count)
 
         async def one(number):
-            await completions.mine()
+            await completions.wait_turn()
             seen.append((number, passes))
 
         loop.call_soon(count)
@@ -47,13 +47,13 @@ def test_one_goes_a_pass_in_the_order_they_came(loop_factory):
 def test_those_who_gave_up_hold_up_nobody(loop_factory):
     async def run():
         completions = CompletionQueue()
-        tasks = [asyncio.create_task(completions.mine()) for _ in range(10)]
+        tasks = [asyncio.create_task(completions.wait_turn()) for _ in range(10)]
         await asyncio.sleep(0)
         for task in tasks[::2]:
             task.cancel()
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         assert [isinstance(end, asyncio.CancelledError) for end in ends] == [True, False] * 5
-        await completions.mine()
+        await completions.wait_turn()
 
     on(loop_factory, run())
 
@@ -63,7 +63,7 @@ def test_after_a_rest_turns_go_on(loop_factory):
     async def run():
         completions, taken = CompletionQueue(), 0
         for _ in range(3):
-            await completions.mine()
+            await completions.wait_turn()
             taken += 1
             await asyncio.sleep(0.01)
         return taken
