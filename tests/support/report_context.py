@@ -20,7 +20,7 @@ def limits_of(**thresholds):
 
 
 def context_of(session, run_id, baseline=None, **thresholds):
-    """Return what is asked of a run.
+    """Return the context of a run's report.
 
     Args:
         session: the open lake.

@@ -1,6 +1,6 @@
 """Typed parts of a report (`schemas.output.report`): one module a section, `build` joins them.
 
-Each takes what was asked (the run, its baseline, and where both are read from) and returns records;
+Each takes a context (the run, its baseline, and where both are read from) and returns records;
 nothing here knows how a report looks.
 """
 

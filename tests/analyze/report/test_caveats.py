@@ -588,7 +588,7 @@ def test_a_sentence_about_many_models_stays_short(runs):
 
 @pytest.fixture(scope="module")
 def plain(shared_run):
-    """What is asked of a run without any trouble."""
+    """The context of a run without any trouble."""
     run = night(Runs(shared_run, is_mirrored=False))
     with open_session(run.runs_dir) as session:
         yield context_of(session, run.run_id)

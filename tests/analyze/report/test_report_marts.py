@@ -52,7 +52,7 @@ def samples(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def nights(samples):
-    """What is asked of every run of the samples, by its name."""
+    """The context of every run of the samples, by its name."""
     return {run_id: context_of(samples, run_id) for run_id in [*NIGHTS, "older_tool"]}
 
 

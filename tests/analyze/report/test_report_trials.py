@@ -110,7 +110,7 @@ def two(shared_run):
 
 @pytest.fixture(scope="module")
 def later(two):
-    """What is asked of the second of them beside the first."""
+    """The context of the second of them beside the first."""
     with open_context(two.runs_dir, "new", "old") as context:
         yield context
 
