@@ -19,13 +19,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from door import Door, Fate, always_pass
-from schemas.run.result import Result
 from scrub import leaks, scrub
 
 from collect.config.embedded import PACKAGED_MODEL
 from collect.local.model import LocalModel
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
+from schemas.run.result import Result
 
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "runs"
