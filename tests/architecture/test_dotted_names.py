@@ -164,7 +164,9 @@ def texts():
     """Return each file of ours, by its path, as text; an escaped line break is one."""
     found = {}
     for path in itertools.chain(
-        files_in(ROOT), *(files_in(ROOT / name, "**/") for name in FOLDERS)
+        files_in(ROOT),
+        (ROOT / "data").rglob("*.py"),
+        *(files_in(ROOT / name, "**/") for name in FOLDERS),
     ):
         name = path.relative_to(ROOT).as_posix()
         if path.suffix in SUFFIXES and not name.startswith(LEFT_OUT):
