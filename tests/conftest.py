@@ -68,7 +68,7 @@ LONGEST = (
     "collect/execute/test_run_trouble",
     "analyze/comparison/test_nights_apart",
     "analyze/views/test_exactness",
-    "analyze/charts/test_confidence_levels",
+    "analyze/commands/test_rate_intervals",
     "analyze/commands/test_one_number",
 )
 """Files that take 10 s of a core or more: begun last, the other workers would wait for one."""

@@ -38,7 +38,6 @@ class Draws(NamedTuple):
 Cases = Mapping[Case, Draws]
 
 AHEAD: frozenset[Standing] = frozenset({"better", "likely_better", "fuller"})
-BEHIND: frozenset[Standing] = frozenset({"worse", "likely_worse", "thinner"})
 
 
 @dataclass(frozen=True)
