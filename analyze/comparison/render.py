@@ -6,7 +6,7 @@ as they are: who prints them makes them safe for the place, in Markdown as text 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from analyze.aliases import rename_lines
 from analyze.comparison.document import (
@@ -96,11 +96,12 @@ def score_cells(group: GroupComparison) -> list[str]:
         pair(percent(base.score_strict), percent(candidate.score_strict)),
         pair(percent(base.score_available), percent(candidate.score_available)),
         pair(percent(base.coverage), percent(candidate.coverage)),
-        pair(_causes(base.causes), _causes(candidate.causes)),
+        pair(cause_counts(base.causes), cause_counts(candidate.causes)),
     ]
 
 
-def _causes(causes: dict[str, int]) -> str:
+def cause_counts(causes: Mapping[str, int]) -> str:
+    """Return causes with how often each was there, the most frequent first."""
     counts = sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))
     return ", ".join(f"{whole(count)} {name}" for name, count in counts)
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.run_sets import ChosenSide
+from analyze.query.run_ref import in_runs
 from schemas.errors import ConfigError, Problem
 from schemas.output.regressions import GateLine, GateRules, Outcome
 
@@ -109,7 +110,7 @@ def _start(session: Session, run_ids: Sequence[str]) -> int:
     """Return when the first of some runs started; what has no start is before everything."""
     rows = session.rows(
         "select min(coalesce(started_at_ms, -1)) from stg_runs "  # noqa: S608
-        f"where {_among(run_ids)}",
+        f"where {in_runs(run_ids)}",
         run_ids,
     )
     return int(rows[0][0])
@@ -119,7 +120,7 @@ def _is_narrowed(session: Session, run_ids: Sequence[str]) -> bool:
     """Return whether a run was narrowed; a shard is, and all shards of a plan need not be."""
     rows = session.rows(
         "select coalesce(bool_or(is_narrowed and run_group is null), false) from stg_runs "  # noqa: S608
-        f"where {_among(run_ids)}",
+        f"where {in_runs(run_ids)}",
         run_ids,
     )
     return bool(rows[0][0])
@@ -128,7 +129,7 @@ def _is_narrowed(session: Session, run_ids: Sequence[str]) -> bool:
 def _n_reused(session: Session, chosen: ChosenSide) -> int:
     rows = session.rows(
         "select count(*) from trials where reused_from_run_id is not null "  # noqa: S608
-        f"and {_among(chosen.run_ids)} and {OF_MODEL}",
+        f"and {in_runs(chosen.run_ids)} and {OF_MODEL}",
         [*chosen.run_ids, *[chosen.model] * 3],
     )
     return int(rows[0][0])
@@ -137,14 +138,10 @@ def _n_reused(session: Session, chosen: ChosenSide) -> int:
 def _planned(session: Session, chosen: ChosenSide) -> set[Planned]:
     rows = session.rows(
         "select distinct suite_id, model_id, case_id from stg_plans "  # noqa: S608
-        f"where {_among(chosen.run_ids)} and {OF_MODEL}",
+        f"where {in_runs(chosen.run_ids)} and {OF_MODEL}",
         [*chosen.run_ids, *[chosen.model] * 3],
     )
     return {(suite_id, model_id, case_id) for suite_id, model_id, case_id in rows}
-
-
-def _among(run_ids: Sequence[str]) -> str:
-    return f"run_id in ({', '.join('?' * len(run_ids))})"
 
 
 def _cases(missing: Collection[Planned]) -> str:

@@ -11,6 +11,7 @@ from io import BytesIO
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from analyze.comparison.render import cause_counts
 from analyze.gate.decide import CandidateCase
 from analyze.gate.document import held_against
 from analyze.regressions.document import open_sentences
@@ -132,7 +133,7 @@ def _case(
         found.result = Failure(line_of(counts), kind)
     lines = [counts]
     if case.causes:
-        lines.append(f"without a verdict: {_causes(case.causes)}")
+        lines.append(f"without a verdict: {cause_counts(case.causes)}")
     if excluded is not None:
         axes = f": {', '.join(excluded.axes)}" if excluded.axes else ""
         lines.append(f"not in the test: {EXCLUDED[excluded.reason]}{axes}")
@@ -143,13 +144,8 @@ def _case(
 def _no_verdict(case: CandidateCase) -> str:
     if case.n_scorable == 0:
         return "it has no check that could give a verdict"
-    return f"no verdict: {_causes(case.causes)}" if case.causes else "no verdict"
+    return f"no verdict: {cause_counts(case.causes)}" if case.causes else "no verdict"
 
 
 def _of(passed: int, scored: int) -> str:
     return f"{whole(passed)} of {whole(scored)} passed"
-
-
-def _causes(causes: Mapping[str, int]) -> str:
-    counts = sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))
-    return ", ".join(f"{whole(count)} {name}" for name, count in counts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyze.contracts import RunsRow, RunSummaryRow
-from analyze.query.run_ref import run_folder
+from analyze.query.run_ref import in_runs, run_folder
 from analyze.stats.rates import CaseRate, case_rate
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def read_runs_by_id(session: Session, run_ids: Sequence[str]) -> list[ListedRun]
     """Return some runs that are known to be there, in the order of their names here."""
     if not run_ids:
         return []
-    rows = session.read(RunsRow, _among(run_ids), run_ids)
+    rows = session.read(RunsRow, in_runs(run_ids), run_ids)
     return _listed(session, sorted(rows, key=lambda row: run_ids.index(row.run_id)))
 
 
@@ -163,7 +163,7 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
     run_ids = [row.run_id for row in rows]
     if not run_ids:
         return []
-    among = _among(run_ids)
+    among = in_runs(run_ids)
     came = {row.run_id: row for row in session.read(RunSummaryRow, among, run_ids)}
     models = _grouped(
         session.rows(
@@ -225,10 +225,6 @@ def _model(key: tuple[Any, ...], cases: Sequence[tuple[Any, ...]]) -> ListedMode
         score_strict=passed.n_hits / n_scorable if n_scorable else None,
         coverage=passed.n_trials / n_scorable if n_scorable else None,
     )
-
-
-def _among(run_ids: Sequence[str]) -> str:
-    return f"run_id in ({', '.join('?' * len(run_ids))})"
 
 
 def _nothing(row: RunsRow) -> RunSummaryRow:

@@ -272,3 +272,8 @@ def meant_model(session: Session, text: str | None) -> str | None:
         what = f"`{text}` is the label of several models; name one by its model_id"
         raise ConfigError([Problem(None, what, "--model", allowed=listed)])
     return ids[0]
+
+
+def in_runs(run_ids: Sequence[str]) -> str:
+    """Return the condition of SQL that a row is of one of some runs, each a parameter."""
+    return f"run_id in ({', '.join('?' * len(run_ids))})"

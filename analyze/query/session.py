@@ -7,7 +7,6 @@ moved away while it was read.
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import duckdb
 
 from analyze.lake.moved_files import FilesMoved, have_moved, interruptible, until_settled
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
+from analyze.lake.repair import on_stderr
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
 from schemas.errors import ViewError
 from schemas.lake.layout import ALIASES, lake_of, live_files
@@ -271,14 +271,10 @@ def look_for_news(
         sync: without it only a folder that is not there is told.
         tell: takes a line for the user; by default it goes to standard error.
     """
-    say = tell or _on_stderr
+    say = tell or on_stderr
     if not runs_dir.is_dir():
         say(f"warning: there is no folder {runs_dir}, so every table is empty; --runs names it")
     elif sync:
         from analyze.query.ensure_synced import bring_news  # noqa: PLC0415 - not needed by `--no-sync`
 
         bring_news(runs_dir, say)
-
-
-def _on_stderr(line: str) -> None:
-    sys.stderr.write(f"{line}\n")

@@ -146,9 +146,9 @@ def _row(group: GroupSummary, sizes: Mapping[str, str], has_twin: bool) -> list[
         percent(group.objective_pass_rate),
         millis(group.wall_clock_ms),
         *(_percentile(group.latency_ms, name) for name in PERCENTILES),
-        pair(_memory_used(before), _memory_used(after)),
-        pair(_disk_use(before), _disk_use(after)),
-        pair(_store_size(before), _store_size(after)),
+        pair(memory_used(before), memory_used(after)),
+        pair(disk_use(before), disk_use(after)),
+        pair(store_size(before), store_size(after)),
     ]
 
 
@@ -156,15 +156,17 @@ def _percentile(found: Percentiles, name: PercentileName) -> str:
     return BEYOND_LIMIT if name in found.beyond_limit else millis(getattr(found, name))
 
 
-def _memory_used(snapshot: ResourceSnapshot | None) -> str | None:
+def memory_used(snapshot: ResourceSnapshot | None) -> str | None:
+    """Return the memory in use, as `free` said it."""
     return snapshot.mem_used if snapshot else None
 
 
-def _disk_use(snapshot: ResourceSnapshot | None) -> str | None:
+def disk_use(snapshot: ResourceSnapshot | None) -> str | None:
+    """Return how full the disk of `/` is, as `df` said it."""
     return snapshot.disk_root.use_pct if snapshot and snapshot.disk_root else None
 
 
-def _store_size(snapshot: ResourceSnapshot | None) -> str | None:
+def store_size(snapshot: ResourceSnapshot | None) -> str | None:
     """Return the first column of `du`: the second is a path on the user's machine."""
     line = snapshot.ollama_store_du if snapshot else None
-    return line.split()[0] if line else None
+    return line.split()[0] if line and line.split() else None

@@ -13,6 +13,7 @@ from analyze.query.thresholds import HASH_SHOWN
 from analyze.render.numbers import duration, limits_of, moment, pair, percent, usd, whole
 from analyze.report.html.table import Cell, Column, Mark, Place, Table, number
 from analyze.report.html.tables_models import MODEL, asked_as, model_cell
+from analyze.summary.summary_table import disk_use, memory_used, store_size
 from schemas.errors import counted
 from schemas.output.report import (
     FailureCount,
@@ -25,7 +26,6 @@ from schemas.output.report import (
     TrialMark,
 )
 from schemas.output.summary import GroupSummary, RunSummary
-from schemas.run.inventory import ResourceSnapshot
 from schemas.run.model_names import id_of
 
 MARKS: dict[TrialMark, tuple[str, str]] = {
@@ -249,24 +249,10 @@ def _resources(group: GroupSummary) -> list[Cell]:
         number(whole(tokens.cached_input), tokens.cached_input),
         number("" if (speed := group.output_tokens_per_s) is None else f"{speed:.1f}"),
         number(usd(group.cost_usd), group.cost_usd, note=paid),
-        Cell(pair(_memory(before), _memory(after))),
-        Cell(pair(_disk(before), _disk(after))),
-        Cell(pair(_store(before), _store(after))),
+        Cell(pair(memory_used(before), memory_used(after))),
+        Cell(pair(disk_use(before), disk_use(after))),
+        Cell(pair(store_size(before), store_size(after))),
     ]
-
-
-def _memory(snapshot: ResourceSnapshot | None) -> str | None:
-    return snapshot.mem_used if snapshot else None
-
-
-def _disk(snapshot: ResourceSnapshot | None) -> str | None:
-    return snapshot.disk_root.use_pct if snapshot and snapshot.disk_root else None
-
-
-def _store(snapshot: ResourceSnapshot | None) -> str | None:
-    """Return the size alone: what stands behind it is a path of the machine."""
-    line = snapshot.ollama_store_du if snapshot else None
-    return line.split()[0] if line and line.split() else None
 
 
 def served(models: tuple[ModelProvenance, ...]) -> Table | None:

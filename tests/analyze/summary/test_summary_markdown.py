@@ -4,8 +4,8 @@ import pytest
 
 from analyze.render.numbers import millis, pair, percent
 from analyze.summary.summarize import read_inventory
-from analyze.summary.summary_table import COLUMNS, as_text, summary_markdown
-from schemas.run.inventory import OllamaModel
+from analyze.summary.summary_table import COLUMNS, as_text, store_size, summary_markdown
+from schemas.run.inventory import OllamaModel, ResourceSnapshot
 
 
 def cells(markdown):
@@ -140,3 +140,10 @@ def test_numbers():
         "–→b",
         "a→b",
     ]
+
+
+@pytest.mark.parametrize(
+    ("printed", "size"), [("4.1G\t/models", "4.1G"), ("  ", None), ("", None), (None, None)]
+)
+def test_the_size_of_the_store_is_what_du_printed_first(printed, size):
+    assert store_size(ResourceSnapshot(path="r.txt", ollama_store_du=printed)) == size
