@@ -1,4 +1,4 @@
-"""Formatting of numbers, the only place that rounds.
+"""Formatting of numbers in the reports, tables and sentences of `analyze`: one rule of rounding.
 
 * a rate becomes a percentage with one decimal, without its sign: the column's title has it
 * a difference of rates becomes points of 100 with one decimal, a p or q value three decimals
