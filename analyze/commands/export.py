@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from analyze.cli_options import RUNS, JsonOption, ModelOption, NoSyncOption, RunsOption
+from analyze.exporters import EXPORTERS
 
 if TYPE_CHECKING:
-    from analyze.exporters.files import ExportFormat, ExportText
+    from analyze.exporters import Exporter, ExportText
     from schemas.formats.swebench import Style
+
+    Format = str
+else:
+    Format = Literal[EXPORTERS.names]
 
 
 def export(
     format: Annotated[
-        Literal["report-v2", "swebench", "predictions"],
-        typer.Argument(metavar="FORMAT", help="report-v2, swebench or predictions."),
+        Format,
+        typer.Argument(metavar="FORMAT", help=f"{EXPORTERS}."),
     ],
     what: Annotated[
         str,
@@ -62,20 +67,23 @@ def export(
     from schemas.errors import ConfigError, Problem
     from schemas.run.layout import is_run_folder
 
-    if style is not None and format != "swebench":
-        raise ConfigError([Problem(None, f"{format} has no styles; swebench has", key="--style")])
+    exporter = EXPORTERS.load(format)
+    if style is not None and not exporter.has_styles:
+        takers = ", ".join(name for name in EXPORTERS.names if EXPORTERS.load(name).has_styles)
+        problem = Problem(None, f"{format} has no styles", key="--style", allowed=takers)
+        raise ConfigError([problem])
     number: Style | None = None if style is None else 4 if style == "4" else 5
     own = None
     if Path(what).is_file() and not is_run_folder(runs / what):
-        texts = _of_report(Path(what), format, output, number, model)
+        texts = _of_report(Path(what), exporter, output, number, model)
     else:
-        texts, own = _of_run(what, format, output, number, model, runs, not no_sync)
+        texts, own = _of_run(what, exporter, output, number, model, runs, not no_sync)
     if output == STDOUT:
         if json:
             raise ConfigError([Problem(None, "--json lists files, and `-` is none", "--json")])
-        typer.echo(document(texts, format, STDOUT), nl=False)
+        typer.echo(document(texts, STDOUT), nl=False)
         return
-    files = placed(texts, format, output, own)
+    files = placed(texts, exporter, output, own)
     write_texts(files, replace=force or (own is not None and output is None))
     if json:
         from json import dumps
@@ -87,23 +95,22 @@ def export(
 
 
 def _of_report(
-    path: Path, form: ExportFormat, output: Path | None, style: Style | None, model: str | None
+    path: Path, exporter: Exporter, output: Path | None, style: Style | None, model: str | None
 ) -> list[ExportText]:
-    from analyze.exporters.files import texts_of_report
     from analyze.report_v2.files import read_report
     from schemas.errors import ConfigError, Problem
 
     if model is not None:
         raise ConfigError([Problem(path, "is a report of one model", key="--model")])
-    if form == "report-v2" and output is None:
-        problem = "is such a report; name a folder for it and its summary.md"
+    if exporter.is_folder and output is None:
+        problem = "is no run with a folder of its own; name a folder for what comes out"
         raise ConfigError([Problem(path, problem, key="--output")])
-    return texts_of_report(read_report(path), form, style=style)
+    return exporter.of_report(read_report(path), style)
 
 
 def _of_run(
     what: str,
-    form: ExportFormat,
+    exporter: Exporter,
     output: Path | None,
     style: Style | None,
     model: str | None,
@@ -119,7 +126,7 @@ def _of_run(
         run_id = resolve_run(session, what)
         model = meant_model(session, model)
         own = None
-        if form == "report-v2" and output is None:
+        if exporter.is_folder and output is None:
             own = own_place(run_folder(session, run_id))
         with session.as_written() as written:  # files of a run have the ids of that run
-            return texts_of_run(written, run_id, form, style=style, model=model), own
+            return texts_of_run(written, run_id, exporter, style=style, model=model), own

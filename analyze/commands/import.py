@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from analyze.cli_options import RUNS, JsonOption, RunsOption
+from analyze.importers import IMPORTERS
 
 if TYPE_CHECKING:
-    from analyze.importers.base import Written
-
-Format = Literal["sf-bench", "openclaw-bench", "pae", "swebench"]
-
-TAKES: dict[Format, frozenset[str]] = {
-    "sf-bench": frozenset({"--suite", "--run-id"}),
-    "openclaw-bench": frozenset({"--run-id"}),
-    "pae": frozenset({"--run-id"}),
-    "swebench": frozenset({"--predictions", "--logs", "--model", "--suite", "--run-id"}),
-}
-"""Options that only some formats have; any other one is an error."""
+    Format = str
+else:
+    Format = Literal[IMPORTERS.names]
 
 
 def import_runs(
     format: Annotated[
         Format,
-        typer.Argument(metavar="FORMAT", help="sf-bench, openclaw-bench, pae or swebench."),
+        typer.Argument(metavar="FORMAT", help=f"{IMPORTERS}."),
     ],
     path: Annotated[
         Path,
@@ -71,26 +65,39 @@ def import_runs(
 
     Example: analyze import swebench report.json
     """
-    from analyze.importers.render import import_text
-    from schemas.errors import ConfigError, Problem
+    from functools import partial
 
-    _refuse_others(
-        format,
-        {
-            "--predictions": predictions,
-            "--logs": logs,
-            "--model": model,
-            "--suite": suite,
-            "--run-id": run_id,
-        },
-    )
+    from analyze.importers import ImportRequest
+    from analyze.importers.render import import_text
+    from analyze.render.progress import Progress
+    from schemas.errors import AnalyzeError, ConfigError, Problem
+
+    importer = IMPORTERS.load(format)
+    given = {
+        "--predictions": predictions,
+        "--logs": logs,
+        "--model": model,
+        "--suite": suite,
+        "--run-id": run_id,
+    }
+    _refuse_others(format, importer.options, given)
     if runs.exists() and not runs.is_dir():
         raise ConfigError([Problem(runs, "is there and is no folder", key="--runs")])
-    written = _imported(format, path, runs, predictions, logs, model, suite, run_id)
+    try:
+        with Progress() as progress:
+            files = partial(progress, "looks at files")
+            request = ImportRequest(path, runs, run_id, suite, model, predictions, logs, files)
+            written = importer.run(request)
+    except OSError as exc:
+        message = (
+            f"{exc.filename or runs}: {exc.strerror or exc}; what is not whole was not imported, "
+            "and the same command tries again"
+        )
+        raise AnalyzeError(message) from exc
     typer.echo(import_text(written, as_json=json), nl=False)
 
 
-def _refuse_others(chosen: Format, given: dict[str, object]) -> None:
+def _refuse_others(chosen: str, options: frozenset[str], given: Mapping[str, object]) -> None:
     """Let pass the options that a format has.
 
     Raises:
@@ -103,8 +110,10 @@ def _refuse_others(chosen: Format, given: dict[str, object]) -> None:
 
     problems = []
     for name, value in given.items():
-        if value is not None and name not in TAKES[chosen]:
-            takers = ", ".join(one for one in TAKES if name in TAKES[one])
+        if value is not None and name not in options:
+            takers = ", ".join(
+                one for one in IMPORTERS.names if name in IMPORTERS.load(one).options
+            )
             problems.append(Problem(None, f"{chosen} has no such option", name, allowed=takers))
     suite = given["--suite"]
     if isinstance(suite, str) and (not re.match(SLUG_PATTERN, suite) or len(suite) > 128):
@@ -112,49 +121,3 @@ def _refuse_others(chosen: Format, given: dict[str, object]) -> None:
         problems.append(Problem(None, "not an id", "--suite", found=suite, allowed=allowed))
     if problems:
         raise ConfigError(problems)
-
-
-def _imported(
-    chosen: Format,
-    path: Path,
-    runs: Path,
-    predictions: Path | None,
-    logs: Path | None,
-    model: str | None,
-    suite: str | None,
-    run_id: str | None,
-) -> list[Written]:
-    """Import with the importer of a format; what the disk refuses is an error of ours."""
-    from schemas.errors import AnalyzeError
-
-    try:
-        if chosen == "sf-bench":
-            from analyze.importers.sf_bench import import_sf_bench
-
-            return [import_sf_bench(path, runs, run_id=run_id, suite_id=suite)]
-        if chosen == "openclaw-bench":
-            from analyze.importers.openclaw_bench import import_openclaw_bench
-
-            return import_openclaw_bench(path, runs, run_id=run_id)
-        if chosen == "pae":
-            from functools import partial
-
-            from analyze.importers.pae import import_pae
-            from analyze.render.progress import Progress
-
-            with Progress() as progress:
-                return import_pae(path, runs, partial(progress, "looks at files"), run_id)
-        from analyze.importers.swebench import import_swebench
-
-        return [
-            import_swebench(
-                path, runs, predictions=predictions, logs=logs, model=model, suite_id=suite,
-                run_id=run_id,
-            )
-        ]  # fmt: skip
-    except OSError as exc:
-        message = (
-            f"{exc.filename or runs}: {exc.strerror or exc}; what is not whole was not imported, "
-            "and the same command tries again"
-        )
-        raise AnalyzeError(message) from exc

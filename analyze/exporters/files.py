@@ -1,87 +1,45 @@
-"""The files of each export format, of a run in the lake or of one report v2, and where they go.
+"""The files of an export: which models of a run are meant, and where the files go.
 
-One module a format makes the text; here they are chosen, each model gets a name of its own, and no
-file is replaced unasked.
+Each model gets a name of its own, and no file is replaced unasked.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from pydantic import JsonValue
-
+from analyze.exporters import Exporter, ExportText, RunExport
 from analyze.exporters.majority import FoldedModel, fold
-from analyze.exporters.report_v2 import reports_of_run
-from analyze.exporters.run_trials import left_over
-from analyze.exporters.swebench import (
-    HarnessInstance,
-    of_folded,
-    of_report,
-    predictions_lines,
-    predictions_of_folded,
-    predictions_of_report,
-    swebench_file_name,
-    swebench_json,
-    swebench_report,
-)
-from analyze.query.run_ref import run_folder
-from analyze.report_v2.files import JSON_FILE, MARKDOWN_FILE, report_text
-from analyze.report_v2.markdown import generate_markdown_summary
 from schemas.errors import AnalyzeError, ConfigError, Problem, counted, nearest
 from schemas.run.layout import is_planned
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
-    from schemas.formats.report_v2 import EvaluationReport
-    from schemas.formats.swebench import Prediction, Style
-
-ExportFormat = Literal["report-v2", "swebench", "predictions"]
+    from schemas.formats.swebench import Style
 
 REPORTS = "reports"
 """Folder of a run of ours that holds its reports; derived, it can be deleted."""
 
-PREDICTIONS = ".predictions.jsonl"
-
 STDOUT = Path("-")
 """Said instead of a file: standard output."""
-
-FILE_SUFFIXES: Mapping[ExportFormat, tuple[str, ...]] = {
-    "report-v2": (".json", ".md"),
-    "swebench": (".json",),
-    "predictions": (".jsonl", ".json"),
-}
-"""How the name of a file ends, unless a folder of that name is there."""
-
-
-class ExportText(NamedTuple):
-    """One file of an export."""
-
-    model_id: str
-    """Empty for that of a report, which is of one model."""
-    name: str
-    text: str
 
 
 def texts_of_run(
     session: Session,
     run_id: str,
-    form: ExportFormat,
+    exporter: Exporter,
     *,
     style: Style | None = None,
     model: str | None = None,
 ) -> list[ExportText]:
     """Return the files of a run, ordered by model_id.
 
-    A run that was imported from a report of the harness gives that report again.
-
     Args:
         session: the open lake.
         run_id: a run that the lake knows.
-        form: what they are.
-        style: of SWE-bench reports; by default that of an imported one, else 5.
+        exporter: of the format.
+        style: of the format, if it has any; by default that of an imported report, else the newest.
         model: only this one, by model_id or model string.
 
     Raises:
@@ -90,42 +48,9 @@ def texts_of_run(
         SchemaError: the run's config is there and cannot be read.
         ViewError: the lake cannot be read.
     """
-    every = fold(session, run_id)
-    models = _chosen(run_id, every, model)
-    if form == "report-v2":
-        reports = reports_of_run(session, run_id, every)
-        return [
-            text for one in models for text in _report_files(one.model_id, reports[one.model_id])
-        ]
-    names = _file_names(every)
-    if form == "predictions":
-        return [
-            ExportText(one.model_id, names[one.model_id], _lines(predictions_of_folded(one)))
-            for one in models
-        ]
-    left = left_over(run_folder(session, run_id))
-    own: Style = 4 if left.get("style") == 4 else 5
-    return [
-        ExportText(one.model_id, names[one.model_id], _harness(of_folded(one), style or own, left))
-        for one in models
-    ]
-
-
-def texts_of_report(
-    report: EvaluationReport, form: ExportFormat, *, style: Style | None = None
-) -> list[ExportText]:
-    """Return the files of one report v2.
-
-    Raises:
-        AnalyzeError: an instance stands in it twice, or it has no patches to make predictions of.
-        SchemaError: it holds what JSON cannot.
-    """
-    if form == "report-v2":
-        return _report_files("", report)
-    name = swebench_file_name(report.model_name_or_path, report.run_id)
-    if form == "predictions":
-        return [ExportText("", name, _lines(predictions_of_report(report)))]
-    return [ExportText("", name, _harness(of_report(report), style or 5, {}))]
+    models = fold(session, run_id)
+    chosen = _chosen(run_id, models, model)
+    return exporter.of_run(RunExport(session, run_id, models, chosen, style))
 
 
 def _chosen(run_id: str, models: Sequence[FoldedModel], wanted: str | None) -> list[FoldedModel]:
@@ -147,41 +72,6 @@ def _chosen(run_id: str, models: Sequence[FoldedModel], wanted: str | None) -> l
     return chosen
 
 
-def _report_files(model_id: str, report: EvaluationReport) -> list[ExportText]:
-    return [
-        ExportText(model_id, JSON_FILE, report_text(report)),
-        ExportText(model_id, MARKDOWN_FILE, generate_markdown_summary(report)),
-    ]
-
-
-def _file_names(models: Sequence[FoldedModel]) -> dict[str, str]:
-    """Return the harness' name of each model's file; those that would be the same get an id."""
-    names = {one.model_id: swebench_file_name(one.model, one.run_id) for one in models}
-    taken = Counter(names.values())
-    return {
-        one.model_id: name
-        if taken[name := names[one.model_id]] == 1
-        else swebench_file_name(f"{one.model}-{one.model_id}", one.run_id)
-        for one in models
-    }
-
-
-def _lines(predictions: Iterable[Prediction]) -> str:
-    return "".join(predictions_lines(predictions))
-
-
-def _harness(instances: Sequence[HarnessInstance], style: Style, left: dict[str, JsonValue]) -> str:
-    """Return the harness' report, with what it said itself and no instance knows."""
-    told = left.get("outside")
-    outside = [one for one in told if isinstance(one, str)] if isinstance(told, list) else []
-    try:
-        return swebench_json(
-            swebench_report(instances, style=style, outside=outside, leftover=left)
-        )
-    except ValueError as exc:
-        raise AnalyzeError(str(exc)) from exc
-
-
 def own_place(folder: Path | None) -> Path:
     """Return where the reports of a run go unless somebody says otherwise.
 
@@ -199,13 +89,13 @@ def own_place(folder: Path | None) -> Path:
 
 
 def placed(
-    texts: Sequence[ExportText], form: ExportFormat, output: Path | None, own: Path | None
+    texts: Sequence[ExportText], exporter: Exporter, output: Path | None, own: Path | None
 ) -> dict[Path, str]:
     """Return the text of each file by its path.
 
     Args:
         texts: of one run or report.
-        form: what they are.
+        exporter: that made them.
         output: a file for one document; a folder for reports v2 with their summaries and for
             several models; None: the place of their own, or the working directory.
         own: place of a run's reports, with a folder a model.
@@ -215,9 +105,9 @@ def placed(
             one file is named for several documents.
     """
     has_several = len({one.model_id for one in texts}) > 1
-    if output is not None and _is_file_name(output, form):
-        found = {output: document(texts, form, output)}
-    elif form == "report-v2":
+    if output is not None and _is_file_name(output, exporter):
+        found = {output: document(texts, output)}
+    elif exporter.is_folder:
         folder = output or own or Path()
         found = {
             (folder / one.model_id if has_several or output is None else folder)
@@ -225,21 +115,20 @@ def placed(
             for one in texts
         }
     elif output is None or has_several or output.is_dir():
-        found = {(output or Path()) / _name(one, form): one.text for one in texts}
+        found = {(output or Path()) / one.name: one.text for one in texts}
     else:
         found = {output: texts[0].text}
     _require_files(found)
     return found
 
 
-def document(texts: Sequence[ExportText], form: ExportFormat, output: Path) -> str:
+def document(texts: Sequence[ExportText], output: Path) -> str:
     """Return the one document that a file or standard output is to have.
 
     Of a report v2 that is the report, or its summary where the file's name ends in `.md`.
 
     Args:
         texts: of one run or report.
-        form: what they are.
         output: the file, or `-`.
 
     Raises:
@@ -251,16 +140,12 @@ def document(texts: Sequence[ExportText], form: ExportFormat, output: Path) -> s
         then = "choose one with --model, or name a folder"
         problem = Problem(output, f"{what}; {then}", "--output", allowed=", ".join(models))
         raise ConfigError([problem])
-    wanted = MARKDOWN_FILE if output.suffix == ".md" else JSON_FILE
-    return next(one.text for one in texts if form != "report-v2" or one.name == wanted)
+    named = (one.text for one in texts if output.suffix and one.name.endswith(output.suffix))
+    return next(named, texts[0].text)
 
 
-def _is_file_name(output: Path, form: ExportFormat) -> bool:
-    return output.suffix in FILE_SUFFIXES[form] and not output.is_dir()
-
-
-def _name(text: ExportText, form: ExportFormat) -> str:
-    return text.name.removesuffix(".json") + PREDICTIONS if form == "predictions" else text.name
+def _is_file_name(output: Path, exporter: Exporter) -> bool:
+    return output.suffix in exporter.suffixes and not output.is_dir()
 
 
 def _require_files(paths: Iterable[Path]) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from analyze.exporters import Exporter, ExportText, RunExport
 from analyze.exporters.majority import FoldedCase, FoldedModel, fold
 from analyze.exporters.run_trials import SCORED_BY
 from analyze.query.run_ref import resolve_run, run_folder, runs_dir_of
@@ -238,3 +239,20 @@ def _of_run(text: str) -> dict[str, EvaluationReport]:
         message = f"run `{run_id}` planned nothing, so there is nothing to report"
         raise AnalyzeError(message)
     return reports
+
+
+def _files(model_id: str, report: EvaluationReport) -> list[ExportText]:
+    return [
+        ExportText(model_id, JSON_FILE, report_text(report)),
+        ExportText(model_id, MARKDOWN_FILE, generate_markdown_summary(report)),
+    ]
+
+
+def _of_run_files(wanted: RunExport) -> list[ExportText]:
+    reports = reports_of_run(wanted.session, wanted.run_id, wanted.models)
+    return [text for one in wanted.chosen for text in _files(one.model_id, reports[one.model_id])]
+
+
+EXPORTER = Exporter(
+    (".json", ".md"), _of_run_files, lambda report, _: _files("", report), is_folder=True
+)

@@ -1,36 +1,26 @@
-"""Files of the SWE-bench harness: its report, and the predictions that it reads.
+"""Reports of the SWE-bench harness.
 
 The same instances give the report that `swebench.harness.reporting.make_run_report` writes, byte by
 byte; the tests let the installed package write its own and compare.
-
-Predictions say what a model handed in for each instance. They are written as lines of JSON, always,
-since that is the one form which every reader of the harness takes, and read in each form that is
-about.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from analyze.exporters.majority import NOT_JUDGED
-from schemas.base import Finding, is_valid, warning
-from schemas.errors import AnalyzeError, counted
+from pydantic import JsonValue
+
+from analyze.exporters import Exporter, ExportText, RunExport
+from analyze.exporters.run_trials import left_over
+from analyze.query.run_ref import run_folder
+from schemas.errors import AnalyzeError
 from schemas.formats.report_v2 import EvaluationReport, InstanceClass, class_of, has_patches
 from schemas.formats.report_v2_instance import InstanceStatus
-from schemas.formats.swebench import (
-    FAILURE_TIERS,
-    Checked,
-    Prediction,
-    PredictionCheck,
-    Style,
-    SwebenchReport,
-    document_predictions,
-)
-from schemas.io.json_text import read_json_text
+from schemas.formats.swebench import FAILURE_TIERS, Style, SwebenchReport
 from schemas.redact import spelled
 
 if TYPE_CHECKING:
@@ -225,104 +215,48 @@ def swebench_file_name(model: str, run_id: str) -> str:
     return spelled(f"{model}.{run_id}.json".replace("/", "__"), lambda _: "_")
 
 
-class ReadPredictions(NamedTuple):
-    """What a file of predictions holds; those without an error are here, each instance once."""
+def file_names(models: Sequence[FoldedModel]) -> dict[str, str]:
+    """Return the harness' name of each model's file; those that would be the same get an id."""
+    names = {one.model_id: swebench_file_name(one.model, one.run_id) for one in models}
+    taken = Counter(names.values())
+    return {
+        one.model_id: name
+        if taken[name := names[one.model_id]] == 1
+        else swebench_file_name(f"{one.model}-{one.model_id}", one.run_id)
+        for one in models
+    }
 
-    predictions: tuple[Prediction, ...]
-    findings: tuple[Finding, ...]
 
-
-def predictions_of_report(report: EvaluationReport) -> list[Prediction]:
-    """Return what the model handed in for each instance of a v2 report, but those skipped.
-
-    A patch of blanks is an empty one here, and not for the harness: it is written as empty.
-
-    Raises:
-        AnalyzeError: the report carries no patch at all.
-    """
-    if not has_patches(report.instances):
-        message = (
-            "this report says of no instance what the model handed in (`solution_patch`), so it "
-            "has no predictions: the harness would take each of them for an empty patch"
-        )
-        raise AnalyzeError(message)
+def _of_run(wanted: RunExport) -> list[ExportText]:
+    """Return the reports; a run that was imported from one of the harness gives that one again."""
+    names = file_names(wanted.models)
+    left = left_over(run_folder(wanted.session, wanted.run_id))
+    style = wanted.style or (4 if left.get("style") == 4 else 5)
     return [
-        Prediction(
-            instance_id=one.instance_id,
-            model_name_or_path=report.model_name_or_path,
-            model_patch=_patch(one.solution_patch),
-        )
-        for one in report.instances
-        if one.status != "skipped" or one.error_message == NOT_JUDGED
+        ExportText(one.model_id, names[one.model_id], _text(of_folded(one), style, left))
+        for one in wanted.chosen
     ]
 
 
-def _patch(text: str | None) -> str | None:
-    return text if text is None or text.strip() else ""
+def _of_report(report: EvaluationReport, style: Style | None) -> list[ExportText]:
+    name = swebench_file_name(report.model_name_or_path, report.run_id)
+    return [ExportText("", name, _text(of_report(report), style or 5, {}))]
 
 
-def predictions_of_folded(model: FoldedModel) -> list[Prediction]:
-    """Return what one model of a run answered to each case that has a result.
-
-    An answer of blanks is an empty patch, as in a report of the run; the harness evaluated it, so
-    what was imported from there stays as it was handed in.
+def _text(instances: Sequence[HarnessInstance], style: Style, left: dict[str, JsonValue]) -> str:
+    """Return the harness' report, with what it said itself and no instance knows.
 
     Raises:
-        AnalyzeError: of some answer only the beginning is known, and half a patch is none.
+        AnalyzeError: an instance stands there twice.
     """
-    answered = [
-        case for case in model.cases if case.status != "skipped" or case.error_message == NOT_JUDGED
-    ]
-    if cut := [case.instance_id for case in answered if case.answer_is_cut]:
-        message = (
-            f"only the beginning of the answer to {cut[0]} is in the lake "
-            f"({counted(len(cut), 'such answer')} of {model.model_id}); the traces that hold the "
-            "rest are not here"
+    ids = left.get("outside")
+    outside = [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
+    try:
+        return swebench_json(
+            swebench_report(instances, style=style, outside=outside, leftover=left)
         )
-        raise AnalyzeError(message)
-    return [
-        Prediction(
-            instance_id=case.instance_id,
-            model_name_or_path=model.model,
-            model_patch=case.answer if model.provider == HARNESS else _patch(case.answer),
-        )
-        for case in answered
-    ]
+    except ValueError as exc:
+        raise AnalyzeError(str(exc)) from exc
 
 
-def predictions_lines(predictions: Iterable[Prediction]) -> Iterator[str]:
-    """Yield the lines of a `.jsonl` file, each with its newline, ASCII only."""
-    for one in predictions:
-        yield json.dumps(one.model_dump(), allow_nan=False) + "\n"
-
-
-def read_predictions(path: Path) -> ReadPredictions:
-    """Read predictions: a `.json` file as one document, any other as lines.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    if path.suffix == ".json":
-        value, found = read_json_text(path.read_bytes())
-        checked = list(document_predictions(value)) if is_valid(found) else []
-    else:
-        found = ()
-        with path.open("rb") as file:
-            checked = list(checked_lines(file))
-    sound = (one.prediction for one in checked if one.prediction is not None)
-    problems = (finding for one in checked for finding in one.findings)
-    return ReadPredictions(tuple(sound), (*found, *problems))
-
-
-def checked_lines(lines: Iterable[bytes]) -> Iterator[Checked]:
-    """Yield what each line of a `.jsonl` file holds; an empty line holds no prediction."""
-    check = PredictionCheck()
-    for number, content in enumerate(lines, 1):
-        if not content.strip():
-            message = "an empty line; the harness refuses a file with one"
-            yield Checked(None, (warning("empty_line", "", message, number),))
-            continue
-        value, found = read_json_text(content)
-        told = tuple(one.model_copy(update={"line": number}) for one in found)
-        checked = check.look(value, line=number) if is_valid(told) else Checked(None, ())
-        yield checked._replace(findings=(*told, *checked.findings))
+EXPORTER = Exporter((".json",), _of_run, _of_report, has_styles=True)

@@ -1,1 +1,55 @@
 """Other tools' files to run folders, one file a format; from there they walk like any other run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.registry import Registry
+
+if TYPE_CHECKING:
+    from analyze.importers.base import Written
+
+
+Tell = Callable[[int, int], None]
+"""Is told how many files of all are done."""
+
+
+@dataclass(frozen=True)
+class ImportRequest:
+    """What somebody asked `analyze import` for; an option that was not given is None."""
+
+    path: Path
+    runs_dir: Path
+    """Where runs are kept."""
+    run_id: str | None = None
+    suite_id: str | None = None
+    model: str | None = None
+    predictions: Path | None = None
+    logs: Path | None = None
+    progress: Tell | None = None
+
+
+@dataclass(frozen=True)
+class Importer:
+    """A format that can be read."""
+
+    options: frozenset[str]
+    """Of `analyze import`, that this format has; any other one is an error."""
+    run: Callable[[ImportRequest], list[Written]]
+    """Makes the run folders."""
+
+
+IMPORTERS = Registry(
+    "importers",
+    Importer,
+    {
+        "sf-bench": "analyze.importers.sf_bench:IMPORTER",
+        "openclaw-bench": "analyze.importers.openclaw_bench:IMPORTER",
+        "pae": "analyze.importers.pae:IMPORTER",
+        "swebench": "analyze.importers.swebench:IMPORTER",
+    },
+)
+"""Formats by the name that `analyze import` has for them; a new one is a file and a line."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from analyze.importers import Importer, ImportRequest
 from analyze.importers.base import Written, one_import, refuse_lost_rows, run_id_of
 from analyze.importers.openclaw_rows import lines_of_rows
 from analyze.importers.originals import files_below, hashes_of, is_file_within
@@ -313,3 +314,10 @@ def _begins_with(longer: Path, shorter: Path) -> bool:
             if one.read(len(chunk)) != chunk:
                 return False
     return True
+
+
+def _run(asked: ImportRequest) -> list[Written]:
+    return import_openclaw_bench(asked.path, asked.runs_dir, run_id=asked.run_id)
+
+
+IMPORTER = Importer(frozenset({"--run-id"}), _run)

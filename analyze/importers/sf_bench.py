@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from analyze.exporters.run_trials import SKIPPED
+from analyze.importers import Importer, ImportRequest
 from analyze.importers.base import (
     DERIVED,
     NotImportable,
@@ -327,3 +328,11 @@ def checks_of(validation: ValidationBreakdown) -> tuple[CheckResult, ...]:
         for component in COMPONENTS
         if (status := status_of(validation, component)) in OUTCOMES
     )
+
+
+def _run(asked: ImportRequest) -> list[Written]:
+    ids = {"run_id": asked.run_id, "suite_id": asked.suite_id}
+    return [import_sf_bench(asked.path, asked.runs_dir, **ids)]
+
+
+IMPORTER = Importer(frozenset({"--suite", "--run-id"}), _run)

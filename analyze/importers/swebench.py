@@ -13,7 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from analyze.exporters.swebench import UNKNOWN, UNNAMED, read_predictions
+from analyze.exporters.predictions import read_predictions
+from analyze.exporters.swebench import UNKNOWN, UNNAMED
+from analyze.importers import Importer, ImportRequest
 from analyze.importers.base import (
     DERIVED,
     Traced,
@@ -277,3 +279,20 @@ class _Source:
                 checks=() if log is None else log.checks,
             )
             yield with_whole_text(result, patch)
+
+
+def _run(asked: ImportRequest) -> list[Written]:
+    return [
+        import_swebench(
+            asked.path,
+            asked.runs_dir,
+            predictions=asked.predictions,
+            logs=asked.logs,
+            model=asked.model,
+            suite_id=asked.suite_id,
+            run_id=asked.run_id,
+        )
+    ]
+
+
+IMPORTER = Importer(frozenset({"--predictions", "--logs", "--model", "--suite", "--run-id"}), _run)

@@ -8,7 +8,6 @@ tool did not write are null in its lines: above all `case_hash`, so comparisons 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field, JsonValue
 
@@ -16,8 +15,6 @@ from schemas.base import SCHEMA_VERSION, EpochMillis, Positive, Record, Sha256, 
 from schemas.run.layout import IMPORT_FILE
 
 SOURCE_FOLDER = "source"
-
-SourceFormat = Literal["sf-bench", "pae", "swebench"]
 
 
 class UnfinishedTrial(Record):
@@ -38,7 +35,7 @@ class ImportRecord(Record):
 
     schema_version: Positive = SCHEMA_VERSION
     run_id: str
-    source_format: SourceFormat
+    source_format: Slug = Field(description="Name of the importer.")
     source_name: str = Field(description="Name of the file or folder that was given.")
     source_sha256: Sha256 = Field(description="Of the names and contents of all its files.")
     files: dict[str, Sha256] = Field(description="Of each original, by its path below source/.")

@@ -10,7 +10,8 @@ from analyze import cli as analyze_cli
 from analyze.charts.registry import CHARTS
 from analyze.commands import chart
 from analyze.contracts import CONTRACTS
-from analyze.exporters.files import FILE_SUFFIXES, ExportFormat
+from analyze.exporters import EXPORTERS, Exporter
+from analyze.importers import IMPORTERS, Importer
 from analyze.query.catalog import VIEWS
 from collect.checks import JUDGES
 from collect.checks.declarative import KINDS
@@ -26,7 +27,11 @@ COMMANDS = {
     for section in analyze_cli.SECTIONS.values()
     for name, function in section.items()
 }
-IMPORT = import_module("analyze.commands.import")
+OPTIONS_OF_IMPORT = {
+    option
+    for param in typer.main.get_command(analyze_cli.app_for(["import"])).commands["import"].params
+    for option in param.opts
+}
 
 
 def kinds_of(union):
@@ -81,9 +86,28 @@ def test_the_collector_has_the_commands_of_its_page():
     assert [name for name in app.commands if f"collect {name}" not in page] == []
 
 
-def test_a_format_that_can_be_chosen_is_read_or_written():
-    assert set(IMPORT.TAKES) == set(get_args(IMPORT.Format))
-    assert set(FILE_SUFFIXES) == set(get_args(ExportFormat))
+@pytest.mark.parametrize("name", IMPORTERS.names)
+def test_a_format_that_can_be_read_has_options_of_the_command(name):
+    importer = IMPORTERS.load(name)
+
+    assert isinstance(importer, Importer)
+    assert importer.options <= set(OPTIONS_OF_IMPORT)
+
+
+@pytest.mark.parametrize("name", EXPORTERS.names)
+def test_a_format_that_can_be_written_has_a_suffix(name):
+    exporter = EXPORTERS.load(name)
+
+    assert isinstance(exporter, Exporter)
+    assert exporter.suffixes
+    assert all(one.startswith(".") for one in exporter.suffixes)
+
+
+@pytest.mark.parametrize("name", sorted({*IMPORTERS.names, *EXPORTERS.names}))
+def test_a_format_is_in_the_list_of_commands(name):
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+
+    assert name in page
 
 
 def test_a_view_has_a_file_and_a_mart_has_a_contract():

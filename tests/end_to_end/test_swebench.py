@@ -5,10 +5,10 @@ import random
 
 import pytest
 
+from analyze.exporters.predictions import predictions_of_report
 from analyze.exporters.swebench import (
     HarnessInstance,
     of_report,
-    predictions_of_report,
     swebench_file_name,
     swebench_json,
     swebench_report,

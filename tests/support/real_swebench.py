@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analyze.exporters.swebench import predictions_lines
+from analyze.exporters.predictions import predictions_lines
 from schemas.formats.swebench import Prediction
 from tests.support.paths import TOOLS
 

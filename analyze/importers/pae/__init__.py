@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from analyze.importers import Importer, ImportRequest, Tell
 from analyze.importers.base import Traced, Written, new_record, run_id_of, write_run
 from analyze.importers.defaults import file_moment, slug_of
 from analyze.importers.originals import SourceChanged
@@ -33,9 +34,6 @@ from schemas.run.import_record import ImportRecord, UnfinishedTrial
 
 MOST_REPETITIONS = 10_000
 """A manifest that says more is not believed."""
-
-Tell = Callable[[int, int], None]
-"""Is told how many files of all are done; each run file is looked at twice."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +187,7 @@ def import_pae(
     if run_id is not None and len(profiles) > 1:
         what = f"--run-id names one run, and there are {len(profiles)}; give one folder of them"
         raise ConfigError([Problem(path, what, found=", ".join(one.name for one in profiles))])
+    # each run file is looked at twice
     steps = _Steps(progress, 2 * sum(len(one.runs) for one in profiles))
     written: list[Written] = []
     problems: list[Problem] = []
@@ -285,3 +284,10 @@ class _Import:
                 run.note("contradiction", what, "identity", "case_id")
             evaluated = self._profile.evaluated.get(key, ())
             yield traced_of(run, trial, self._evaluations.judged(run, evaluated))
+
+
+def _run(asked: ImportRequest) -> list[Written]:
+    return import_pae(asked.path, asked.runs_dir, asked.progress, asked.run_id)
+
+
+IMPORTER = Importer(frozenset({"--run-id"}), _run)

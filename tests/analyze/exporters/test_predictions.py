@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.exporters.swebench import (
+from analyze.exporters.predictions import (
     predictions_lines,
     predictions_of_folded,
     predictions_of_report,

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from analyze.exporters.majority import fold
+from analyze.exporters.predictions import predictions_of_folded
 from analyze.exporters.report_v2 import generate_markdown_summary, make_run_report, reports_of_run
-from analyze.exporters.swebench import of_folded, predictions_of_folded, swebench_report
+from analyze.exporters.swebench import of_folded, swebench_report
 from analyze.importers.sf_bench import import_sf_bench
 from analyze.query.session import open_session
 from schemas.errors import AnalyzeError, RunNotFound, SchemaError

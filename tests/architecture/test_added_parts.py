@@ -1,0 +1,111 @@
+"""Parts that an installed package adds, as tests/support/example_package does."""
+
+import json
+import os
+import tomllib
+
+import pytest
+
+from schemas.errors import ConfigError
+from schemas.registry import Registry
+from tests.support.analyze_cli import process
+from tests.support.paths import ROOT
+
+PACKAGE = ROOT / "tests" / "support" / "example_package"
+
+
+def installed(folder, project, groups):
+    """Write what an installer leaves of a package, but for its code."""
+    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir(parents=True)
+    head = f"Metadata-Version: 2.4\nName: {project['name']}\nVersion: {project['version']}\n"
+    (info / "METADATA").write_text(head)
+    lines = [
+        line
+        for group, entries in groups.items()
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in entries.items()))
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def analyze(tmp_path):
+    """Call `analyze` where the example package is installed."""
+    project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
+    site = tmp_path / "site"
+    installed(site, project, project["entry-points"])
+    path = os.pathsep.join(map(str, (ROOT, site, PACKAGE)))
+    return lambda *words: process(*words, cwd=tmp_path, PYTHONPATH=path)
+
+
+def test_a_format_of_a_package_is_read_and_written_like_any_other(analyze, tmp_path):
+    (tmp_path / "one.tally").write_text("a pass\nb fail\nc pass\n")
+
+    done = analyze("import", "tally", "one.tally", "--json")
+    assert done.code == 0, done.err
+    (written,) = json.loads(done.out)
+    assert written["n_trials"] == 3
+    rows = analyze("sql", "select case_id, passed from trials order by 1", "--json")
+    assert json.loads(rows.out) == [
+        {"case_id": "a", "passed": True},
+        {"case_id": "b", "passed": False},
+        {"case_id": "c", "passed": True},
+    ]
+    done = analyze("export", "tally", "latest", "-o", "again.tally")
+    assert done.code == 0, done.err
+    assert (tmp_path / "again.tally").read_text() == (tmp_path / "one.tally").read_text()
+
+
+def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):
+    assert "openclaw-bench|pae|swebench|tally" in analyze("import", "--help").out
+    done = analyze("import", "tall", "x")
+    assert done.code == 2
+    assert "'swebench', 'tally'." in done.err
+    done = analyze("import", "tally", "x", "--suite", "s")
+    assert done.code == 2
+    assert done.err == ("error: `--suite`: tally has no such option; allowed: sf-bench, swebench\n")
+
+
+@pytest.fixture
+def registry(tmp_path, monkeypatch):
+    """Return a registry of paths, to which installed packages of the test add."""
+    from schemas import registry as module
+
+    monkeypatch.syspath_prepend(tmp_path)
+    module._added_groups.cache_clear()
+    yield lambda: Registry("paths", type(ROOT), {"own": "tests.support.paths:ROOT"})
+    module._added_groups.cache_clear()
+
+
+def paths(tmp_path, name, **entries):
+    installed(tmp_path, {"name": name, "version": "1.0"}, {"benchlake.paths": entries})
+
+
+def test_a_part_of_our_own_is_never_replaced(registry, tmp_path):
+    paths(tmp_path, "bad", own="nowhere:AT_ALL", b="tests.support.paths:ROOT", a="os:sep")
+
+    found = registry()
+    assert found.names == ("own", "a", "b")
+    assert str(found) == "own, a or b"
+    assert found.load("own") == found.load("b") == ROOT
+
+
+def test_what_cannot_be_loaded_is_an_error_that_names_the_package(registry, tmp_path):
+    (tmp_path / "broken_part.py").write_text("1 / 0")
+    paths(tmp_path, "bad", broken="broken_part:PART", wrong="os:sep", twice="os:sep")
+    paths(tmp_path, "worse", twice="os:sep")
+
+    texts = []
+    for name in ("broken", "wrong", "twice", "own2"):
+        with pytest.raises(ConfigError) as caught:
+            registry().load(name)
+        texts.append(str(caught.value))
+
+    assert texts == [
+        "`benchlake.paths.broken`: cannot be loaded from bad 1.0: ZeroDivisionError: "
+        "division by zero",
+        f"`benchlake.paths.wrong`: os:sep of bad 1.0 is no {type(ROOT).__name__}; found str",
+        "`benchlake.paths.twice`: more than one package adds it; found bad 1.0, worse 1.0",
+        "`benchlake.paths.own2`: is not there; allowed: own, broken, twice, wrong; "
+        "did you mean `own`?",
+    ]
