@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import duckdb
 
-from analyze.contracts.base import GROUP_ORDER, Group, GroupRow, ViewRow
+from analyze.contracts.base import GROUP_ORDER, STARTED_AT, GroupRow, RunModelRow, ViewRow
 from analyze.contracts.history import CaseMatrixRow, CellHistoryRow, CellsRow, FlipsRow, PairsRow
 from analyze.contracts.models import (
     CaseOutcomesRow,
@@ -98,7 +98,6 @@ __all__ = [
     "FailureSummaryRow",
     "FailuresRow",
     "FlipsRow",
-    "Group",
     "GroupRow",
     "GroupToolCountsRow",
     "LatencyHistogramRow",
@@ -110,6 +109,7 @@ __all__ = [
     "PlannedTrialsRow",
     "RepetitionsRow",
     "ResultsRow",
+    "RunModelRow",
     "RunSummaryRow",
     "RunsRow",
     "TiersRow",
@@ -130,7 +130,7 @@ SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "stg_thresholds": ("raw_thresholds",),
         "stg_failure_types": ("raw_failure_types", "failures"),
         "trials": ("raw_results",),
-        "int_plan_counts": ("model_summary",),
+        "int_run_models": ("model_summary", "cells"),
         "int_case_clusters": ("cases",),
         "int_failures": ("failures",),
         "int_group_models": ("cells",),
@@ -152,6 +152,7 @@ OWN: MappingProxyType[str, str] = MappingProxyType(
         "is_success": "Served, and ended without an error.",
         "is_reused": "The answer was taken from an older run.",
         "is_measured": "Asked in this run, so its time, tokens and cost are this run's.",
+        "started_at": STARTED_AT,
         "has_expected_tools": "Names tools that the model should use.",
         "cost_nano_usd": "Cost in whole nano-dollars (USD / 10^9); null when unknown.",
         "run_rank": "Place of the run among all runs, by start and then by name, from 1.",

@@ -9,11 +9,11 @@ from pydantic import Field
 from schemas.base import Record
 from schemas.lake.layout import lake_columns
 
-Group = tuple[str, str, str | None, str]
-"""(provider, model, thinking_level, model_id) of one run."""
-
 GROUP_ORDER = "run_id, provider, model, thinking_level nulls first, model_id"
 """Unique for a row a model of a run; more columns follow where a view has more rows."""
+
+RUN_MODEL_ORDER = "run_id, model_id"
+"""The same for rows that name their model by its id alone."""
 
 TRIAL_ORDER = f"{GROUP_ORDER}, case_id, repetition"
 
@@ -37,18 +37,24 @@ class ViewRow(Record):
     order: ClassVar[str]
 
 
+RUN_ID: Any = Field(description="Run the row belongs to.")
+MODEL_ID: Any = Field(description="Local name of the model.")
+
+
+class RunModelRow(ViewRow):
+    """A row that belongs to one model of one run, named by its id alone."""
+
+    run_id: str = RUN_ID
+    model_id: str = MODEL_ID
+
+
 class GroupRow(ViewRow):
     """A row that belongs to one model as it was run."""
 
-    run_id: str = Field(description="Run the row belongs to.")
+    run_id: str = RUN_ID
     provider: str = Field(description="Transport the requests went through.")
     model: str = Field(description="Model string, as requested.")
     thinking_level: str | None = Field(
         description="Reasoning effort asked for; null where none was."
     )
-    model_id: str = Field(description="Local name of the model.")
-
-    @property
-    def group(self) -> Group:
-        """The group inside its run."""
-        return self.provider, self.model, self.thinking_level, self.model_id
+    model_id: str = MODEL_ID

@@ -9,7 +9,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from analyze.contracts.base import GROUP_ORDER, GroupRow, ViewRow, like
+from analyze.contracts.base import (
+    GROUP_ORDER,
+    RUN_MODEL_ORDER,
+    GroupRow,
+    RunModelRow,
+    ViewRow,
+    like,
+)
 from analyze.contracts.history import COST, LATENCY, NANO_COST, PASSED, PASSED_RATE, SCORED, NanoUsd
 from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Unit, UsdSum
 
@@ -254,11 +261,11 @@ class RunSummaryRow(ViewRow):
     n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
 
 
-class CasePassesRow(GroupRow):
+class CasePassesRow(RunModelRow):
     """Verdicts of one case."""
 
     view: ClassVar[str] = "int_case_passes"
-    order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
+    order: ClassVar[str] = f"{RUN_MODEL_ORDER}, case_id"
 
     case_id: str = Field(description="Name of the case.")
     cluster: str | None = like("cluster", "plans")
@@ -272,11 +279,11 @@ class CasePassesRow(GroupRow):
     is_identical: bool = Field(description="Repeated, and every answer has the same bytes.")
 
 
-class CaseToolUseRow(GroupRow):
+class CaseToolUseRow(RunModelRow):
     """Tool use in one case."""
 
     view: ClassVar[str] = "int_case_tool_use"
-    order: ClassVar[str] = f"{GROUP_ORDER}, case_id"
+    order: ClassVar[str] = f"{RUN_MODEL_ORDER}, case_id"
 
     case_id: str = Field(description="Name of the case.")
     cluster: str | None = like("cluster", "plans")
@@ -284,12 +291,12 @@ class CaseToolUseRow(GroupRow):
     n_tool_success: Count = Field(description="Those that used one of the expected tools.")
 
 
-class PassCountsRow(GroupRow):
+class PassCountsRow(RunModelRow):
     """Cases with the same verdicts, counted."""
 
     view: ClassVar[str] = "int_pass_counts"
     order: ClassVar[str] = (
-        f"{GROUP_ORDER}, cluster nulls first, is_scorable, n_scored, n_passed, n_independent, "
+        f"{RUN_MODEL_ORDER}, cluster nulls first, is_scorable, n_scored, n_passed, n_independent, "
         "n_independent_passed"
     )
 
@@ -302,11 +309,11 @@ class PassCountsRow(GroupRow):
     n_cases: Positive = Field(description="Cases that came out this way.")
 
 
-class ToolCountsRow(GroupRow):
+class ToolCountsRow(RunModelRow):
     """Cases with the same tool use, counted."""
 
     view: ClassVar[str] = "int_tool_counts"
-    order: ClassVar[str] = f"{GROUP_ORDER}, cluster nulls first, n_tool_trials, n_tool_success"
+    order: ClassVar[str] = f"{RUN_MODEL_ORDER}, cluster nulls first, n_tool_trials, n_tool_success"
 
     cluster: str | None = like("cluster", "plans")
     n_tool_trials: Positive = Field(description="Served trials with expected tools, of one case.")

@@ -32,7 +32,7 @@ VIEWS = (
     "staging/stg_thresholds",
     "staging/stg_failure_types",
     "staging/trials",
-    "intermediate/int_plan_counts",
+    "intermediate/int_run_models",
     "intermediate/int_failures",
     "intermediate/int_case_clusters",
     "intermediate/int_case_passes",
@@ -70,17 +70,18 @@ VIEWS = (
     "marts/latency_histogram",
     "marts/cost_quality",
 )
-"""Every view; each reads only tables and views that stand before it.
-
-A file `x.portable.sql` is no view of its own: it says what `x` says to engines that have no
-quantiles of a list, or no `map_extract`.
-"""
-
+"""Every view; each reads only tables and views that stand before it."""
 
 Row = TypeVar("Row", bound="ViewRow")
 
 WORD = re.compile(r"\w+")
 COMMENT = re.compile(r"--[^\n]*")
+
+QUANTILES = re.compile(r"quantile_cont\((\w+), \[([\d., ]+)\]\) as (\w+)_quantiles")
+"""Several quantiles of a column as one list, which no other engine has."""
+
+LABEL = re.compile(r"map_extract\(([\w.]+), ([\w.]+)\)\[1\]")
+"""The value of a key; DuckDB before 1.2 takes `map[key]` for a list."""
 
 LOOKING_AROUND = re.compile(
     r"\b(show|information_schema|duckdb_\w+|pragma_\w+|pg_\w+|sqlite_\w+)\b", re.IGNORECASE
@@ -104,6 +105,32 @@ EVERYTHING = frozenset(NAMES) | {f"raw_{table}" for table in RAW_TABLES}
 def sql_of(view: str) -> str:
     """Return the select of a view."""
     return (files("analyze") / "views" / f"{view}.sql").read_text(encoding="utf-8")
+
+
+def portable_sql_of(view: str) -> str:
+    """Return the select of a view for other engines: of standard SQL and arrays from 1.
+
+    Lists of quantiles become a column a quantile, `x_quantiles[2]` becomes `x_p95`.
+    """
+    sql = LABEL.sub(r"\1[\2]", sql_of(view))
+    if (match := QUANTILES.search(sql)) is None:
+        return sql
+    quantiles = match[2].split(", ")
+    names = [f"_p{round(100 * float(one))}" for one in quantiles]
+    lines: list[str] = []
+    for line in sql.splitlines():
+        if "_quantiles" not in line:
+            lines.append(line)
+        elif "_quantiles[" in line:
+            lines.append(re.sub(r"_quantiles\[(\d)\]", lambda at: names[int(at[1]) - 1], line))
+        else:
+            lines += [
+                QUANTILES.sub(
+                    rf"percentile_cont({quantile}) within group (order by \1) as \3_quantiles", line
+                ).replace("_quantiles", name)
+                for quantile, name in zip(quantiles, names, strict=True)
+            ]
+    return "\n".join(lines) + "\n"
 
 
 def select_of(name: str) -> str:

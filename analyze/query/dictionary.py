@@ -18,7 +18,7 @@ from typing import Any
 
 from analyze.contracts import meaning_of, meanings_of
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare
-from analyze.query.catalog import NAMES, create_views, grain_of, sql_of
+from analyze.query.catalog import NAMES, create_views, grain_of, portable_sql_of, sql_of
 from schemas.errors import ViewNotFound
 from schemas.lake.layout import lake_columns
 
@@ -186,6 +186,22 @@ def page_text(name: str, *, with_sql: bool = False) -> str:
     if with_sql and page.sql is not None:
         lines += ["", page.sql.rstrip("\n")]
     return "\n".join(lines) + "\n"
+
+
+def portable_text(name: str | None) -> str:
+    """Return the select of a view for other engines, or a script that makes every view.
+
+    Raises:
+        ViewNotFound: there is none by that name, or it is a raw table.
+    """
+    if name is None:
+        return "\n".join(
+            f"create or replace temporary view {one} as\n{portable_sql_of(view).rstrip()};\n"
+            for one, view in NAMES.items()
+        )
+    if name.lower() not in NAMES:
+        raise ViewNotFound(name, NAMES)
+    return portable_sql_of(NAMES[name.lower()])
 
 
 def page_json(name: str) -> str:

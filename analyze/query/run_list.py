@@ -134,7 +134,7 @@ def read_runs(
         terms.append("suite_id = ?")
         values.append(suite)
     if model is not None:
-        terms.append("run_id in (select run_id from int_group_models where ? in (model_id, model))")
+        terms.append("run_id in (select run_id from int_run_models where ? in (model_id, model))")
         values.append(model)
     if label is not None:
         terms.append("list_contains(labels, ?)")
@@ -167,7 +167,7 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
     came = {row.run_id: row for row in session.read(RunSummaryRow, among, run_ids)}
     models = _grouped(
         session.rows(
-            "select run_id, model_id from int_group_models "  # noqa: S608 - our own terms
+            "select run_id, model_id from int_run_models "  # noqa: S608 - our own terms
             f"where {among} order by run_id, model_id",
             run_ids,
         )
@@ -184,7 +184,8 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
         session.rows(
             "select run_id, provider, model, thinking_level, model_id, "  # noqa: S608
             "cast(n_passed as bigint), cast(n_scored as bigint), cluster, "
-            f"cast(n_scorable as bigint) from int_case_passes where {among} "
+            "cast(passes.n_scorable as bigint) from int_case_passes as passes "
+            f"inner join int_run_models using (run_id, model_id) where {among} "
             "order by run_id, model_id, provider, model, thinking_level nulls first, case_id",
             run_ids,
         )

@@ -37,9 +37,9 @@ order by started_at_ms nulls first, run_id, recorded_at_ms
 """
 """Of every description of a run: all of them have the same, and to take the newest costs more."""
 
-IDS = "select distinct model_id from int_group_models where model_id in (select unnest(?))"
+IDS = "select distinct model_id from int_run_models where model_id in (select unnest(?))"
 
-ASKED = "select 1 from int_group_models where ? in (model_id, model) limit 1"
+ASKED = "select 1 from int_run_models where ? in (model_id, model) limit 1"
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def require_suite(session: Session, suite_id: str) -> None:
     Raises:
         ConfigError: there is none; names the nearest.
     """
-    rows = session.rows("select distinct suite_id from int_group_models")
+    rows = session.rows("select distinct suite_id from int_run_models")
     _require_known(suite_id, {name for (name,) in rows}, "suite")
 
 
@@ -179,7 +179,7 @@ def require_model(session: Session, model: str) -> None:
     Raises:
         ConfigError: there is none; names the nearest, and each id with its label.
     """
-    rows = session.rows("select distinct model_id, model from int_group_models")
+    rows = session.rows("select distinct model_id, model from int_run_models")
     known = {name for row in rows for name in row}
     if model not in known:
         names = read_names(session)

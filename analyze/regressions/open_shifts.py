@@ -203,7 +203,7 @@ def _models(
     place = {run_id: n for n, point in enumerate(points) for run_id in point.run_ids}
     judged = [n for n, point in enumerate(points) if not set(run_ids).isdisjoint(point.run_ids)]
     rows = session.rows(
-        "select run_id, model_id, provider, model, thinking_level from int_group_models "
+        "select run_id, model_id, provider, model, thinking_level from int_run_models "
         "where run_id in (select unnest(?::varchar[])) order by run_id, model_id",
         [list(place)],
     )

@@ -21,11 +21,11 @@ from pydantic import ValidationError
 
 from analyze.contracts import (
     FailureSummaryRow,
-    Group,
     GroupRow,
     ModelSummaryRow,
     PassCountsRow,
     RepetitionsRow,
+    RunModelRow,
     RunSummaryRow,
     ToolCountsRow,
     ViewRow,
@@ -74,7 +74,7 @@ FALLBACK = re.compile(r"\(.* failed\)")
 """What a section holds when its command gave nothing."""
 
 Row = TypeVar("Row", bound=ViewRow)
-OfGroup = TypeVar("OfGroup", bound=GroupRow)
+OfModel = TypeVar("OfModel", bound=GroupRow | RunModelRow)
 
 ONE_RUN = "run_id = ?"
 
@@ -219,10 +219,10 @@ def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
     """
     models = rows.read(ModelSummaryRow, ONE_RUN, [run_id])
     runs = rows.read(RunSummaryRow, ONE_RUN, [run_id])
-    repetitions = {row.group: row for row in rows.read(RepetitionsRow, ONE_RUN, [run_id])}
-    failures = _by_group(rows.read(FailureSummaryRow, ONE_RUN, [run_id]))
-    passes = _by_group(rows.read(PassCountsRow, ONE_RUN, [run_id]))
-    tool_use = _by_group(rows.read(ToolCountsRow, ONE_RUN, [run_id]))
+    repetitions = {row.model_id: row for row in rows.read(RepetitionsRow, ONE_RUN, [run_id])}
+    failures = _by_model(rows.read(FailureSummaryRow, ONE_RUN, [run_id]))
+    passes = _by_model(rows.read(PassCountsRow, ONE_RUN, [run_id]))
+    tool_use = _by_model(rows.read(ToolCountsRow, ONE_RUN, [run_id]))
     around = _Surroundings(run_dir)
     return RunSummary(
         generated_at=iso_moment(runs[0].ended_at_ms) if runs else None,
@@ -232,10 +232,10 @@ def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
             group_summary(
                 Evidence(
                     row,
-                    repetitions[row.group],
-                    failures[row.group],
-                    passes[row.group],
-                    tool_use[row.group],
+                    repetitions[row.model_id],
+                    failures[row.model_id],
+                    passes[row.model_id],
+                    tool_use[row.model_id],
                     *around.snapshots(row.model_id),
                     around.thresholds,
                 )
@@ -325,8 +325,8 @@ def read_inventory(run_dir: Path) -> Inventory | None:
         return None
 
 
-def _by_group(rows: Iterable[OfGroup]) -> defaultdict[Group, list[OfGroup]]:
-    groups: defaultdict[Group, list[OfGroup]] = defaultdict(list)
+def _by_model(rows: Iterable[OfModel]) -> defaultdict[str, list[OfModel]]:
+    models: defaultdict[str, list[OfModel]] = defaultdict(list)
     for row in rows:
-        groups[row.group].append(row)
-    return groups
+        models[row.model_id].append(row)
+    return models

@@ -11,13 +11,12 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analyze.query.catalog import VIEWS, name_of, sql_of
+from analyze.query.catalog import VIEWS, name_of, portable_sql_of
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -89,12 +88,6 @@ def spark_session(folder: Path) -> Iterator[Any]:
             SparkContext._gateway = SparkContext._jvm = None
 
 
-def portable_sql(view: str) -> str:
-    """Return what a view says to engines other than DuckDB: its twin, or itself unchanged."""
-    twin = files("analyze") / "views" / f"{view}.portable.sql"
-    return sql_of(f"{view}.portable" if twin.is_file() else view)
-
-
 def create_views_on_spark(session: Any, tables: Mapping[str, Sequence[Path]]) -> None:
     """Create every view, in their order, over raw tables of Parquet files.
 
@@ -104,7 +97,7 @@ def create_views_on_spark(session: Any, tables: Mapping[str, Sequence[Path]]) ->
         frame = session.read.parquet(*map(str, paths))
         frame.createOrReplaceTempView(f"raw_{table}")
     for view in VIEWS:
-        name, sql = name_of(view), portable_sql(view)
+        name, sql = name_of(view), portable_sql_of(view)
         if view.startswith("marts/"):
             session.sql(f"create or replace temporary view {name} as\n{sql}")
         else:

@@ -43,10 +43,10 @@ stacked as (
     union all
     select
         run_id,
-        suite_id,
-        provider,
-        model,
-        thinking_level,
+        null as suite_id,
+        null as provider,
+        null as model,
+        null as thinking_level,
         model_id,
         case_id,
         null as repetition,
@@ -80,10 +80,10 @@ stacked as (
 counted as (
     select
         run_id,
-        suite_id,
-        provider,
-        model,
-        thinking_level,
+        min(suite_id) as suite_id,
+        min(provider) as provider,
+        min(model) as model,
+        min(thinking_level) as thinking_level,
         model_id,
         case_id,
         min(case_hash) as case_hash,
@@ -122,7 +122,7 @@ counted as (
         cast(sum(cast(round(ln(cost_nano_usd) * 1e12) as bigint)) as bigint) as ln_cost_nano_usd,
         cast(sum(cost_nano_usd) as bigint) as cost_nano_usd
     from stacked
-    group by run_id, suite_id, provider, model, thinking_level, model_id, case_id
+    group by run_id, model_id, case_id
     having count(planned) > 0
 )
 

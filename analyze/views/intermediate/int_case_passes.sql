@@ -1,4 +1,4 @@
--- One row per run, provider, model, thinking level, model_id and case that was planned.
+-- One row per run, model_id and case that was planned.
 -- n_scored and n_passed are m and k of the interval of a rate. A reused answer has a verdict but
 -- is no new draw, so the independent counts leave it out.
 -- Answers are compared among successes: two time-outs with empty text are not identical answers.
@@ -8,16 +8,13 @@ with
 planned as (
     select
         run_id,
-        provider,
-        model,
-        thinking_level,
         model_id,
         case_id,
         min(cluster) as cluster,
         count(*) as n_planned,
         count(case when is_scorable then 1 end) as n_scorable
     from stg_plans
-    group by run_id, provider, model, thinking_level, model_id, case_id
+    group by run_id, model_id, case_id
 ),
 
 answered as (
@@ -39,9 +36,6 @@ answered as (
 
 select
     planned.run_id,
-    planned.provider,
-    planned.model,
-    planned.thinking_level,
     planned.model_id,
     planned.case_id,
     planned.cluster,

@@ -1,4 +1,4 @@
--- One row per run, provider, model, thinking level, model_id and case with expected tools.
+-- One row per run, model_id and case with expected tools.
 -- Only trials that the provider served: a refused request says nothing about the model's tools.
 -- The cluster is the plan's; cases are counted apart and then joined.
 with
@@ -6,16 +6,13 @@ with
 served as (
     select
         run_id,
-        provider,
-        model,
-        thinking_level,
         model_id,
         case_id,
         count(*) as n_tool_trials,
         count(case when tool_use_success then 1 end) as n_tool_success
     from trials
     where has_expected_tools and is_ok
-    group by run_id, provider, model, thinking_level, model_id, case_id
+    group by run_id, model_id, case_id
 ),
 
 clustered as (
@@ -31,9 +28,6 @@ clustered as (
 
 select
     served.run_id,
-    served.provider,
-    served.model,
-    served.thinking_level,
     served.model_id,
     served.case_id,
     clustered.cluster,

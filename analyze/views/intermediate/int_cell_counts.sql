@@ -78,6 +78,7 @@ select
     planned.case_id,
     planned.case_no,
     model_groups.started_at_ms,
+    model_groups.started_at,
     model_groups.run_rank,
     model_groups.series_no,
     planned.n_planned,

@@ -13,6 +13,7 @@ select
     case_id,
     case_no,
     started_at_ms,
+    started_at,
     n_planned,
     n_scorable,
     n_total,

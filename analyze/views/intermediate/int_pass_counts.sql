@@ -1,11 +1,8 @@
--- One row per run, provider, model, thinking level, model_id and outcome of a case over its trials.
+-- One row per run, model_id and outcome of a case over its trials.
 -- n_cases is how many cases came out that way, so that intervals over thousands of cases need a
 -- handful of rows; cases of one cluster, whose counts are added up, stay apart from all others.
 select
     run_id,
-    provider,
-    model,
-    thinking_level,
     model_id,
     cluster,
     n_scorable > 0 as is_scorable,
@@ -17,9 +14,6 @@ select
 from int_case_passes
 group by
     run_id,
-    provider,
-    model,
-    thinking_level,
     model_id,
     cluster,
     n_scorable > 0,

@@ -1,14 +1,11 @@
--- One row per run, provider, model, thinking level, model_id and outcome of a case with tools.
+-- One row per run, model_id and outcome of a case with tools.
 -- n_cases is how many cases came out that way; those of one cluster stay apart from all others.
 select
     run_id,
-    provider,
-    model,
-    thinking_level,
     model_id,
     cluster,
     n_tool_trials,
     n_tool_success,
     count(*) as n_cases
 from int_case_tool_use
-group by run_id, provider, model, thinking_level, model_id, cluster, n_tool_trials, n_tool_success
+group by run_id, model_id, cluster, n_tool_trials, n_tool_success

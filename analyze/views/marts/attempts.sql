@@ -26,13 +26,7 @@ select
     records.is_success,
     records.passed,
     records.started_at_ms,
-    case
-        -- beyond the year 9999 no client has a word for it
-        when records.started_at_ms < 253402300800000
-            then timestamp '1970-01-01 00:00:00'
-                + cast((records.started_at_ms - records.started_at_ms % 86400000) / 86400000 as int) * interval '1' day
-                + cast(records.started_at_ms % 86400000 as int) * interval '1' millisecond
-    end as started_at,
+    records.started_at,
     records.ended_at_ms,
     records.e2e_ms,
     records.ttft_ms,

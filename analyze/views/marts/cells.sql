@@ -11,13 +11,7 @@ select
     case_id,
     hashes.case_hash,
     started_at_ms,
-    case
-        -- beyond the year 9999 no client has a word for it
-        when started_at_ms < 253402300800000
-            then timestamp '1970-01-01 00:00:00'
-                + cast((started_at_ms - started_at_ms % 86400000) / 86400000 as int) * interval '1' day
-                + cast(started_at_ms % 86400000 as int) * interval '1' millisecond
-    end as started_at,
+    started_at,
     n_planned,
     n_total,
     n_ok,

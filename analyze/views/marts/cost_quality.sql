@@ -27,7 +27,7 @@ rates as (
             as cost_usd_per_pass,
         coalesce(costs.n_latency, 0) as n_latency,
         cast(costs.e2e_ms_total as double) / nullif(costs.n_latency, 0) as e2e_ms_mean
-    from int_group_models as model_groups
+    from int_run_models as model_groups
     left join int_group_costs as costs
         on model_groups.run_id = costs.run_id
         and model_groups.model_id = costs.model_id

@@ -16,6 +16,7 @@ verdicts as (
         run_id,
         previous_run_id,
         started_at_ms,
+        started_at,
         previous_started_at_ms,
         n_scored,
         n_passed,
@@ -45,13 +46,7 @@ select
     run_id,
     previous_run_id,
     started_at_ms,
-    case
-        -- beyond the year 9999 no client has a word for it
-        when started_at_ms < 253402300800000
-            then timestamp '1970-01-01 00:00:00'
-                + cast((started_at_ms - started_at_ms % 86400000) / 86400000 as int) * interval '1' day
-                + cast(started_at_ms % 86400000 as int) * interval '1' millisecond
-    end as started_at,
+    started_at,
     previous_started_at_ms,
     case when majority_passed then 'fixed' else 'broke' end as direction,
     n_scored,

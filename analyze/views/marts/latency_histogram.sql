@@ -77,7 +77,7 @@ select
     counts.bin_to_ms,
     counts.n_trials
 from counts
-inner join int_group_models as model_groups
+inner join int_run_models as model_groups
     on counts.run_id = model_groups.run_id
     and counts.model_id = model_groups.model_id
 order by

@@ -6,15 +6,11 @@
 -- a success whose first token was timed, nothing is known of first tokens.
 -- Sums are of integers and divided once, so a row does not depend on the order of its trials.
 -- Trials are counted by themselves and then joined with the counts of the plan, a row a group.
--- Its twin model_summary.portable.sql says the same for engines without quantiles of a list.
 with
 
 measured as (
     select
         run_id,
-        provider,
-        model,
-        thinking_level,
         model_id,
         availability_status,
         failure_type,
@@ -48,9 +44,6 @@ measured as (
 counted as (
     select
         run_id,
-        provider,
-        model,
-        thinking_level,
         model_id,
         count(*) as n_total,
         count(case when is_ok then 1 end) as n_ok,
@@ -86,7 +79,7 @@ counted as (
         count(tool_use_success) as n_tool_trials,
         count(case when tool_use_success then 1 end) as n_tool_success
     from measured
-    group by run_id, provider, model, thinking_level, model_id
+    group by run_id, model_id
 ),
 
 joined as (
@@ -130,12 +123,9 @@ joined as (
         counted.timed_e2e_ms,
         coalesce(counted.n_tool_trials, 0) as n_tool_trials,
         coalesce(counted.n_tool_success, 0) as n_tool_success
-    from int_plan_counts as plans
+    from int_run_models as plans
     left join counted
         on plans.run_id = counted.run_id
-        and plans.provider = counted.provider
-        and plans.model = counted.model
-        and plans.thinking_level is not distinct from counted.thinking_level
         and plans.model_id = counted.model_id
 )
 

@@ -1,6 +1,4 @@
 -- One row per provider, model, thinking level and model_id, over all runs.
--- Its twin models.portable.sql says the same for engines without map_extract; DuckDB before 1.2 takes
--- the value of a key for a list.
 with
 
 planned as (
@@ -11,7 +9,7 @@ planned as (
         model_id,
         count(*) as n_runs,
         cast(sum(n_planned) as bigint) as n_planned
-    from int_plan_counts
+    from int_run_models
     group by provider, model, thinking_level, model_id
 ),
 
@@ -26,7 +24,7 @@ labelled as (
             partition by plans.provider, plans.model, plans.thinking_level, plans.model_id
             order by runs.started_at_ms desc nulls last, runs.run_id desc
         ) as age
-    from int_plan_counts as plans
+    from int_run_models as plans
     inner join stg_runs as runs
         on plans.run_id = runs.run_id
     where map_extract(runs.model_labels, plans.model_id)[1] is not null

@@ -49,13 +49,7 @@ select
     trials.output_hash,
     trials.raw_output_truncated,
     trials.started_at_ms,
-    case
-        -- beyond the year 9999 no client has a word for it
-        when trials.started_at_ms < 253402300800000
-            then timestamp '1970-01-01 00:00:00'
-                + cast((trials.started_at_ms - trials.started_at_ms % 86400000) / 86400000 as int) * interval '1' day
-                + cast(trials.started_at_ms % 86400000 as int) * interval '1' millisecond
-    end as started_at,
+    trials.started_at,
     trials.ended_at_ms,
     trials.e2e_ms,
     trials.ttft_ms,

@@ -10,7 +10,7 @@ planned as (
         count(*) as n_models,
         cast(sum(n_planned) as bigint) as n_planned,
         cast(sum(n_scorable) as bigint) as n_scorable
-    from int_plan_counts
+    from int_run_models
     group by run_id
 ),
 

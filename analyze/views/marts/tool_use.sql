@@ -38,7 +38,7 @@ select
     coalesce(served.n_tool_success, 0) as n_tool_success,
     cast(served.n_tool_success as double) / nullif(served.n_tool_trials, 0) as tool_use_rate
 from planned
-inner join int_group_models as model_groups
+inner join int_run_models as model_groups
     on planned.run_id = model_groups.run_id
     and planned.model_id = model_groups.model_id
 left join served

@@ -1,7 +1,6 @@
 """Runs cases/*.yaml: rows given to a view's upstream, rows expected of the view."""
 
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import duckdb
@@ -9,29 +8,25 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from analyze.query.catalog import VIEWS, name_of, sql_of
+from analyze.query.catalog import NAMES, portable_sql_of, sql_of
 
 CASES = [
     (path.stem, case)
     for path in sorted((Path(__file__).parent / "cases").glob("*.yaml"))
     for case in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
 ]
-VIEW_FILES = Path(str(files("analyze") / "views"))
-PATHS = {name_of(view): view for view in VIEWS}
 FORMS = [
-    pytest.param(path, case, id=f"{path.rpartition('/')[2]}: {case['name']}")
+    pytest.param(view, sql, case, id=f"{view}{' portable' * number}: {case['name']}")
     for view, case in CASES
-    for path in (PATHS[view], f"{PATHS[view]}.portable")
-    if path == PATHS[view] or (VIEW_FILES / f"{path}.sql").is_file()
+    for number, sql in enumerate(dict.fromkeys((sql_of(NAMES[view]), portable_sql_of(NAMES[view]))))
 ]
-"""Every case of every view; a view with a portable twin has each of its cases twice."""
+"""Every case of every view; a view with a portable form of its own has each of its cases twice."""
 
 
-@pytest.mark.parametrize(("path", "case"), FORMS)
-def test_view_case(path, case, schemas_of):
+@pytest.mark.parametrize(("view", "sql", "case"), FORMS)
+def test_view_case(view, sql, case, schemas_of):
     """Rows are sparse: what is not given is null, what is not named is not compared."""
-    sql = sql_of(path)
-    upstream = set(re.findall(r"\w+", sql)) & schemas_of.keys() - {name_of(path).split(".")[0]}
+    upstream = set(re.findall(r"\w+", sql)) & schemas_of.keys() - {view}
     assert set(case["given"]) <= upstream
     with duckdb.connect(":memory:") as connection:
         for name in upstream:
@@ -50,4 +45,4 @@ def test_view_case(path, case, schemas_of):
 
 
 def test_every_view_has_cases():
-    assert {view for view, _ in CASES} == PATHS.keys()
+    assert {view for view, _ in CASES} == NAMES.keys()

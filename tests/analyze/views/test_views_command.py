@@ -50,6 +50,28 @@ def test_a_view_says_what_its_columns_mean(command):
     assert {"name", "type", "meaning"} == page["columns"][0].keys()
 
 
+def test_a_view_is_printed_for_other_engines(command):
+    done = command("views", "model_summary", "--portable")
+
+    assert (done.code, done.err) == (0, "")
+    assert "percentile_cont(0.95) within group (order by e2e_rank)" in done.out
+    assert "quantile_cont" not in done.out
+    assert command("views", "no_such", "--portable").code == 2
+    assert command("views", "cells", "--portable", "--json").code == 2
+
+
+def test_a_script_for_other_engines_makes_every_view(command, tmp_path):
+    script = command("views", "--portable").out
+    connection = connect()
+    declare(connection)
+    connection.execute(script)
+
+    views = connection.execute("select view_name from duckdb_views() where not internal").fetchall()
+    assert {name for (name,) in views if not name.startswith("raw_")} == set(NAMES)
+    assert connection.execute("select count(*) from model_summary").fetchall() == [(0,)]
+    connection.close()
+
+
 def test_a_view_that_is_not_there_names_the_nearest(command):
     done = command("views", "modelsummary")
 

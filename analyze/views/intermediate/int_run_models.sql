@@ -1,0 +1,14 @@
+-- One row per run and model_id that was planned: who it is, and the denominators of its rates.
+-- In a run a model_id stands for one provider, model and thinking level, so min() takes the only one.
+-- A trial that never ran is counted.
+select
+    run_id,
+    model_id,
+    min(suite_id) as suite_id,
+    min(provider) as provider,
+    min(model) as model,
+    min(thinking_level) as thinking_level,
+    count(*) as n_planned,
+    count(case when is_scorable then 1 end) as n_scorable
+from stg_plans
+group by run_id, model_id
