@@ -217,9 +217,7 @@ def missing_p(cases: Sequence[PairedCase]) -> float | None:
     return rate_test(*counts).p if before * after > 0 else 1.0
 
 
-def _columns(
-    cases: Sequence[tuple[str | None, OwnTrials, OwnTrials]],
-) -> tuple[list[int], ...]:
+def _columns(cases: Sequence[tuple[str | None, OwnTrials, OwnTrials]]) -> tuple[list[int], ...]:
     common = [case for case in cases if case[1].n_scored and case[2].n_scored]
     return unit_sums(
         [cluster for cluster, _, _ in common],
@@ -333,9 +331,7 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         night=None
         if apart is None or figures.nights is None
         else night_noise(
-            figures.nights,
-            figures.nights.rate,
-            (apart.low, apart.high, apart.low90, apart.high90),
+            figures.nights, figures.nights.rate, (apart.low, apart.high, apart.low90, apart.high90)
         ),
     )
 

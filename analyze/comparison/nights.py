@@ -12,12 +12,7 @@ from typing import NamedTuple
 from analyze.comparison.evidence.outcomes import METRICS, CaseKey, CaseOutcome
 from analyze.comparison.evidence.past_runs import FIRST_LOG, PastCell, PastNights
 from analyze.comparison.pairing import PairedGroup
-from analyze.stats.night_noise import (
-    MOST_RUNS,
-    NightVariance,
-    variance_of_logs,
-    variance_of_rates,
-)
+from analyze.stats.night_noise import MOST_RUNS, NightVariance, variance_of_logs, variance_of_rates
 from analyze.stats.power.nights import Counts, Logs, level_of_logs, level_of_rates
 from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise
@@ -72,9 +67,7 @@ def nights_of(
 
 
 def night_noise(
-    nights: Nights,
-    variance: NightVariance,
-    limits: tuple[float, float, float, float] | None = None,
+    nights: Nights, variance: NightVariance, limits: tuple[float, float, float, float] | None = None
 ) -> NightNoise:
     """Return what is said of it.
 

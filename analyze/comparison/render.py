@@ -257,10 +257,7 @@ def _cases(cases: Sequence[CaseChange], width: int, *, all_cases: bool) -> Itera
 
 
 def _table(
-    titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    width: int,
-    spare: Sequence[str] = (),
+    titles: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str] = ()
 ) -> list[str]:
     """Return a table; of its columns those to spare are left out, in order, until it fits."""
     if not rows:

@@ -33,11 +33,7 @@ from schemas.output.regressions import CellShift, OpenShift, Regressions, Series
 from schemas.redact import spelled
 from schemas.run.model_names import id_of
 
-WHAT: dict[ShiftMetric, str] = {
-    "passed_rate": "pass rate",
-    "e2e_ms": "time",
-    "cost_usd": "cost",
-}
+WHAT: dict[ShiftMetric, str] = {"passed_rate": "pass rate", "e2e_ms": "time", "cost_usd": "cost"}
 
 AXES: tuple[Axis, ...] = get_args(Axis)
 

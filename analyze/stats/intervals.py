@@ -81,12 +81,7 @@ def mean_of_units(
     mean, n_eff = mean_rate(rates), effective_trials(rates, draws)
     low, high = wilson(mean, n_eff)
     return Interval(
-        low=low,
-        high=high,
-        estimate=mean,
-        n_cases=len(rates),
-        n_trials=n_trials,
-        n_eff=n_eff,
+        low=low, high=high, estimate=mean, n_cases=len(rates), n_trials=n_trials, n_eff=n_eff
     )
 
 

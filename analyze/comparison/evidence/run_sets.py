@@ -73,10 +73,7 @@ class Texts:
     """What texts mean in one lake."""
 
     def __init__(
-        self,
-        session: Session,
-        texts: Collection[str] = (),
-        words: Sequence[str] = SIDE_WORDS,
+        self, session: Session, texts: Collection[str] = (), words: Sequence[str] = SIDE_WORDS
     ) -> None:
         """Read the plans of a lake.
 

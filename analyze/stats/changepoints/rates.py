@@ -196,10 +196,7 @@ class _Rates:
                     and self.levels(start, at, seen + 1, cases) is not None
                 ):
                     return Alert(
-                        at=at,
-                        seen=seen,
-                        p=p,
-                        direction="up" if old.mean() < new.mean() else "down",
+                        at=at, seen=seen, p=p, direction="up" if old.mean() < new.mean() else "down"
                     )
         return None
 

@@ -74,13 +74,7 @@ class PairModel(NamedTuple):
     def formula(self, n_cases: int, repetitions: float, alpha: float, power: float) -> float | None:
         """Return the drop of the t formula."""
         return planning_mde(
-            n_cases,
-            repetitions,
-            p=self.p,
-            rho=self.rho,
-            kappa=self.kappa,
-            alpha=alpha,
-            power=power,
+            n_cases, repetitions, p=self.p, rho=self.rho, kappa=self.kappa, alpha=alpha, power=power
         )
 
 
