@@ -81,8 +81,8 @@ def _changes(group: PairedGroup, option: Sequence[str]) -> Iterator[CaseChange]:
         yield CaseChange(
             suite_id=case.case.suite_id,
             case_id=case.case.case_id,
-            model_id=group.base_key.model_id,
-            candidate_model_id=group.candidate_key.model_id,
+            model_id=group.base.key.model_id,
+            candidate_model_id=group.candidate.key.model_id,
             base_passed=base.n_passed,
             base_scored=base.n_scored,
             candidate_passed=candidate.n_passed,
@@ -90,8 +90,8 @@ def _changes(group: PairedGroup, option: Sequence[str]) -> Iterator[CaseChange]:
             difference=candidate.n_passed / candidate.n_scored - base.n_passed / base.n_scored,
             flip=_flip(case),
             commands=(
-                _command(case.base, case, group.base_key.model_id, option),
-                _command(case.candidate, case, group.candidate_key.model_id, option),
+                _command(case.base, case, group.base.key.model_id, option),
+                _command(case.candidate, case, group.candidate.key.model_id, option),
             ),
         )
 
@@ -184,7 +184,7 @@ def compare_evidence(
             causes,
             cuts,
             min_coverage=least,
-            differing=differing[group.candidate_key.model_id],
+            differing=differing[group.candidate.key.model_id],
             nights=nights_of(
                 group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
             ),
@@ -264,7 +264,7 @@ def _without(
     keys = {(entry.suite_id, entry.case_id, entry.model_id) for entry in without}
     kept, out = [], []
     for group in groups:
-        models = (None, group.base_key.model_id, group.candidate_key.model_id)
+        models = (None, group.base.key.model_id, group.candidate.key.model_id)
         held = {
             case.case
             for case in group.cases
@@ -273,7 +273,7 @@ def _without(
         kept.append(replace(group, cases=tuple(c for c in group.cases if c.case not in held)))
         out += [
             ExcludedCase(
-                model_id=group.candidate_key.model_id,
+                model_id=group.candidate.key.model_id,
                 suite_id=key.suite_id,
                 case_id=key.case_id,
                 reason="quarantined",
@@ -289,20 +289,12 @@ def _overall(groups: Sequence[PairedGroup]) -> PlainDifference | None:
         return None
     together: defaultdict[CaseKey, list[PairedCase]] = defaultdict(list)
     for group in groups:
-        for case in group.cases:
-            if case.base.own.n_scored and case.candidate.own.n_scored:
-                together[case.case].append(case)
-    sums = [
-        [sum(column) for column in zip(*_columns(cases), strict=True)]
-        for cases in together.values()
-    ]
+        for case in common_cases(group.cases):
+            together[case.case].append(case)
+    sums = [list(map(sum, paired_counts(cases))) for cases in together.values()]
     clusters = [cases[0].cluster for cases in together.values()]
     columns = [list(column) for column in zip(*sums, strict=True)]
     return _plain("overall", None, clusters, unit_sums(clusters, *columns))
-
-
-def _columns(cases: Iterable[PairedCase]) -> list[tuple[int, ...]]:
-    return list(zip(*paired_counts(list(cases)), strict=True))
 
 
 def _by_tag(groups: Sequence[PairedGroup]) -> list[PlainDifference]:
@@ -313,7 +305,7 @@ def _by_tag(groups: Sequence[PairedGroup]) -> list[PlainDifference]:
         for tag in tags:
             cases = [case for case in group.cases if tag in case.tags]
             clusters = [case.cluster for case in common_cases(cases)]
-            plain = _plain(tag, group.candidate_key.model_id, clusters, paired_counts(cases))
+            plain = _plain(tag, group.candidate.key.model_id, clusters, paired_counts(cases))
             found += [plain] if plain else []
     return sorted(found, key=lambda plain: (plain.name, plain.model_id or ""))
 

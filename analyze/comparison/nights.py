@@ -51,7 +51,7 @@ def nights_of(
     plans = {row.run_id: row.facts.run_group or f"run {row.run_id}" for row in rows}
     base, candidate = (
         {plans[run_id] for run_id in runs if run_id in plans}
-        for runs in (group.base_runs, group.candidate_runs)
+        for runs in (group.base.runs, group.candidate.runs)
     )
     if base == candidate or not base or not candidate:
         return None
@@ -94,14 +94,14 @@ def night_noise(
 
 def asked_by(group: PairedGroup) -> str:
     """Return the model_id whose history counts: the candidate's."""
-    return group.candidate_key.model_id
+    return group.candidate.key.model_id
 
 
 def _newest_case_hashes(
     group: PairedGroup, rows: Sequence[CaseOutcome]
 ) -> dict[CaseKey, str | None]:
     """Return the version of each case that the candidate's newest run asked."""
-    place = {run_id: number for number, run_id in enumerate(group.candidate_runs)}
+    place = {run_id: number for number, run_id in enumerate(group.candidate.runs)}
     of_model = [row for row in rows if row.run_id in place and row.key.model_id == asked_by(group)]
     return {row.case: row.case_hash for row in sorted(of_model, key=lambda row: place[row.run_id])}
 

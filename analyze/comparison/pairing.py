@@ -75,23 +75,28 @@ class PairedCase:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupSide:
+    """One model on one side."""
+
+    key: ModelKey
+    runs: tuple[str, ...]
+    """Runs that are in it, oldest first."""
+    served: tuple[str, ...]
+    """Names of models that answers of these runs gave."""
+
+
+@dataclass(frozen=True, slots=True)
 class PairedGroup:
     """One model on both sides, and its cases in order of (suite_id, case_id)."""
 
-    base_key: ModelKey
-    candidate_key: ModelKey
+    base: GroupSide
+    candidate: GroupSide
     cases: tuple[PairedCase, ...]
-    base_runs: tuple[str, ...]
-    """Runs that are in it, oldest first."""
-    candidate_runs: tuple[str, ...]
-    base_served: tuple[str, ...]
-    """Names of models that answers of these runs gave."""
-    candidate_served: tuple[str, ...]
 
     @property
-    def is_one_model(self) -> bool:
-        """Provider, model and thinking level are the same on both sides."""
-        return self.base_key[:3] == self.candidate_key[:3]
+    def sides(self) -> tuple[GroupSide, GroupSide]:
+        """The base, then the candidate."""
+        return self.base, self.candidate
 
 
 def pooled(rows: Sequence[CaseOutcome], cluster: str | None) -> Pooled:
@@ -104,7 +109,7 @@ def pooled(rows: Sequence[CaseOutcome], cluster: str | None) -> Pooled:
     hashes = [one for row in rows for one in (row.answers.first_hash, row.answers.last_hash) if one]
     return Pooled(
         run_ids=tuple(row.run_id for row in rows),
-        counts=CaseCounts(*map(sum, zip(*(row.counts for row in rows), strict=True))),
+        counts=CaseCounts.total(row.counts for row in rows),
         measured=tuple(
             Measured(*map(sum, zip(*each, strict=True)))
             for each in zip(*(row.measured for row in rows), strict=True)
@@ -170,16 +175,7 @@ class CasePairs:
             for case in sorted({*before, *after})
             if (paired := self._paired(case, before.get(case, []), after.get(case, [])))
         ]
-        runs, served = zip(*map(self._side, (0, 1)), strict=True)
-        return PairedGroup(
-            base_key=self._rows[0][-1].key,
-            candidate_key=self._rows[1][-1].key,
-            cases=tuple(cases),
-            base_runs=runs[0],
-            candidate_runs=runs[1],
-            base_served=served[0],
-            candidate_served=served[1],
-        )
+        return PairedGroup(self._side(0), self._side(1), tuple(cases))
 
     def _paired(
         self, case: CaseKey, before: Sequence[CaseOutcome], after: Sequence[CaseOutcome]
@@ -233,12 +229,13 @@ class CasePairs:
             )
         )
 
-    def _side(self, place: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the runs of a side and what they were served by, those compared if any are."""
+    def _side(self, place: int) -> GroupSide:
+        """Return a side with its runs and what they were served by, those compared if any are."""
         rows = self._kept[place] or self._rows[place]
         there = {row.run_id for row in rows}
         runs = tuple(run_id for run_id in self._run_ids[place] if run_id in there)
-        return runs, tuple(sorted({name for row in rows for name in row.facts.served_models}))
+        served = {name for row in rows for name in row.facts.served_models}
+        return GroupSide(self._rows[place][-1].key, runs, tuple(sorted(served)))
 
 
 def _by_case(rows: Iterable[CaseOutcome]) -> dict[CaseKey, list[CaseOutcome]]:
@@ -298,7 +295,7 @@ def pair(
         excluded += cases.excluded
     paired = {model_id for model_id, _ in matched}, {model_id for _, model_id in matched}
     return Pairing(
-        groups=tuple(sorted(groups, key=lambda group: _order(group.candidate_key))),
+        groups=tuple(sorted(groups, key=lambda group: _order(group.candidate.key))),
         axes=tuple(tally.report(is_allowed=axis in allowed) for axis, tally in tallies.items()),
         allowed=allowed,
         excluded=tuple(

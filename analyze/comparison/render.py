@@ -6,7 +6,7 @@ as they are: who prints them makes them safe for the place, in Markdown as text 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from analyze.aliases import rename_lines
 from analyze.comparison.document import (
@@ -25,6 +25,7 @@ from analyze.comparison.document import (
     ratio_word,
     side_of,
 )
+from analyze.comparison.verdict import cause_counts
 from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
 from analyze.render.text import (
     UNLIMITED,
@@ -98,12 +99,6 @@ def score_cells(group: GroupComparison) -> list[str]:
         pair(percent(base.coverage), percent(candidate.coverage)),
         pair(cause_counts(base.causes), cause_counts(candidate.causes)),
     ]
-
-
-def cause_counts(causes: Mapping[str, int]) -> str:
-    """Return causes with how often each was there, the most frequent first."""
-    counts = sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))
-    return ", ".join(f"{whole(count)} {name}" for name, count in counts)
 
 
 REPEAT_TITLES = ("model", "k", "pass@k", "pass^k")

@@ -6,7 +6,7 @@ the test. Pure: figures in, words out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 from analyze.render.numbers import chance, in_cases, percent, points, times, whole
@@ -125,9 +125,10 @@ def obstacles_between(
         if side.coverage is not None and side.coverage < min_coverage - ROUNDING
     ]
     for name, side, coverage in low:
+        causes = f"; without one: {cause_counts(side.causes)}" if side.causes else ""
         yield (
             f"{name}: only {percent(coverage, min_coverage)} % of the trials have a verdict, "
-            f"{percent(min_coverage)} % are needed{_causes(side)}"
+            f"{percent(min_coverage)} % are needed{causes}"
         )
     if not low and base.coverage is not None and candidate.coverage is not None:
         apart = abs(base.coverage - candidate.coverage)
@@ -301,11 +302,10 @@ def _least_p(difference: RateDifference) -> float:
     return 2.0 ** -min(difference.n_nonzero, 1000)
 
 
-def _causes(side: SideFacts) -> str:
-    if not side.causes:
-        return ""
-    counts = sorted(side.causes.items(), key=lambda cause: (-cause[1], cause[0]))
-    return "; without one: " + ", ".join(f"{whole(count)} {name}" for name, count in counts)
+def cause_counts(causes: Mapping[str, int]) -> str:
+    """Return causes with how often each was there, the most frequent first."""
+    counts = sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))
+    return ", ".join(f"{whole(count)} {name}" for name, count in counts)
 
 
 def _too_few(difference: RateDifference, thresholds: Thresholds) -> str:

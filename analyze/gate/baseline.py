@@ -226,5 +226,5 @@ class _Series:
             self.candidate,
             allow=self.allow,
         )
-        among = {run_id for group in pairing.groups for run_id in group.base_runs}
+        among = {run_id for group in pairing.groups for run_id in group.base.runs}
         return [plan for plan in plans if among.intersection(plan.run_ids)]

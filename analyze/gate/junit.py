@@ -11,7 +11,7 @@ from io import BytesIO
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from analyze.comparison.render import cause_counts
+from analyze.comparison.verdict import cause_counts
 from analyze.gate.decide import CandidateCase
 from analyze.gate.document import held_against
 from analyze.regressions.document import open_sentences

@@ -111,8 +111,8 @@ class Explainer:
             if axis.n_differ:
                 yield axis.axis, _axis_words(axis, pairing)
         for group in pairing.groups:
-            if group.base_key.model != group.candidate_key.model:
-                yield "model", f"model: {group.base_key.model} -> {group.candidate_key.model}"
+            if group.base.key.model != group.candidate.key.model:
+                yield "model", f"model: {group.base.key.model} -> {group.candidate.key.model}"
         for name, was, became in (
             ("machine", old.machines, new.machines),
             ("benchlake_version", old.versions, new.versions),

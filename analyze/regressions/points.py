@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,26 +68,7 @@ SUMS: Mapping[Metric, Mapping[str, str]] = {
 }
 """What some metrics need besides; `ln_`: sums of logarithms in 1 / LN_SCALE."""
 
-SQL = """
-with
-
-places as (select unnest(?::varchar[]) as run_id, unnest(?::integer[]) as point_no),
-
-names as (select unnest(?::varchar[]) as name, unnest(?::integer[]) as name_no)
-
-select
-    places.point_no,
-    of_model.name_no as model_no,
-    of_case.name_no as case_no,
-    coalesce(try_cast('0x' || substr(counted.case_hash, 1, 15) as bigint), ?) as case_hash,
-    {numbers}
-from int_case_outcomes as counted
-inner join places on counted.run_id = places.run_id
-inner join names as of_model on counted.model_id = of_model.name
-inner join names as of_case on counted.case_id = of_case.name
-where counted.run_id between ? and ?
-"""
-
+SQL = (files("analyze.regressions") / "cell_rows.sql").read_text(encoding="utf-8")
 """No alias is called as a view is: that would be created along, by its name."""
 
 OF_MODEL = " and (counted.model_id = ? or counted.model = ?)"

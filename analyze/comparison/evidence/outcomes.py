@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.query.catalog import select_of
@@ -155,6 +156,12 @@ class CaseCounts(NamedTuple):
     n_free: int = 0
     """Made in the run at a known cost of 0, which has no logarithm."""
 
+    @classmethod
+    def total(cls, counts: Iterable[CaseCounts]) -> CaseCounts:
+        """Return the sums, of none all 0."""
+        none = [0] * len(cls._fields)
+        return cls(*map(sum, zip(none, *counts, strict=True)))
+
 
 class Answers(NamedTuple):
     """Whether the answers of a case are the same bytes: successes made in the run."""
@@ -175,6 +182,8 @@ class Answers(NamedTuple):
         """Every trial answered, and with the same bytes."""
         return self.is_repeated and not self.n_failed and self.first_hash == self.last_hash
 
+
+CAUSES = (files("analyze.comparison.evidence") / "causes.sql").read_text(encoding="utf-8")
 
 Causes = Mapping[tuple[str, str, CaseKey], Counter[str]]
 """(run_id, model_id, case) to how many of its trials have no verdict, by why."""
@@ -274,18 +283,7 @@ def read_causes(session: Session, run_ids: Sequence[str]) -> Causes:
     if not run_ids:
         return found
     for run_id, model_id, suite_id, case_id, has_result, failure_type, n in session.rows(
-        f"""
-        select
-            plans.run_id, plans.model_id, plans.suite_id, plans.case_id,
-            came.run_id is not null as has_result, came.failure_type, count(*)
-        from (select * from stg_plans where is_scorable and {among(run_ids)}) as plans
-        left join (select * from trials where {among(run_ids)}) as came
-            on plans.run_id = came.run_id and plans.model_id = came.model_id
-            and plans.case_id = came.case_id and plans.repetition = came.repetition
-        where came.passed is null
-        group by all
-        order by all
-        """,  # noqa: S608 - our own names
+        CAUSES.format(runs=among(run_ids)),
         [*run_ids, *run_ids],
     ):
         why = cause_of(failure_type) if has_result else "missing"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,86 +22,7 @@ from analyze.comparison.evidence.outcomes import LN_SCALE, METRICS, CaseKey, amo
 if TYPE_CHECKING:
     from analyze.query.session import Session
 
-CELLS = """
-with
-
-planned as (
-    select
-        run_id,
-        model_id,
-        suite_id,
-        case_id,
-        min(case_hash) as case_hash,
-        min(cluster) as cluster,
-        count(case when is_scorable then 1 end) as n_scorable
-    from stg_plans
-    where {runs} and {models}
-    group by all
-),
-
-came as (
-    select
-        run_id,
-        model_id,
-        suite_id,
-        case_id,
-        passed,
-        case when is_measured then passed end as own_passed,
-        case when is_measured and is_success then output_hash end as answer_hash,
-        case when is_measured and not is_success and passed is not null then 1 end as failed_answer,
-        {logs}
-    from trials
-    where {runs} and {models}
-),
-
-counted as (
-    select
-        run_id,
-        model_id,
-        suite_id,
-        case_id,
-        count(passed) as n_scored,
-        count(case when own_passed then 1 end) as k,
-        count(own_passed) as m,
-        count(answer_hash) as n_answers,
-        count(failed_answer) as n_failed_answers,
-        min(answer_hash) as first_hash,
-        max(answer_hash) as last_hash,
-        n_answers > 1 and n_failed_answers = 0
-        and first_hash = last_hash and k in (0, m) as is_same,
-        {means},
-        case when ? then [{sums}] end as sums
-    from came
-    group by all
-)
-
-select
-    planned.run_id,
-    planned.model_id,
-    planned.suite_id,
-    planned.case_id,
-    planned.case_hash,
-    planned.cluster,
-    planned.n_scorable,
-    coalesce(counted.n_scored, 0),
-    coalesce(case when counted.is_same then least(counted.k, 1) else counted.k end, 0),
-    coalesce(case when counted.is_same then least(counted.m, 1) else counted.m end, 0),
-    coalesce(counted.k, 0),
-    coalesce(counted.m, 0),
-    coalesce(counted.n_answers, 0),
-    coalesce(counted.n_failed_answers, 0),
-    counted.first_hash,
-    counted.last_hash,
-    {names},
-    counted.sums
-from planned
-left join counted
-    on planned.run_id = counted.run_id
-    and planned.model_id = counted.model_id
-    and planned.suite_id = counted.suite_id
-    and planned.case_id = counted.case_id
-order by planned.run_id, planned.model_id, planned.case_id
-"""
+CELLS = (files("analyze.comparison.evidence") / "past_cells.sql").read_text(encoding="utf-8")
 """A test holds it equal to int_case_outcomes."""
 
 AT_ONCE = "is_success and attempt_count = 1 and"
@@ -119,51 +41,7 @@ LAST_PLANS = 24
 LEAST_COVERAGE = 0.9
 """Share of its trials with a verdict below which a run says nothing about its level."""
 
-PLANS = """
-with
-
-described as materialized (
-    select
-        run_id,
-        suite_id,
-        coalesce('group ' || run_group, 'run ' || run_id) as plan,
-        started_at_ms,
-        {judged} as is_judged,
-        {sides} as is_of_side
-    from stg_runs
-),
-
-plans as (
-    select
-        suite_id,
-        coalesce(max(started_at_ms), -1) as moment,
-        max(run_id) as name,
-        list(run_id order by run_id) as run_ids,
-        list(started_at_ms) as starts,
-        bool_or(is_judged) as is_judged,
-        bool_or(is_of_side) as is_of_side
-    from described
-    where suite_id in (select suite_id from described where is_of_side)
-    group by suite_id, plan
-),
-
-judged as (
-    select suite_id, min((moment, name)) as place from plans where is_judged group by all
-)
-
-select
-    plans.suite_id,
-    plans.run_ids,
-    plans.starts,
-    coalesce((plans.moment, plans.name) < judged.place, false) as is_before
-from plans
-left join judged on plans.suite_id = judged.suite_id
-where is_before or plans.is_of_side
-qualify plans.is_of_side or row_number() over (
-    partition by plans.suite_id, is_before order by plans.moment desc, plans.name desc
-) <= ?
-order by plans.moment, plans.name
-"""
+PLANS = (files("analyze.comparison.evidence") / "past_plans.sql").read_text(encoding="utf-8")
 
 
 class PastCell(NamedTuple):
