@@ -141,11 +141,8 @@ class Tally:
     ) -> None:
         """Count one case of a model.
 
-        Args:
-            model_id: of the candidate.
-            reference: the candidate's newest run.
-            base: the base's runs, and how they stand to the reference.
-            others: the candidate's other runs, and how they stand to it.
+        The runs of the base and the further ones of the candidate each come with how they stand to
+        the reference, its newest.
         """
         found = {state for _, state in (*base, *others)}
         state: State = (

@@ -21,15 +21,9 @@ from analyze.aliases import renames_among
 from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
 from analyze.comparison.evidence.read import Evidence, read_evidence
 from analyze.comparison.evidence.run_sets import ChosenSide
-from analyze.comparison.model_result import (
-    common_cases,
-    figures_of,
-    judged,
-    mean_rate,
-    paired_counts,
-)
+from analyze.comparison.model_result import figures_of, judged, mean_rate, paired_counts
 from analyze.comparison.nights import asked_by, nights_of
-from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled, pair
+from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled, common_cases, pair
 from analyze.comparison.planned import model_runs
 from analyze.comparison.ratios import ratios_of
 from analyze.lake.content_ids import AskedId
@@ -58,12 +52,7 @@ By = Literal["model", "cell", "tag"]
 
 
 def changes_of(groups: Sequence[PairedGroup], runs_dir: Path) -> tuple[CaseChange, ...]:
-    """Return every case whose passed rate changed, worst first.
-
-    Args:
-        groups: models with their cases.
-        runs_dir: where the runs are, for the commands.
-    """
+    """Return every case whose passed rate changed, worst first."""
     option = runs_flag(runs_dir)
     found = [change for group in groups for change in _changes(group, option)]
     return tuple(

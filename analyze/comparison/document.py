@@ -91,12 +91,7 @@ MOST_NAMED = 3
 
 
 def nights_words(night: NightNoise, *, is_rate: bool = False) -> str:
-    """Return how much nights vary, and who says so: `20 runs vary by 8 %`.
-
-    Args:
-        night: of a metric.
-        is_rate: it is a pass rate, in points.
-    """
+    """Return how much nights vary, of a rate in points, and who says so: `20 runs vary by 8 %`."""
     if night.seen_sd is None:
         return f"assumed: nights vary by {_by(night.sd, is_rate=is_rate)}"
     return f"{whole(night.n_runs)} runs vary by {_by(night.seen_sd, is_rate=is_rate)}"

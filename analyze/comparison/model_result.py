@@ -16,7 +16,14 @@ from dataclasses import dataclass, replace
 
 from analyze.comparison.evidence.outcomes import CaseCounts, Causes, Cuts
 from analyze.comparison.nights import Nights, night_noise
-from analyze.comparison.pairing import GroupSide, OwnTrials, PairedCase, PairedGroup, Pooled
+from analyze.comparison.pairing import (
+    GroupSide,
+    OwnTrials,
+    PairedCase,
+    PairedGroup,
+    Pooled,
+    common_cases,
+)
 from analyze.comparison.planned import ModelRun, planned_answers
 from analyze.comparison.ratios import Measure, measures_of
 from analyze.comparison.verdict import (
@@ -131,14 +138,8 @@ def figures_of(
 ) -> Figures:
     """Return the figures of one model that do not depend on other models.
 
-    Args:
-        group: its cases on both sides.
-        causes: why trials have no verdict, of every run.
-        cuts: where answers were cut off, of every run that has such.
-        min_coverage: share of trials with a verdict that each side must have.
-        differing: axes that keep cases of it out.
-        nights: how it varies between nights; None where both sides are the same ones.
-        history: runs of the candidate's model, the newest first, which is the candidate.
+    Causes and cuts are of every run; `differing` are the axes that keep cases of it out; the rest
+    is as the record has it.
     """
     base, candidate = (side_facts(group, place, causes, cuts) for place in (0, 1))
     counts = paired_counts(group.cases)
@@ -161,11 +162,6 @@ def figures_of(
         nights=nights,
         history=tuple(history),
     )
-
-
-def common_cases(cases: Sequence[PairedCase]) -> list[PairedCase]:
-    """Return the cases with own trials on both sides."""
-    return [case for case in cases if case.base.own.n_scored and case.candidate.own.n_scored]
 
 
 def paired_counts(cases: Sequence[PairedCase]) -> tuple[list[int], ...]:
@@ -224,11 +220,7 @@ def judged(
 ) -> GroupComparison:
     """Return one model with its verdict.
 
-    Args:
-        figures: of the model.
-        q: of its p, over the models of the call.
-        ratios: its times, tokens and costs.
-        thresholds: the margin and the chance of a false alarm.
+    The q is over the models of the call.
     """
     difference = _difference(figures, q, thresholds)
     verdict = verdict_of(difference, figures.obstacles, thresholds)

@@ -41,12 +41,7 @@ def nights_of(
 ) -> Nights | None:
     """Return how a model varies between nights; None where both sides are the same nights.
 
-    Args:
-        group: the model on both sides.
-        rows: every case of the runs of both sides.
-        past: past nights by model_id.
-        thresholds: margins below which a level shift is none.
-        any_content: a case is the same whatever was asked.
+    Where `any_content` a case is the same whatever was asked.
     """
     plans = {row.run_id: row.facts.run_group or f"run {row.run_id}" for row in rows}
     base, candidate = (
@@ -71,10 +66,7 @@ def night_noise(
 ) -> NightNoise:
     """Return what is said of it.
 
-    Args:
-        nights: of the model.
-        variance: of the metric.
-        limits: of a pass rate with the nights in it: 95 %, then 90 %.
+    The limits are of a pass rate with the nights in it: 95 %, then 90 %.
     """
     low, high, low90, high90 = limits or (None, None, None, None)
     return NightNoise(

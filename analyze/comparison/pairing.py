@@ -74,6 +74,11 @@ class PairedCase:
         return self.candidate.cluster
 
 
+def common_cases(cases: Sequence[PairedCase]) -> list[PairedCase]:
+    """Return the cases with own trials on both sides."""
+    return [case for case in cases if case.base.own.n_scored and case.candidate.own.n_scored]
+
+
 @dataclass(frozen=True, slots=True)
 class GroupSide:
     """One model on one side."""
@@ -270,16 +275,10 @@ def pair(
 ) -> Pairing:
     """Return what belongs together.
 
-    A case belongs together with itself, in the runs that are alike in all that can change an
-    answer or its verdict. What the candidate's newest run had decides: runs of either side that
-    differ from it on an axis which is not allowed are left out for that case.
-
-    Args:
-        base_rows: of the base's runs.
-        candidate_rows: of the candidate's runs.
-        base: which runs and models of `base_rows` count.
-        candidate: which runs and models of `candidate_rows` count.
-        allow: axes on which a difference keeps nothing out.
+    A case belongs together with itself, in the runs that are alike in all that can change an answer
+    or its verdict. What the candidate's newest run had decides: runs of either side that differ
+    from it on an axis which is not allowed are left out for that case. Of the rows of a side those
+    count that are of its runs and models; axes in `allow` keep nothing out.
     """
     of_base, of_candidate = _by_model(base_rows, base), _by_model(candidate_rows, candidate)
     is_of_two = None not in (base.model, candidate.model) and base.model != candidate.model

@@ -89,9 +89,7 @@ class Measure:
 def measures_of(cases: Sequence[PairedCase], nights: Nights | None = None) -> tuple[Measure, ...]:
     """Return every metric of one model over its pairs of cases.
 
-    Args:
-        cases: of the model.
-        nights: how it varies between nights; None where both sides are the same ones.
+    Without nights both sides are the same ones.
     """
     return tuple(_measure(number, cases, nights) for number in range(len(METRICS)))
 

@@ -6,7 +6,7 @@ as they are: who prints them makes them safe for the place, in Markdown as text 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.aliases import rename_lines
 from analyze.comparison.document import (
@@ -172,29 +172,15 @@ def tag_cells(plain: PlainDifference) -> list[str]:
 
 
 def comparison_lines(comparison: Comparison, width: int, *, all_cases: bool = False) -> list[str]:
-    """Return a comparison as lines.
-
-    Args:
-        comparison: what to tell.
-        width: columns of the terminal; sentences are broken there.
-        all_cases: list every case that changed.
-    """
-    groups = by_need(comparison.groups)
+    """Return a comparison as lines of a width; on demand with every case that changed."""
     blocks = [
         list(_verdicts(comparison, width)),
         list(_sides(comparison, width)),
-        _table(MODEL_TITLES, [model_cells(group) for group in groups], width, spare=("p",)),
-        _table(SCORE_TITLES, score_rows(groups), width),
-        _table(REPEAT_TITLES, repeat_rows(groups), width),
-        _table(RATIO_TITLES, ratio_rows(groups), width, spare=("nights", "cases", "totals")),
-        _table(TAG_TITLES, [tag_cells(plain) for plain in _plain(comparison)], width),
+        *(_table(titles, rows, width, spare) for titles, rows, spare in _tables(comparison)),
         list(_cases(comparison.cases, width, all_cases=all_cases)),
         list(wrapped(f"limits: {limits_line(comparison.limits)}", width)),
     ]
-    lines: list[str] = []
-    for block in blocks:
-        lines += ["", *block] if lines and block else block
-    return lines
+    return spaced(blocks)
 
 
 def _verdicts(comparison: Comparison, width: int) -> Iterator[str]:
@@ -229,8 +215,17 @@ def _sides(comparison: Comparison, width: int) -> Iterator[str]:
         yield from wrapped(line, width)
 
 
-def _plain(comparison: Comparison) -> list[PlainDifference]:
-    return [*([comparison.overall] if comparison.overall else []), *comparison.tags]
+def _tables(
+    comparison: Comparison,
+) -> Iterator[tuple[Sequence[str], list[list[str]], Sequence[str]]]:
+    """Yield titles and rows of each table, and the columns that it can spare, in order."""
+    groups = by_need(comparison.groups)
+    yield MODEL_TITLES, [model_cells(group) for group in groups], ("p",)
+    yield SCORE_TITLES, score_rows(groups), ()
+    yield REPEAT_TITLES, repeat_rows(groups), ()
+    yield RATIO_TITLES, ratio_rows(groups), ("nights", "cases", "totals")
+    plain = [*([comparison.overall] if comparison.overall else []), *comparison.tags]
+    yield TAG_TITLES, [tag_cells(one) for one in plain], ()
 
 
 def _cases(cases: Sequence[CaseChange], width: int, *, all_cases: bool) -> Iterator[str]:
@@ -270,28 +265,30 @@ def _table(
 
 
 def comparison_markdown(comparison: Comparison, *, all_cases: bool = False) -> str:
-    """Return a comparison as Markdown.
-
-    Args:
-        comparison: what to tell.
-        all_cases: list every case that changed.
-    """
-    groups = by_need(comparison.groups)
-    plain = [*([comparison.overall] if comparison.overall else []), *comparison.tags]
+    """Return a comparison as Markdown, on demand with every case that changed."""
     cases = comparison.cases if all_cases else comparison.cases[:MOST_CASES]
     blocks = [
         ["# Comparison"],
         list(_verdicts_listed(comparison)),
         list(_sides_listed(comparison)),
-        markdown_table(MODEL_TITLES, [model_cells(group) for group in groups]),
-        markdown_table(SCORE_TITLES, score_rows(groups)),
-        markdown_table(REPEAT_TITLES, repeat_rows(groups)),
-        markdown_table(RATIO_TITLES, ratio_rows(groups)),
-        markdown_table(TAG_TITLES, [tag_cells(one) for one in plain]),
+        *(markdown_table(titles, rows) for titles, rows, _ in _tables(comparison)),
         cases_markdown(cases, len(comparison.cases)),
         [as_text(f"Limits: {limits_line(comparison.limits)}")],
     ]
+    return markdown_text(blocks)
+
+
+def markdown_text(blocks: Iterable[Sequence[str]]) -> str:
+    """Return blocks of lines with an empty line between; a block without lines is none."""
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def spaced(blocks: Iterable[Sequence[str]]) -> list[str]:
+    """Return the same as lines of a terminal."""
+    lines: list[str] = []
+    for block in blocks:
+        lines += ["", *block] if lines and block else block
+    return lines
 
 
 def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -303,12 +300,7 @@ def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 
 
 def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:
-    """Return a table of cases that changed, with the commands that show both answers.
-
-    Args:
-        cases: those to show.
-        n_all: how many changed.
-    """
+    """Return a table of some of all cases that changed, with the commands that show answers."""
     if not cases:
         return []
     rows = [[*change_cells(case), "; ".join(case.commands)] for case in cases]

@@ -74,12 +74,8 @@ def verdict_of(
     """Return the verdict on the passed rate of one model.
 
     Unchanged is what lies inside the margin (two one-sided tests, Schuirmann 1987) and is not shown
-    to have changed, by the p of this model alone.
-
-    Args:
-        difference: with its q already in it; None below two cases.
-        obstacles: why the two sides cannot be compared.
-        thresholds: the margin and the chance of a false alarm.
+    to have changed, by the p of this model alone. The q of the difference is in it already; below
+    two cases there is none.
     """
     if obstacles:
         return "not_comparable"
@@ -103,12 +99,8 @@ def obstacles_between(
 ) -> Iterator[str]:
     """Yield why two sides cannot be compared, by S5: never a guess at what is missing.
 
-    Args:
-        base: one side over the cases that are comparable.
-        candidate: the other.
-        n_common: cases with a verdict on both sides.
-        min_coverage: share of trials with a verdict that each side must have.
-        differing: axes that keep cases out.
+    The sides are of the comparable cases, of which `n_common` have a verdict on both; `differing`
+    are the axes that keep cases out.
     """
     if base.n_cases == 0:
         axes = [axis for axis in get_args(Axis) if axis in differing]
@@ -149,11 +141,7 @@ def limits_of(
 ) -> Iterator[str]:
     """Yield what keeps a verdict from being clearer: size of the data, never the observed effect.
 
-    Args:
-        difference: with its q already in it; None below two units.
-        verdict: that was given.
-        thresholds: the margin and the chance of a false alarm.
-        rests_on: cases that a test would rest on, and the clusters that they make up.
+    The verdict rests on so many cases, and on the clusters that they make up.
     """
     if difference is None:
         if verdict != "not_comparable":
@@ -243,11 +231,7 @@ def cut_words(after: tuple[int, int] | None) -> str:
 def reused_in_words(name: str, side: SideFacts, n_reused: int, n_common: int) -> Iterator[str]:
     """Yield that cases of a side are in no test, since their answers are no trials of its own.
 
-    Args:
-        name: of the side.
-        side: its facts.
-        n_reused: cases with a verdict on both sides of which it made no trial with one.
-        n_common: cases with a verdict on both sides.
+    Both counts are of cases with a verdict on both sides.
     """
     if side.n_reused and side.n_reused == side.n_total:
         yield f"{name}: every answer was taken over from an older run, so nothing of it is tested"

@@ -41,8 +41,7 @@ Key = tuple[str, str, str | None]
 def read_known(path: Path) -> KnownFile:
     """Return what people know already, as one file says it.
 
-    Args:
-        path: ends in `.toml`, `.yaml`, `.yml` or `.json`.
+    It ends in `.toml`, `.yaml`, `.yml` or `.json`.
 
     Raises:
         ConfigError: every problem of the file, each with its line.

@@ -44,13 +44,7 @@ LETTERS = (
 
 
 def answer_lines(answer: PowerAnswer, used: ThresholdsUsed, *, with_table: bool) -> list[str]:
-    """Return what `analyze power` prints: a part for each model, and what its letters mean.
-
-    Args:
-        answer: what was found.
-        used: thresholds that it was found with.
-        with_table: add a table of sizes to each model.
-    """
+    """Return what `analyze power` prints: a part for each model, and what its letters mean."""
     if answer.suite_id is None:
         lines = ["no run to learn from"]
     else:
@@ -88,13 +82,7 @@ def merged(plans: Iterable[PowerPlan]) -> list[PowerPlan]:
 
 
 def power_lines(plan: PowerPlan, limits: Thresholds, *, with_table: bool = False) -> list[str]:
-    """Return what one model's runs can show, what that rests on, and what a difference needs.
-
-    Args:
-        plan: of one model, or of several of which the same is known.
-        limits: alpha and power.
-        with_table: add a table of sizes around the plan's own.
-    """
+    """Return what one model's runs can show, what that rests on, and what a difference needs."""
     lines = wrapped(headline(plan), WIDTH, "")
     sentences = (
         _source(plan), *_caveats(plan), _rates(plan, limits), _night_words(plan), *_needs(plan)

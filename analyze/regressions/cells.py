@@ -105,9 +105,7 @@ def _cell(series: Series, column: int, places: Ints) -> Cell:
 def shifted_cells(cells: Sequence[Cell], alpha: float) -> list[FoundCell]:
     """Return the cells that shifted.
 
-    Args:
-        cells: all of the call: they are one family.
-        alpha: share of false ones among those found.
+    All cells of the call are one family, and alpha is the share of false ones among those found.
     """
     splits = cell_splits([(cell.passed, cell.scored) for cell in cells])
     qs = benjamini_hochberg([split.p if split else None for split in splits])

@@ -115,7 +115,7 @@ def read_points(session: Session, suite: str | None = None) -> list[Point]:
         key = f"group {group}" if group is not None else f"run {run.run_id}"
         groups.setdefault((suite_id, key), []).append(run)
     points = [_point(suite_id, runs) for (suite_id, _), runs in groups.items()]
-    return sorted(points, key=lambda point: (_moment(point), point.run_id))
+    return sorted(points, key=lambda point: (moment_of(point), point.run_id))
 
 
 @dataclass(frozen=True)
@@ -148,17 +148,15 @@ def _distinct_texts(texts: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({text for text in texts if text is not None}))
 
 
-def _moment(point: Point) -> int:
+def moment_of(point: Point) -> int:
+    """Return when a point started, in ms; one without a known start is before all others."""
     return -1 if point.started_at_ms is None else point.started_at_ms
 
 
 def since_ms(session: Session, text: str, now_ms: int | None = None) -> int:
     """Return the moment from which on something counts; a run without a start: from the beginning.
 
-    Args:
-        session: the open lake.
-        text: a run, a day in UTC, or a duration before now.
-        now_ms: by default, now.
+    The text is a run, a day in UTC, or a duration before now.
 
     Raises:
         ConfigError: it is none of them; names what is near.

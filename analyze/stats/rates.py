@@ -136,10 +136,7 @@ def interval_of_units(
 ) -> Interval | None:
     """Return the 95 % interval of the mean rate of units, which clusters of cases are.
 
-    Args:
-        clusters: of each case.
-        hits: of each case.
-        trials: of each case; a case without any is left out.
+    A case without trials is left out.
     """
     if not any(clusters):
         return wilson_shrunk(hits, trials)
@@ -155,10 +152,7 @@ def interval_of_units(
 def case_rate(hits: Sequence[int], trials: Sequence[int], clusters: Clusters = ()) -> CaseRate:
     """Return the rate over cases.
 
-    Args:
-        hits: of each case.
-        trials: of each case; a case without any is left out.
-        clusters: of each case; left out when each of them stands alone.
+    A case without trials is left out; without clusters each stands alone.
     """
     n_trials, n_hits = sum(trials), sum(hits)
     tried = [cluster for cluster, m in zip(clusters, trials, strict=False) if m]
@@ -238,10 +232,6 @@ def flip_rate(k: int, n: int) -> float | None:
 
     The chance is that of two trials drawn at random under the same fingerprint, whatever their
     order: transitions between neighbouring runs are never counted.
-
-    Args:
-        k: trials that passed.
-        n: trials with a verdict.
 
     Raises:
         ValueError: not 0 <= k <= n.

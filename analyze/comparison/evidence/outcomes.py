@@ -227,10 +227,7 @@ COLUMNS = (
 def read_outcomes(session: Session, run_ids: Sequence[str]) -> list[CaseOutcome]:
     """Return every case that runs planned, with each model, ordered by run, model and case.
 
-    Args:
-        session: the open lake.
-        run_ids: the runs, every shard of a plan among them; one that the lake does not know has
-            no cases.
+    A run that the lake does not know has no cases; every shard of a plan is to be among them.
 
     Raises:
         ViewError: the lake cannot be read.
@@ -272,10 +269,6 @@ def read_causes(session: Session, run_ids: Sequence[str]) -> Causes:
 
     A cause of the table of failures, `missing` where there is no result, else `unknown`.
 
-    Args:
-        session: the open lake.
-        run_ids: the runs.
-
     Raises:
         ViewError: the lake cannot be read.
     """
@@ -297,10 +290,6 @@ Cuts = Mapping[tuple[str, str], tuple[int, int]]
 
 def read_cuts(session: Session, run_ids: Sequence[str]) -> Cuts:
     """Return after how many tokens answers were cut off, of the runs that say it.
-
-    Args:
-        session: the open lake.
-        run_ids: the runs.
 
     Raises:
         ViewError: the lake cannot be read.

@@ -94,12 +94,7 @@ class History:
         return [run_id for plan in self.plans for run_id in plan.run_ids]
 
     def newest_first(self, suite_id: str | None = None, before: int | None = None) -> list[Plan]:
-        """Return plans, the newest first.
-
-        Args:
-            suite_id: of this suite only.
-            before: only those before this place.
-        """
+        """Return plans, the newest first, of one suite or before a place where these are given."""
         return [plan for plan in reversed(self.plans[:before]) if suite_id in (None, plan.suite_id)]
 
     def with_models(self, plans: Sequence[Plan]) -> Iterator[Planned]:

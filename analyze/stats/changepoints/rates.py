@@ -28,6 +28,7 @@ from analyze.stats.changepoints.scan import (
     best_splits,
     blocks,
     both_hold,
+    filled,
     find_points,
     scan_series,
     scan_tail,
@@ -228,18 +229,9 @@ class _Rates:
         )
 
     def _counts(self, start: int, end: int, cases: Bools) -> tuple[Ints, Floats, Floats]:
-        """Return the rows in which any of the cases has a verdict, and the counts there.
-
-        Of the cases those that have a verdict in any of the rows.
-        """
-        passed, scored = self.passed[start:end], self.scored[start:end]
-        cases = cases & scored.any(axis=0)
-        if not cases.all():
-            passed, scored = passed.compress(cases, axis=1), scored.compress(cases, axis=1)
-        filled = scored.any(axis=1)
-        if not filled.all():
-            passed, scored = passed[filled], scored[filled]
-        return start + np.flatnonzero(filled), passed, scored
+        """Return the rows in which any of the cases has a verdict, and the counts there."""
+        rows, scored, passed = filled(cases, self.scored[start:end], self.passed[start:end])
+        return start + rows, passed, scored
 
 
 def _values(passed: Floats, scored: Floats) -> RunValues:

@@ -73,9 +73,7 @@ class PairModel(NamedTuple):
 
     def formula(self, n_cases: int, repetitions: float, alpha: float, power: float) -> float | None:
         """Return the drop of the t formula."""
-        return planning_mde(
-            n_cases, repetitions, p=self.p, rho=self.rho, kappa=self.kappa, alpha=alpha, power=power
-        )
+        return planning_mde(n_cases, repetitions, alpha=alpha, power=power, **self._asdict())
 
 
 def exact_mde(
@@ -141,11 +139,8 @@ def _enumerated(n_cases: int, model: PairModel, alpha: float, power: float) -> f
 def _mcnemar_power(n_cases: int, differ: float, worse: float, alpha: float) -> float:
     """Return how often so many of the differing cases are worse that the mid-p is at most alpha.
 
-    Args:
-        n_cases: cases.
-        differ: chance that a case differs between the runs.
-        worse: chance that a case which differs is worse.
-        alpha: two-sided.
+    A case differs between the runs with the chance `differ`, and is then worse with `worse`; alpha
+    is two-sided.
     """
     least = _least_worse(n_cases, alpha)
     total = 0.0

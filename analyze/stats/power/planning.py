@@ -20,6 +20,7 @@ from analyze.stats.power.nights import (
     MOST_CASES,
     cases_for_unchanged,
     fewest,
+    fewest_between,
     interval_se,
     night_mde,
 )
@@ -156,13 +157,7 @@ class Planner:
 
         if is_enough(1):
             return 1
-        if not is_enough(ENDLESS):
-            return None
-        few, many = 1, ENDLESS
-        while many - few > 1:
-            middle = (few + many) // 2
-            few, many = (few, middle) if is_enough(middle) else (middle, many)
-        return many
+        return fewest_between(1, ENDLESS, is_enough) if is_enough(ENDLESS) else None
 
     @property
     def _model(self) -> PairModel:
@@ -302,13 +297,7 @@ def power_plan(
 ) -> PowerPlan:
     """Return what a size shows of a model and what a difference needs.
 
-    Args:
-        model_ids: whom it is about.
-        given: what is known of them.
-        limits: alpha, power, and the margin that stands for `difference` unless it is given.
-        n_cases: scorable cases; None where no suite is known.
-        repetitions: of each case, at least 1.
-        difference: as a share, above 0.
+    The arguments are those of `size_answer`.
     """
     answer = size_answer(
         given, limits, n_cases=n_cases, repetitions=repetitions, difference=difference
