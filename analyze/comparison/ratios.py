@@ -19,6 +19,7 @@ from analyze.render.numbers import percent
 from analyze.stats.intervals import n_clusters, unit_means
 from analyze.stats.night_noise import t_between_nights
 from analyze.stats.paired_means import MeanDifference, benjamini_hochberg, paired_t
+from analyze.stats.paired_rates import ROUNDING
 from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise, Ratio, RatioMetric, Verdict
 
@@ -36,9 +37,6 @@ Free = tuple[bool, bool]
 NOTHING_PAID = "nothing was paid on either side"
 
 FREE_SIDE: Mapping[Free, str] = {(True, False): "base", (False, True): "candidate"}
-
-ROUNDING = 1e-12
-"""A share that a division blurred is not above its limit."""
 
 
 @dataclass(frozen=True)

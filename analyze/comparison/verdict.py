@@ -10,16 +10,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 from analyze.render.numbers import chance, in_cases, percent, points, times, whole
-from analyze.stats.paired_rates import RateInterval, margin_at
+from analyze.stats.paired_rates import ROUNDING, RateInterval, margin_at
 from schemas.config.project import Thresholds
 from schemas.errors import counted, plural
 from schemas.output.comparison import Axis, NightNoise, RateDifference, SideFacts, Verdict
 
 MOST_APART = 0.05
 """Coverages further apart than this say that the two sides did not see the same work."""
-
-ROUNDING = 1e-12
-"""A share that a division blurred is not above its limit."""
 
 
 def effective_margin(base_rate: float, thresholds: Thresholds) -> float:

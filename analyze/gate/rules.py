@@ -16,7 +16,7 @@ from analyze.gate.confirm import confirmed_by
 from analyze.render.numbers import chance, in_cases, percent, points, signed_points, times, whole
 from analyze.stats.intervals import Z95
 from analyze.stats.paired_means import t_quantile
-from analyze.stats.paired_rates import Z_POWER
+from analyze.stats.paired_rates import ROUNDING, Z_POWER
 from schemas.config.project import Thresholds
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
 from schemas.output.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
@@ -24,9 +24,6 @@ from schemas.output.regressions import BaselineComparison, GateLine, GateResult,
 
 LEAST_CASES = 5
 """Fewer cases on both sides can prove nothing, whatever they say."""
-
-ROUNDING = 1e-12
-"""A difference that a division blurred is not above its limit."""
 
 EXIT_CODES: Mapping[Outcome, int] = {
     "passed": EXIT_OK,

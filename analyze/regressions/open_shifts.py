@@ -25,6 +25,7 @@ from analyze.regressions.points import Point, read_points
 from analyze.regressions.series import read_history
 from analyze.regressions.standing import standing_in
 from analyze.render.text import line_of
+from analyze.stats.paired_rates import ROUNDING
 from analyze.summary.summarize import thresholds_of
 from schemas.errors import runs_flag
 from schemas.lake.manifest import Manifest
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 120
 """Newest points of a suite that are looked at; `analyze regressions` looks at all."""
-
-ROUNDING = 1e-12
-"""A drop that a division blurred is not above what is tolerated."""
 
 MOST_TOLD = 5
 """Shifts that are told; `analyze runs` has all."""

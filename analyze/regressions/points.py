@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analyze.comparison.evidence.outcomes import distinct_names, plan_name
 from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
@@ -112,8 +113,7 @@ def read_points(session: Session, suite: str | None = None) -> list[Point]:
     )
     for suite_id, group, *fields in rows:
         run = _Run(*fields)
-        key = f"group {group}" if group is not None else f"run {run.run_id}"
-        groups.setdefault((suite_id, key), []).append(run)
+        groups.setdefault((suite_id, plan_name(run.run_id, group)), []).append(run)
     points = [_point(suite_id, runs) for (suite_id, _), runs in groups.items()]
     return sorted(points, key=lambda point: (moment_of(point), point.run_id))
 
@@ -139,13 +139,9 @@ def _point(suite_id: str, runs: list[_Run]) -> Point:
         is_narrowed=all(run.is_narrowed for run in runs),
         n_planned=sum(run.n_planned for run in runs),
         labels=tuple(sorted({label for run in runs for label in run.labels})),
-        machines=_distinct_texts(run.machine for run in runs),
-        versions=_distinct_texts(run.version for run in runs),
+        machines=distinct_names(run.machine for run in runs),
+        versions=distinct_names(run.version for run in runs),
     )
-
-
-def _distinct_texts(texts: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(sorted({text for text in texts if text is not None}))
 
 
 def moment_of(point: Point) -> int:

@@ -25,7 +25,7 @@ MIN_MARGIN = 0.01
 """However near a rate is to 0 or 1: a margin of less than a point would take thousands of cases."""
 
 ROUNDING = 1e-12
-"""A share that a division blurred is not below its limit."""
+"""A share that a division blurred is neither above nor below its limit."""
 
 MAX_Z = 37.0
 """Beyond it a level is below the range of floats."""

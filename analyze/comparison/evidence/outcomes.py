@@ -62,25 +62,26 @@ def read_facts(
         f"from trials where {among(run_ids)}",
         run_ids,
     ):
-        said[_plan_of(run_id, described), model_id].append(tuple(names))
+        run_group, _ = described.get(run_id, (None, None))
+        said[plan_name(run_id, run_group), model_id].append(tuple(names))
     found = {}
     for run_id, model_id in wanted:
         run_group, judge_hash = described.get(run_id, (None, None))
-        names = said[_plan_of(run_id, described), model_id]
+        names = said[plan_name(run_id, run_group), model_id]
         models, providers, routing = (
-            _distinct_names(one[place] for one in names) for place in range(3)
+            distinct_names(one[place] for one in names) for place in range(3)
         )
         found[run_id, model_id] = RunFacts(run_group, judge_hash, models, providers, routing)
     return found
 
 
-def _plan_of(run_id: str, described: Mapping[str, tuple[str | None, str | None]]) -> str:
+def plan_name(run_id: str, run_group: str | None) -> str:
     """Return what the shards of one plan share: their group, or the run itself."""
-    run_group, _ = described.get(run_id, (None, None))
     return f"run {run_id}" if run_group is None else f"group {run_group}"
 
 
-def _distinct_names(names: Iterable[str | None]) -> tuple[str, ...]:
+def distinct_names(names: Iterable[str | None]) -> tuple[str, ...]:
+    """Return those that are known, sorted."""
     return tuple(sorted({name for name in names if name is not None}))
 
 

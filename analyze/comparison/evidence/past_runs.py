@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.comparison.evidence.outcomes import LN_SCALE, METRICS, CaseKey, among
 
@@ -79,6 +79,9 @@ class PastCell(NamedTuple):
     plan has shards."""
 
 
+COUNTS = PastCell._fields[6:14]
+"""From `n_scorable` to `n_failed_answers`."""
+
 FIRST_LOG = PastCell._fields.index("e2e_ms")
 """Place of the first mean logarithm of a cell."""
 
@@ -126,29 +129,20 @@ def together(one: PastCell, other: PastCell) -> PastCell:
     none: Sequence[int | None] = [0] * 2 * len(METRICS)  # of a shard that has no result of the case
     both = zip(one.sums or none, other.sums or none, strict=True)
     sums = [(a or 0) + (b or 0) for a, b in both]
-    e2e_ms, ttft_ms, input_tokens, output_tokens, cost_usd = (
-        total / n / LN_SCALE if n else None for n, total in zip(sums[::2], sums[1::2], strict=True)
-    )
+    means: dict[str, Any] = {
+        name: total / n / LN_SCALE if n else None
+        for name, n, total in zip(METRICS, sums[::2], sums[1::2], strict=True)
+    }
+    counts: dict[str, Any] = {name: getattr(one, name) + getattr(other, name) for name in COUNTS}
     hashes = (one.first_hash, one.last_hash, other.first_hash, other.last_hash)
     known = [hash_ for hash_ in hashes if hash_ is not None]
     return one._replace(
         case_hash=one.case_hash if one.case_hash == other.case_hash else None,
-        n_scorable=one.n_scorable + other.n_scorable,
-        n_scored=one.n_scored + other.n_scored,
-        passed=one.passed + other.passed,
-        scored=one.scored + other.scored,
-        n_independent_passed=one.n_independent_passed + other.n_independent_passed,
-        n_independent=one.n_independent + other.n_independent,
-        n_answers=one.n_answers + other.n_answers,
-        n_failed_answers=one.n_failed_answers + other.n_failed_answers,
         first_hash=min(known, default=None),
         last_hash=max(known, default=None),
-        e2e_ms=e2e_ms,
-        ttft_ms=ttft_ms,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        cost_usd=cost_usd,
         sums=sums,
+        **counts,
+        **means,
     )
 
 

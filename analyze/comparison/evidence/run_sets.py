@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -276,7 +276,7 @@ def resolve_sides(
     against: str | None = None,
     words: Sequence[str] = SIDE_WORDS,
 ) -> tuple[ChosenSide, ChosenSide]:
-    """Return the base and the candidate.
+    """Return the base and the candidate; the base may be `history` as well, which is `last:7`.
 
     A side is a run id, a path, `latest`, `previous`, `label:NAME`, `last:N`, or several of these
     with commas between. Of the base, `latest`, `previous` and `last:N` mean runs of the candidate's
@@ -302,20 +302,24 @@ def resolve_sides(
         )
         raise refused(what)
     is_of_same_runs = candidate is None and against is not None
-    texts = Texts(session, {base, base if is_of_same_runs else candidate or "latest"}, words)
-    if candidate is None and model is not None and against is not None:
-        runs = runs_of(texts.alone(base, [model, against]))
-        first, second = ChosenSide(base, runs, model), ChosenSide(base, runs, against)
-    else:
-        text, name = candidate or "latest", against or model
-        plans = texts.alone(text, [] if name is None else [name])
-        second = ChosenSide(text, runs_of(plans), name)
-        before, only = texts.base_plans(base, plans, model, against)
-        first = ChosenSide(base, runs_of(before), model, only)
+    plain = plain_text(base)
+    texts = Texts(session, {plain, plain if is_of_same_runs else candidate or "latest"}, words)
+    try:
+        if candidate is None and model is not None and against is not None:
+            runs = runs_of(texts.alone(plain, [model, against]))
+            first, second = ChosenSide(plain, runs, model), ChosenSide(plain, runs, against)
+        else:
+            text, name = candidate or "latest", against or model
+            plans = texts.alone(text, _model_list(name))
+            second = ChosenSide(text, runs_of(plans), name)
+            before, only = texts.base_plans(plain, plans, model, against)
+            first = ChosenSide(plain, runs_of(before), model, only)
+    except NothingBefore as exc:
+        raise (exc.with_word(base) if exc.part == plain else exc) from None
     _require_two(first, second)
     for side in (first, second):
         _require_model(session, texts.history, side, is_one=against is not None)
-    return first, second
+    return replace(first, asked=base), second
 
 
 def _require_two(base: ChosenSide, candidate: ChosenSide) -> None:

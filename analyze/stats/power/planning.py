@@ -107,9 +107,7 @@ class Planner:
             found = self.smallest(n_cases, repetitions, same_night=same_night)
             return found is not None and found <= difference
 
-        if not is_enough(MOST_CASES):
-            return None
-        return fewest(is_enough, self.least_cases)
+        return fewest(is_enough, self.least_cases) if is_enough(MOST_CASES) else None
 
     def margin(self, margin: float) -> float:
         """Return the margin that a proof goes by, which is smaller near a rate of 0 or 1."""
@@ -146,13 +144,11 @@ class Planner:
         other = 1.0 if shown == 0 else model.variance(0.0, repetitions) / shown
         return (high - low) / 2 / z * math.sqrt(pair.n_cases / n_cases * other)
 
-    def repetitions(
-        self, difference: float, n_cases: int, *, same_night: bool = False
-    ) -> int | None:
+    def repetitions(self, difference: float, n_cases: int) -> int | None:
         """Return the fewest repetitions that show a difference; None when no number does."""
 
         def is_enough(repetitions: int) -> bool:
-            found = self.smallest(n_cases, repetitions, same_night=same_night)
+            found = self.smallest(n_cases, repetitions)
             return found is not None and found <= difference
 
         if is_enough(1):
