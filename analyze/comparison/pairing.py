@@ -158,11 +158,9 @@ class CasePairs:
     ) -> None:
         """Take both sides.
 
-        Args:
-            rows: of the base and of the candidate, those of the newest run last.
-            run_ids: of the base and of the candidate, oldest first.
-            allowed: axes that keep nothing out.
-            tallies: where every pair of model and case is counted.
+        Both tuples are of the base and the candidate: rows with those of the newest run last, and
+        runs, the oldest first. Allowed axes keep nothing out; every pair of model and case is
+        counted in the tallies.
         """
         self.excluded: list[ExcludedCase] = []
         self._rows = rows

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+from analyze.comparison.evidence.outcomes import Answers
 from analyze.comparison.evidence.past_runs import PastCell, read_cells, together
 from analyze.comparison.nights import Nights
 from analyze.comparison.pairing import PairedCase, Pooled, common_cases
@@ -92,13 +93,13 @@ def _model_run(run_ids: tuple[str, ...], cases: Mapping[str, Sequence[PastCell]]
 
 
 def _case(cell: PastCell, case_hash: str | None) -> CaseSeen:
-    is_repeated = cell.n_answers > 1
+    answers = Answers(cell.n_answers, cell.n_failed_answers, cell.first_hash, cell.last_hash)
     return CaseSeen(
         case_hash,
         cell.n_independent,
         cell.n_independent_passed,
-        is_repeated,
-        is_repeated and not cell.n_failed_answers and cell.first_hash == cell.last_hash,
+        answers.is_repeated,
+        answers.is_identical,
     )
 
 

@@ -86,18 +86,16 @@ SCORE_TITLES = ("model", "strict%", "available%", "cover%", "without a verdict")
 
 def score_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
     """Return a row under SCORE_TITLES for each model with a case on both sides."""
-    return [score_cells(group) for group in groups if group.base.n_cases]
-
-
-def score_cells(group: GroupComparison) -> list[str]:
-    """Return the row of one model under SCORE_TITLES: base, then candidate in each cell."""
-    base, candidate = group.base, group.candidate
+    sides = [(group, group.base, group.candidate) for group in groups if group.base.n_cases]
     return [
-        name_of(group),
-        pair(percent(base.score_strict), percent(candidate.score_strict)),
-        pair(percent(base.score_available), percent(candidate.score_available)),
-        pair(percent(base.coverage), percent(candidate.coverage)),
-        pair(cause_counts(base.causes), cause_counts(candidate.causes)),
+        [
+            name_of(group),
+            pair(percent(base.score_strict), percent(candidate.score_strict)),
+            pair(percent(base.score_available), percent(candidate.score_available)),
+            pair(percent(base.coverage), percent(candidate.coverage)),
+            pair(cause_counts(base.causes), cause_counts(candidate.causes)),
+        ]
+        for group, base, candidate in sides
     ]
 
 
@@ -111,12 +109,9 @@ def repeat_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
 
 def _repeat_cells(group: GroupComparison) -> list[str]:
     """Return the row at the most trials k that both sides have; nothing below two (S21)."""
-    any_of = [
-        {one.k: one.value for one in side.pass_at_k} for side in (group.base, group.candidate)
-    ]
-    all_of = [
-        {one.k: one.value for one in side.pass_hat_k} for side in (group.base, group.candidate)
-    ]
+    sides = group.base, group.candidate
+    any_of = [{one.k: one.value for one in side.pass_at_k} for side in sides]
+    all_of = [{one.k: one.value for one in side.pass_hat_k} for side in sides]
     k = max(any_of[0].keys() & any_of[1].keys(), default=1)
     if k == 1 or group.verdict == "not_comparable":
         return []
@@ -130,12 +125,11 @@ RATIO_TITLES = ("model", "of", "cases", "ratio", "95 %", "q", "totals", "out%", 
 def ratio_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
     """Return a row under RATIO_TITLES for each ratio that was measured on both sides."""
     return [
-        ratio_cells(group, ratio) for group in groups for ratio in group.ratios if ratio.n_cases
+        _ratio_cells(group, ratio) for group in groups for ratio in group.ratios if ratio.n_cases
     ]
 
 
-def ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
-    """Return the row of one ratio under RATIO_TITLES."""
+def _ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
     interval = (
         ""
         if ratio.low is None or ratio.high is None

@@ -33,13 +33,8 @@ def confirmed_by(
     """Return a line as it stands beside the same line of a fresh run.
 
     A failure stands when both runs fail. A pass stands by itself, but for a gate that is to prove:
-    there both have to prove it. What either could not judge is never a failure.
-
-    Args:
-        line: of the candidate.
-        fresh: of the confirming run; None when it says nothing of this model and metric.
-        run_ids: the confirming run, with its shards.
-        rules: what was asked.
+    there both have to prove it. What either could not judge is never a failure. Where the fresh run
+    says nothing of this model and metric, there is no such line.
     """
     name = ", ".join(run_ids)
     said = "cannot_judge" if fresh is None else fresh.outcome

@@ -253,9 +253,6 @@ def cases_to_prove(drop: float) -> int | None:
     None of n cases is of such a share in (1 - share)^n of the draws: below 5 % from
     ln 0.05 / ln(1 - share) on, 59 cases for 5 points and 29 for 10.
 
-    Args:
-        drop: the share that has to be ruled out.
-
     Returns:
         None where no number of cases is enough, as nothing is tolerated.
     """

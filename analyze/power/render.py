@@ -15,7 +15,7 @@ from analyze.query.thresholds import limits_source
 from analyze.render.numbers import DASH, percent, points, times, whole
 from analyze.render.text import Column, line_of, table, wrapped
 from analyze.stats.power.exact import FEWEST_CASES
-from analyze.stats.power.planning import PowerPlan, SizeRow
+from analyze.stats.power.planning import PowerPlan
 from schemas.config.project import Thresholds
 from schemas.errors import counted
 
@@ -313,13 +313,12 @@ def power_facts(plan: PowerPlan) -> list[dict[str, object]]:
         "cases_unchanged": _by_column(plan, plan.cases_unchanged),
         "cases_unchanged_same_night": _by_column(plan, plan.cases_unchanged_same_night),
         "repetitions_needed": plan.repetitions_needed,
-        "table": [_row_facts(plan, row) for row in plan.table],
+        "table": [
+            {"n_cases": row.n_cases, "smallest": _by_column(plan, row.smallest)}
+            for row in plan.table
+        ],
     }
     return [{"model_id": model_id} | facts for model_id in plan.model_ids or (None,)]
-
-
-def _row_facts(plan: PowerPlan, row: SizeRow) -> dict[str, object]:
-    return {"n_cases": row.n_cases, "smallest": _by_column(plan, row.smallest)}
 
 
 def _by_column(plan: PowerPlan, values: Sequence[object]) -> dict[str, object]:

@@ -21,17 +21,15 @@ from analyze.regressions.series import read_history
 from schemas.output.regressions import CellShift, Regressions, Series, Shift
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.query.session import Session
     from analyze.regressions.cells import FoundCell
     from analyze.regressions.detect import Tell
     from analyze.regressions.points import Point
     from analyze.regressions.series import History
+    from analyze.stats.changepoints.scan import Ints
     from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
     from schemas.output.comparison import Axis, ThresholdsUsed
 
-    Ints = NDArray[np.int64]
     Names = dict[tuple[str, str], tuple[str, str, str | None]]
 
 
@@ -116,10 +114,8 @@ def _near(found: FoundShift) -> set[str]:
 
 def _place_in(found: FoundCell, run_id: str) -> int | None:
     """Return the place of a run among the points of a series; None: it is not in it."""
-    for place, point in enumerate(found.cell.points):
-        if run_id in point.run_ids:
-            return place
-    return None
+    points = enumerate(found.cell.points)
+    return next((place for place, point in points if run_id in point.run_ids), None)
 
 
 def find_regressions(

@@ -22,15 +22,12 @@ from schemas.errors import counted
 from schemas.output.regressions import SeriesSkipped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.query.session import Session
     from analyze.regressions.points import Point
     from analyze.regressions.series import Histories
-    from analyze.stats.changepoints.scan import LevelShift, Scan, Segment
+    from analyze.stats.changepoints.scan import Ints, LevelShift, Scan, Segment
     from schemas.output.comparison import Axis, Metric
 
-    Ints = NDArray[np.int64]
     Tell = Callable[[str, int, int], None]
 
 METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)

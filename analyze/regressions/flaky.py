@@ -78,12 +78,8 @@ def newest_trials(
 ) -> dict[Key, Trials]:
     """Return the newest trials of cells that have any.
 
-    Args:
-        session: the open lake.
-        points: every one, the oldest first.
-        since: cells, and the place of the first point that counts for each.
-        model: only this one, by its model_id or model string.
-        tell: is told what is done, how much of it, and how much there is.
+    Cells come with the place of the first point that counts for each; points are all there are, the
+    oldest first.
     """
     newest = _newest(points)
     rows = read_cell_rows(

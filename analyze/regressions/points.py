@@ -25,12 +25,10 @@ from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.query.session import Session
+    from analyze.stats.changepoints.scan import Ints
     from schemas.output.comparison import Metric
 
-    Ints = NDArray[np.int64]
 
 MS_OF = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 

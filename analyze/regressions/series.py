@@ -22,13 +22,10 @@ from analyze.regressions.points import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.query.session import Session
+    from analyze.stats.changepoints.scan import Bools, Floats, Ints
     from schemas.output.comparison import Axis, Metric
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 USABLE = 0.9
 """Coverage below which a run says nothing about its level."""
@@ -75,10 +72,10 @@ class Series:
     measured: dict[str, tuple[Ints, Ints]]
     coverage: Floats
     is_scorable: bool
-    is_own: NDArray[np.bool_]
+    is_own: Bools
 
     @property
-    def is_usable(self) -> NDArray[np.bool_]:
+    def is_usable(self) -> Bools:
         """Which points say something about the level."""
         return self.is_covered & self.is_own
 
@@ -89,7 +86,7 @@ class Series:
         return np.where(counts > 0, sums / LN_SCALE / np.maximum(counts, 1) - unit, np.nan)
 
     @property
-    def is_covered(self) -> NDArray[np.bool_]:
+    def is_covered(self) -> Bools:
         """Which points have enough of their verdicts."""
         return self.coverage >= USABLE
 
@@ -278,7 +275,7 @@ def _one_of_identical(scored: Ints, passed: Ints, answers: Ints) -> tuple[Ints, 
     return np.minimum(scored, most), np.minimum(passed, most)
 
 
-def _whole(points: Sequence[Point], planned: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _whole(points: Sequence[Point], planned: Bools) -> Bools:
     """Return which points stand for the suite: whole runs, and parts with most of its cases.
 
     A run of three cases that somebody tried is no change of the suite.

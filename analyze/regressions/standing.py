@@ -21,16 +21,10 @@ from analyze.stats.changepoints.values import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.regressions.series import Series
-    from analyze.stats.changepoints.scan import LevelShift, Scan
+    from analyze.stats.changepoints.scan import Bools, Floats, Ints, LevelShift, Scan
     from schemas.config.known_issues import ShiftMetric
     from schemas.config.project import Thresholds
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,11 +197,7 @@ def may_be_best(models: Sequence[RankedModel], alpha: float = 0.05) -> list[bool
 
     The best was chosen by looking, so any pair of models could have been tested: each p is
     multiplied by the number of pairs (Bonferroni; Holm over the rivals alone leaves out one of ten
-    equal models in 10 to 14 of 100 draws).
-
-    Args:
-        models: of one run, so that they met the same night.
-        alpha: chance that one of equal models is left out.
+    equal models in 10 to 14 of 100 draws). All are of one run, so that they met the same night.
     """
     highest = max((model.rate for model in models), default=0.0)
     best = [model for model in models if model.rate == highest]
@@ -288,10 +284,6 @@ def repetitions_identical(n_repeated: int, n_identical: int) -> bool | None:
     """Return whether repeating changed nothing, or None when nothing was repeated.
 
     See S21.
-
-    Args:
-        n_repeated: cases with at least two answers.
-        n_identical: those of them whose answers are byte-identical.
     """
     if n_repeated == 0:
         return None

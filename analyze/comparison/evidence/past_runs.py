@@ -167,10 +167,7 @@ class PastNights(NamedTuple):
 def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -> list[Plan]:
     """Return the plans of some runs, and the last ones before others, oldest first.
 
-    Args:
-        session: the open lake.
-        runs: of both sides; plans before them are of the same suites.
-        before: runs before which the past nights are.
+    Plans before others are of the suites of these runs.
 
     Raises:
         ViewError: the lake cannot be read.

@@ -89,9 +89,7 @@ class Texts:
     def alone(self, text: str, models: Sequence[str]) -> list[Plan]:
         """Return the plans that a text means by itself, oldest first.
 
-        Args:
-            text: what was said.
-            models: that `latest`, `previous` and `last:N` are to have asked.
+        Words such as `latest` mean runs that asked the models.
 
         Raises:
             RunNotFound: there is no such run.
@@ -170,7 +168,7 @@ class Texts:
             what = f"no run asked {' and '.join(f'`{name}`' for name in models)}"
             raise refused(what)
         if len(found) <= skip:
-            raise self._nothing_before(part, found[-1:], models)
+            raise NothingBefore(part, found[-1], models, self._session.runs_dir)
         return found[skip:]
 
     def _that_asked(self, plans: Sequence[Plan], models: Sequence[str]) -> Iterator[Plan]:
@@ -199,7 +197,7 @@ class Texts:
             )
         found = self.history.previous_plans(suite_id, oldest.place, count, wanted)
         if not found:
-            raise self._nothing_before(part, [oldest], _model_list(model))
+            raise NothingBefore(part, oldest, _model_list(model), self._session.runs_dir)
         return found
 
     def _suite_of(self, part: str, candidate: Sequence[Plan]) -> str:
@@ -209,11 +207,6 @@ class Texts:
             what = f"`{part}` is of the candidate's suite, and the candidate has {listed}"
             raise refused(what)
         return suites[0]
-
-    def _nothing_before(
-        self, part: str, plans: Sequence[Plan], models: Sequence[str]
-    ) -> NothingBefore:
-        return NothingBefore(part, plans[0], models, self._session.runs_dir)
 
 
 def runs_of(plans: Iterable[Plan]) -> tuple[str, ...]:
@@ -243,9 +236,7 @@ def _how_many(part: str, history: History) -> tuple[int, int] | None:
     """
     if part in RELATIVE:
         return RELATIVE[part]
-    if history.of(part) is not None:
-        return None
-    if not part.startswith(LAST):
+    if history.of(part) is not None or not part.startswith(LAST):
         return None
     number = part.removeprefix(LAST)
     if not (number.isascii() and number.isdigit() and int(number) > 0):

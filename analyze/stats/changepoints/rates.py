@@ -32,6 +32,7 @@ from analyze.stats.changepoints.scan import (
     find_points,
     scan_series,
     scan_tail,
+    split_places,
     surprising,
 )
 from analyze.stats.intervals import Z95, Clusters, unit_places
@@ -101,21 +102,16 @@ class RunValues:
         found: Floats = means - self.shares[:length] @ self.levels[length - 1]
         return found
 
-    def sums(self, low: int, high: int, first: int) -> tuple[Floats, Floats]:
+    def sums(self, low: int, high: int) -> tuple[Floats, Floats]:
         """Return the partial sums and the scatter of the lengths `low` to `high`.
-
-        Args:
-            low: first length.
-            high: last length.
-            first: fewest runs on either side of a split.
 
         Returns:
             For each length the sums of the first k values less their mean over the whole length,
-            a column each k from `first` to `high` - `first`; and the sum of the squares of the
-            values less that mean.
+            a column each k of `split_places`; and the sum of the squares of the values less that
+            mean.
         """
         lengths = np.arange(low, high + 1)
-        places = np.arange(first, high - first + 1)
+        places = split_places(high)
         if self.shares is None:
             centred = self.means[:high] - self.means[0]
             sums, squares = centred.cumsum(), (centred * centred).cumsum()
@@ -179,7 +175,7 @@ class _Rates:
         variance = _variance(passed, scored)
         for low, high in blocks(first, len(rows)):
             lengths = np.arange(low, high + 1)
-            partial, squares = values.sums(low, high, MIN_RUNS)
+            partial, squares = values.sums(low, high)
             gain, k = best_splits(partial, low, high)
             noise = _dispersed(variance[low - 1 : high], squares - gain, lengths)
             b = np.sqrt(gain / noise)

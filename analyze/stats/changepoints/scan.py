@@ -72,10 +72,7 @@ def scan_tail(b: float, length: int) -> float:
 def surprising(b: Floats, first: int, alpha: float) -> list[int]:
     """Return the places at which the tail of the statistic is below alpha.
 
-    Args:
-        b: of each length, the largest standardised difference.
-        first: length of the first of them.
-        alpha: chance of a false alert in one look.
+    Places are counted from the length `first`; alpha is the chance of a false alert in one look.
     """
     near = np.flatnonzero(b >= critical(alpha, first)).tolist()
     return [place for place in near if scan_tail(float(b[place]), first + place) < alpha]

@@ -103,7 +103,7 @@ class _Values:
             return None
         for low, high in blocks(first, len(rows)):
             lengths = np.arange(low, high + 1)
-            partial, squares = values.sums(low, high, MIN_RUNS)
+            partial, squares = values.sums(low, high)
             gain, k = best_splits(partial, low, high)
             scatter = np.maximum(squares - gain, 0)
             step = np.sqrt(gain * lengths / (k * (lengths - k)))
