@@ -138,8 +138,8 @@ def figures_of(
 ) -> Figures:
     """Return the figures of one model that do not depend on other models.
 
-    Causes and cuts are of every run; `differing` are the axes that keep cases of it out; the rest
-    is as the record has it.
+    Causes and cuts are of every run, `differing` the axes that keep cases of it out. The newest run
+    of the history is the candidate; without nights both sides are the same ones.
     """
     base, candidate = (side_facts(group, place, causes, cuts) for place in (0, 1))
     counts = paired_counts(group.cases)

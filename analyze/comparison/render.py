@@ -166,7 +166,7 @@ def tag_cells(plain: PlainDifference) -> list[str]:
 
 
 def comparison_lines(comparison: Comparison, width: int, *, all_cases: bool = False) -> list[str]:
-    """Return a comparison as lines of a width; on demand with every case that changed."""
+    """Return a comparison as lines of a width, on demand with every case that changed."""
     blocks = [
         list(_verdicts(comparison, width)),
         list(_sides(comparison, width)),
@@ -294,7 +294,7 @@ def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 
 
 def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:
-    """Return a table of some of all cases that changed, with the commands that show answers."""
+    """Return a table of changed cases (of `n_all`), with the commands that show both answers."""
     if not cases:
         return []
     rows = [[*change_cells(case), "; ".join(case.commands)] for case in cases]

@@ -138,7 +138,7 @@ def limits_of(
 ) -> Iterator[str]:
     """Yield what keeps a verdict from being clearer: size of the data, never the observed effect.
 
-    The verdict rests on so many cases, and on the clusters that they make up.
+    `rests_on` are the cases that a test would rest on, and the clusters that they make up.
     """
     if difference is None:
         if verdict != "not_comparable":
@@ -228,7 +228,7 @@ def cut_words(after: tuple[int, int] | None) -> str:
 def reused_in_words(name: str, side: SideFacts, n_reused: int, n_common: int) -> Iterator[str]:
     """Yield that cases of a side are in no test, since their answers are no trials of its own.
 
-    Both counts are of cases with a verdict on both sides.
+    Of `n_common` cases with a verdict on both sides it has none of its own for `n_reused`.
     """
     if side.n_reused and side.n_reused == side.n_total:
         yield f"{name}: every answer was taken over from an older run, so nothing of it is tested"

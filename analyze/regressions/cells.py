@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from analyze.stats.changepoints.scan import Ints
     from schemas.config.known_issues import Direction
 
-
 CONFIDENCE = 0.999
 """Chance that the true place is among those that may be: hundreds of cells shift with a series."""
 

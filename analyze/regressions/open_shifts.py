@@ -190,7 +190,7 @@ def _models(
 ) -> dict[str, _Model]:
     """Return the models that some points asked, as the newest of these has them, by model_id.
 
-    Of the runs that are judged every shard counts.
+    Points are of one suite, the oldest first; of the runs that are judged every shard counts.
     """
     place = {run_id: n for n, point in enumerate(points) for run_id in point.run_ids}
     judged = [n for n, point in enumerate(points) if not set(run_ids).isdisjoint(point.run_ids)]

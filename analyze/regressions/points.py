@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from analyze.stats.changepoints.scan import Ints
     from schemas.output.comparison import Metric
 
-
 MS_OF = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
 AGO = re.compile(r"([0-9]{1,5})([hdw])")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from analyze.stats.changepoints.scan import Bools, Floats, Ints
     from schemas.output.comparison import Axis, Metric
 
-
 USABLE = 0.9
 """Coverage below which a run says nothing about its level."""
 

@@ -193,9 +193,10 @@ def rate_between_nights(
     """Return a difference of pass rates with what nights add to it.
 
     SE^2 = (side of the interval / z)^2 + V, with V = s^2 (1 / nights of the base + 1 / nights of
-    the candidate) and the side that faces the tested value. Student's t with (SE_cases^2 + V)^2 df
-    / V^2 degrees of freedom, rounded down (Satterthwaite 1946), the part of the cases being taken
-    as known. `n_base` and `n_candidate` are the nights that each side is the mean of.
+    the candidate) and the side that faces the tested value. Student's t with
+    (SE_cases^2 + V)^2 df / V^2 degrees of freedom, rounded down (Satterthwaite 1946), the part of
+    the cases being taken as known. `n_base` and `n_candidate` are the nights that each side is the
+    mean of.
     """
     added = nights.of_sides(n_base, n_candidate)
 

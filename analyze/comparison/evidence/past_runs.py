@@ -167,7 +167,7 @@ class PastNights(NamedTuple):
 def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -> list[Plan]:
     """Return the plans of some runs, and the last ones before others, oldest first.
 
-    Plans before others are of the suites of these runs.
+    The plans before the runs `before` are of the suites of the others.
 
     Raises:
         ViewError: the lake cannot be read.
