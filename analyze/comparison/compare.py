@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from analyze.aliases import renames_among
 from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
-from analyze.comparison.evidence.read import Evidence, read_evidence
+from analyze.comparison.evidence.read import Evidence
 from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.comparison.model_result import figures_of, judged, mean_rate, paired_counts
 from analyze.comparison.nights import asked_by, nights_of
@@ -44,7 +44,6 @@ from schemas.output.comparison import (
 from schemas.run.alias import Rename
 
 if TYPE_CHECKING:
-    from analyze.query.session import Session
     from schemas.config.known_issues import Quarantined
 
 By = Literal["model", "cell", "tag"]
@@ -106,45 +105,6 @@ def _command(side: Pooled, case: PairedCase, model_id: str, option: Sequence[str
 
 
 def compare(
-    session: Session,
-    base: ChosenSide,
-    candidate: ChosenSide,
-    *,
-    limits: ThresholdsUsed,
-    allow: Collection[Axis] = (),
-    by: By = "model",
-    min_coverage: float | None = None,
-    without: Collection[Quarantined] = (),
-    before: Sequence[str] = (),
-) -> Comparison:
-    """Return what a candidate is beside a base.
-
-    Args:
-        session: the open lake.
-        base: runs and models of the one side.
-        candidate: of the other.
-        limits: thresholds in force, and where they are from.
-        allow: axes on which a difference keeps no case out.
-        by: `tag` adds the differences of every tag; never changes a test.
-        min_coverage: in place of that of the thresholds.
-        without: cases that are not tested; each is listed as excluded.
-        before: what nights vary by is told by those before these runs; by default before the
-            candidate's.
-
-    Raises:
-        ViewError: the lake cannot be read.
-    """
-    return compare_evidence(
-        read_evidence(session, base, candidate, before=before),
-        limits=limits,
-        allow=allow,
-        by=by,
-        min_coverage=min_coverage,
-        without=without,
-    )
-
-
-def compare_evidence(
     evidence: Evidence,
     *,
     limits: ThresholdsUsed,
@@ -153,7 +113,16 @@ def compare_evidence(
     min_coverage: float | None = None,
     without: Collection[Quarantined] = (),
 ) -> Comparison:
-    """Return what a candidate is beside a base, of which all is read: as `compare` does."""
+    """Return what a candidate is beside a base.
+
+    Args:
+        evidence: all that is read of both sides.
+        limits: thresholds in force, and where they are from.
+        allow: axes on which a difference keeps no case out.
+        by: `tag` adds the differences of every tag; never changes a test.
+        min_coverage: in place of that of the thresholds.
+        without: cases that are not tested; each is listed as excluded.
+    """
     base, candidate, rows, causes, runs_dir, past, cuts, last_runs, cells = evidence
     first, second = set(base.run_ids), set(candidate.run_ids)
     pairing = pair(

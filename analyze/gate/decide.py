@@ -16,6 +16,7 @@ from analyze.aliases import read_ids
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.outcomes import CaseOutcome, read_causes, read_outcomes
 from analyze.comparison.evidence.plans import is_called
+from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import (
     ChosenSide,
     NothingBefore,
@@ -169,15 +170,13 @@ def decide(session: Session, question: Question, today: date) -> Decision:
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
 
     def compared(base: ChosenSide, chosen: ChosenSide) -> Comparison:
+        # nights before the candidate: what a fresh run is to confirm is no noise of nights
         return compare(
-            session,
-            base,
-            chosen,
+            read_evidence(session, base, chosen, before=candidate.run_ids),
             limits=question.limits,
             allow=question.allow,
             min_coverage=question.rules.min_coverage,
             without=quarantine.holding,
-            before=candidate.run_ids,  # what a fresh run is to confirm is no noise of nights
         )
 
     confirming = None
@@ -206,7 +205,8 @@ def _first_night(session: Session, question: Question, why: NothingBefore) -> De
     models = sorted({key.model_id for key in keys if model is None or is_called(key, model)})
     candidate = ChosenSide(question.candidate, runs_of(plans), model)
     base = ChosenSide(question.baseline, (), model)
-    comparison = compare(session, base, candidate, limits=question.limits, allow=question.allow)
+    evidence = read_evidence(session, base, candidate)
+    comparison = compare(evidence, limits=question.limits, allow=question.allow)
     lines = [
         GateLine(
             model_id=model_id,
