@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from analyze.regressions import detect
 from analyze.regressions.points import Point
 from analyze.regressions.series import Series
-from analyze.regressions.standing import standing_shifts
+from analyze.regressions.standing import standing_in
 from analyze.stats.changepoints.cells import cell_splits
 from analyze.stats.changepoints.rates import scan_rate
 from analyze.stats.changepoints.scan import Scan
@@ -222,10 +223,12 @@ def _figures(scans: Sequence[Scan], shift_at: int | None) -> ShiftFigures:
 
 def open_drops(series: Sequence[tuple[Array, Array]], night: int) -> list[int]:
     """Return how many drops stand on a night (from 1) in each series of passes and trials."""
-    return [
-        len(standing_shifts(_one_series(k[:night], m[:night]), "passed_rate", Thresholds()))
-        for k, m in series
-    ]
+    limits, counts = Thresholds(), []
+    for k, m in series:
+        until = _one_series(k[:night], m[:night])
+        levels = detect.scan(until, "passed_rate", limits)
+        counts.append(len(standing_in(until, "passed_rate", levels, limits)))
+    return counts
 
 
 def nights_to_heal(series: Sequence[tuple[Array, Array]], heals_at: int, most: int) -> list[int]:

@@ -60,6 +60,7 @@ class Verdicts:
         """
         from analyze.comparison.axes import axes_named  # noqa: PLC0415 - asked for by this alone
         from analyze.comparison.compare import compare  # noqa: PLC0415 - loads the records
+        from analyze.comparison.evidence.read import read_evidence  # noqa: PLC0415 - as above
         from analyze.gate.base_runs import resolve_compared  # noqa: PLC0415 - as above
 
         used, allowed = limits or _limits(), axes_named(allow)
@@ -74,8 +75,7 @@ class Verdicts:
             known=known_of(known),
         )
         return compare(
-            self._session,
-            *sides,
+            read_evidence(self._session, *sides),
             limits=used,
             allow=allowed,
             by="tag" if by_tag else "model",

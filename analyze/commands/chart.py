@@ -113,11 +113,12 @@ def _read_context(session: Session, run_id: str) -> ReportContext:
 
 def _compared(context: ReportContext, baseline: str) -> Comparison:
     from analyze.comparison.compare import compare
+    from analyze.comparison.evidence.read import read_evidence
     from analyze.gate.base_runs import resolve_compared
 
     limits = context.limits.thresholds
     sides = resolve_compared(context.session, baseline, context.run_id, limits=limits)
-    return compare(context.session, *sides, limits=context.limits)
+    return compare(read_evidence(context.session, *sides), limits=context.limits)
 
 
 def _write(made: Any, output: Path, kind: str) -> None:

@@ -97,9 +97,9 @@ def compare(
         evidence = read_evidence(session, *sides)
         names = NO_NAMES if wanted == "json" else read_names(session)
 
-    from analyze.comparison.compare import compare_evidence
+    from analyze.comparison.compare import compare
 
-    found = compare_evidence(evidence, limits=limits, allow=allowed, by=by)
+    found = compare(evidence, limits=limits, allow=allowed, by=by)
     if wanted == "json":
         from analyze.render.text import record_json
 

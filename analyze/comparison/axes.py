@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar, cast, get_args
 
-from analyze.comparison.evidence.outcomes import CaseOutcome, Parts
+from analyze.comparison.evidence.outcomes import CaseOutcome, Parts, plan_name
 from schemas.errors import ConfigError, Problem, nearest
 from schemas.output.comparison import Axis, AxisReport, Metric
 
@@ -55,17 +55,12 @@ def standings(rows: Sequence[CaseOutcome]) -> list[Standing]:
     The settings of a plan are those of its first repetition. Shards part the repetitions of a case
     among them, so every shard takes the settings of the one that has the first.
     """
+    plans = [plan_name(row.run_id, row.facts.run_group) for row in rows]
     first: dict[str, CaseOutcome] = {}
-    for row in rows:
-        plan = _plan_of(row)
+    for plan, row in zip(plans, rows, strict=True):
         if plan not in first or row.first_repetition < first[plan].first_repetition:
             first[plan] = row
-    return [_standing(row, first[_plan_of(row)]) for row in rows]
-
-
-def _plan_of(row: CaseOutcome) -> str:
-    group = row.facts.run_group
-    return f"run {row.run_id}" if group is None else f"group {group}"
+    return [_standing(row, first[plan]) for plan, row in zip(plans, rows, strict=True)]
 
 
 def _standing(row: CaseOutcome, first: CaseOutcome) -> Standing:
@@ -141,11 +136,8 @@ class Tally:
     ) -> None:
         """Count one case of a model.
 
-        Args:
-            model_id: of the candidate.
-            reference: the candidate's newest run.
-            base: the base's runs, and how they stand to the reference.
-            others: the candidate's other runs, and how they stand to it.
+        The runs of the base and the further ones of the candidate each come with how they stand to
+        the reference, its newest.
         """
         found = {state for _, state in (*base, *others)}
         state: State = (

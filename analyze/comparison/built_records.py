@@ -3,38 +3,9 @@
 To be imported while the engine works (`analyze.cli_startup`).
 """
 
-from schemas.base import Interval, PassK
-from schemas.config.project import Thresholds
-from schemas.output.comparison import (
-    AxisReport,
-    CaseChange,
-    Comparison,
-    GroupComparison,
-    NightNoise,
-    PlainDifference,
-    RateDifference,
-    Ratio,
-    Side,
-    SideFacts,
-    ThresholdsUsed,
-)
+from schemas.base import Record
+from schemas.output import comparison
 
-RECORDS = (
-    Thresholds,
-    ThresholdsUsed,
-    AxisReport,
-    Interval,
-    PassK,
-    SideFacts,
-    NightNoise,
-    Ratio,
-    Side,
-    RateDifference,
-    GroupComparison,
-    PlainDifference,
-    CaseChange,
-    Comparison,
-)
-
-for record in RECORDS:
-    record.model_rebuild()
+for record in list(vars(comparison).values()):
+    if isinstance(record, type) and issubclass(record, Record):
+        record.model_rebuild()

@@ -19,17 +19,11 @@ from typing import TYPE_CHECKING, Literal
 
 from analyze.aliases import renames_among
 from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
-from analyze.comparison.evidence.read import Evidence, read_evidence
+from analyze.comparison.evidence.read import Evidence
 from analyze.comparison.evidence.run_sets import ChosenSide
-from analyze.comparison.model_result import (
-    common_cases,
-    figures_of,
-    judged,
-    mean_rate,
-    paired_counts,
-)
+from analyze.comparison.model_result import figures_of, judged, mean_rate, paired_counts
 from analyze.comparison.nights import asked_by, nights_of
-from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled, pair
+from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled, common_cases, pair
 from analyze.comparison.planned import model_runs
 from analyze.comparison.ratios import ratios_of
 from analyze.lake.content_ids import AskedId
@@ -50,7 +44,6 @@ from schemas.output.comparison import (
 from schemas.run.alias import Rename
 
 if TYPE_CHECKING:
-    from analyze.query.session import Session
     from schemas.config.known_issues import Quarantined
 
 By = Literal["model", "cell", "tag"]
@@ -58,12 +51,7 @@ By = Literal["model", "cell", "tag"]
 
 
 def changes_of(groups: Sequence[PairedGroup], runs_dir: Path) -> tuple[CaseChange, ...]:
-    """Return every case whose passed rate changed, worst first.
-
-    Args:
-        groups: models with their cases.
-        runs_dir: where the runs are, for the commands.
-    """
+    """Return every case whose passed rate changed, worst first."""
     option = runs_flag(runs_dir)
     found = [change for group in groups for change in _changes(group, option)]
     return tuple(
@@ -81,8 +69,8 @@ def _changes(group: PairedGroup, option: Sequence[str]) -> Iterator[CaseChange]:
         yield CaseChange(
             suite_id=case.case.suite_id,
             case_id=case.case.case_id,
-            model_id=group.base_key.model_id,
-            candidate_model_id=group.candidate_key.model_id,
+            model_id=group.base.key.model_id,
+            candidate_model_id=group.candidate.key.model_id,
             base_passed=base.n_passed,
             base_scored=base.n_scored,
             candidate_passed=candidate.n_passed,
@@ -90,8 +78,8 @@ def _changes(group: PairedGroup, option: Sequence[str]) -> Iterator[CaseChange]:
             difference=candidate.n_passed / candidate.n_scored - base.n_passed / base.n_scored,
             flip=_flip(case),
             commands=(
-                _command(case.base, case, group.base_key.model_id, option),
-                _command(case.candidate, case, group.candidate_key.model_id, option),
+                _command(case.base, case, group.base.key.model_id, option),
+                _command(case.candidate, case, group.candidate.key.model_id, option),
             ),
         )
 
@@ -117,45 +105,6 @@ def _command(side: Pooled, case: PairedCase, model_id: str, option: Sequence[str
 
 
 def compare(
-    session: Session,
-    base: ChosenSide,
-    candidate: ChosenSide,
-    *,
-    limits: ThresholdsUsed,
-    allow: Collection[Axis] = (),
-    by: By = "model",
-    min_coverage: float | None = None,
-    without: Collection[Quarantined] = (),
-    before: Sequence[str] = (),
-) -> Comparison:
-    """Return what a candidate is beside a base.
-
-    Args:
-        session: the open lake.
-        base: runs and models of the one side.
-        candidate: of the other.
-        limits: thresholds in force, and where they are from.
-        allow: axes on which a difference keeps no case out.
-        by: `tag` adds the differences of every tag; never changes a test.
-        min_coverage: in place of that of the thresholds.
-        without: cases that are not tested; each is listed as excluded.
-        before: what nights vary by is told by those before these runs; by default before the
-            candidate's.
-
-    Raises:
-        ViewError: the lake cannot be read.
-    """
-    return compare_evidence(
-        read_evidence(session, base, candidate, before=before),
-        limits=limits,
-        allow=allow,
-        by=by,
-        min_coverage=min_coverage,
-        without=without,
-    )
-
-
-def compare_evidence(
     evidence: Evidence,
     *,
     limits: ThresholdsUsed,
@@ -164,7 +113,16 @@ def compare_evidence(
     min_coverage: float | None = None,
     without: Collection[Quarantined] = (),
 ) -> Comparison:
-    """Return what a candidate is beside a base, of which all is read: as `compare` does."""
+    """Return what a candidate is beside a base.
+
+    Args:
+        evidence: all that is read of both sides.
+        limits: thresholds in force, and where they are from.
+        allow: axes on which a difference keeps no case out.
+        by: `tag` adds the differences of every tag; never changes a test.
+        min_coverage: in place of that of the thresholds.
+        without: cases that are not tested; each is listed as excluded.
+    """
     base, candidate, rows, causes, runs_dir, past, cuts, last_runs, cells = evidence
     first, second = set(base.run_ids), set(candidate.run_ids)
     pairing = pair(
@@ -184,7 +142,7 @@ def compare_evidence(
             causes,
             cuts,
             min_coverage=least,
-            differing=differing[group.candidate_key.model_id],
+            differing=differing[group.candidate.key.model_id],
             nights=nights_of(
                 group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
             ),
@@ -264,7 +222,7 @@ def _without(
     keys = {(entry.suite_id, entry.case_id, entry.model_id) for entry in without}
     kept, out = [], []
     for group in groups:
-        models = (None, group.base_key.model_id, group.candidate_key.model_id)
+        models = (None, group.base.key.model_id, group.candidate.key.model_id)
         held = {
             case.case
             for case in group.cases
@@ -273,7 +231,7 @@ def _without(
         kept.append(replace(group, cases=tuple(c for c in group.cases if c.case not in held)))
         out += [
             ExcludedCase(
-                model_id=group.candidate_key.model_id,
+                model_id=group.candidate.key.model_id,
                 suite_id=key.suite_id,
                 case_id=key.case_id,
                 reason="quarantined",
@@ -289,20 +247,12 @@ def _overall(groups: Sequence[PairedGroup]) -> PlainDifference | None:
         return None
     together: defaultdict[CaseKey, list[PairedCase]] = defaultdict(list)
     for group in groups:
-        for case in group.cases:
-            if case.base.own.n_scored and case.candidate.own.n_scored:
-                together[case.case].append(case)
-    sums = [
-        [sum(column) for column in zip(*_columns(cases), strict=True)]
-        for cases in together.values()
-    ]
+        for case in common_cases(group.cases):
+            together[case.case].append(case)
+    sums = [list(map(sum, paired_counts(cases))) for cases in together.values()]
     clusters = [cases[0].cluster for cases in together.values()]
     columns = [list(column) for column in zip(*sums, strict=True)]
     return _plain("overall", None, clusters, unit_sums(clusters, *columns))
-
-
-def _columns(cases: Iterable[PairedCase]) -> list[tuple[int, ...]]:
-    return list(zip(*paired_counts(list(cases)), strict=True))
 
 
 def _by_tag(groups: Sequence[PairedGroup]) -> list[PlainDifference]:
@@ -313,7 +263,7 @@ def _by_tag(groups: Sequence[PairedGroup]) -> list[PlainDifference]:
         for tag in tags:
             cases = [case for case in group.cases if tag in case.tags]
             clusters = [case.cluster for case in common_cases(cases)]
-            plain = _plain(tag, group.candidate_key.model_id, clusters, paired_counts(cases))
+            plain = _plain(tag, group.candidate.key.model_id, clusters, paired_counts(cases))
             found += [plain] if plain else []
     return sorted(found, key=lambda plain: (plain.name, plain.model_id or ""))
 

@@ -91,12 +91,7 @@ MOST_NAMED = 3
 
 
 def nights_words(night: NightNoise, *, is_rate: bool = False) -> str:
-    """Return how much nights vary, and who says so: `20 runs vary by 8 %`.
-
-    Args:
-        night: of a metric.
-        is_rate: it is a pass rate, in points.
-    """
+    """Return how much nights vary, of a rate in points, and who says so: `20 runs vary by 8 %`."""
     if night.seen_sd is None:
         return f"assumed: nights vary by {_by(night.sd, is_rate=is_rate)}"
     return f"{whole(night.n_runs)} runs vary by {_by(night.seen_sd, is_rate=is_rate)}"
@@ -158,15 +153,15 @@ def between(low: float, high: float) -> str:
 def notes_of(group: GroupComparison) -> Iterator[str]:
     """Yield what belongs to a verdict: why, times and costs that changed, what to be wary of."""
     found = group.difference
-    if found is not None and found.n_clusters is not None and group.verdict != "not_comparable":
-        yield f"{in_cases(found.n_cases, found.n_clusters)}: what is in one counts once"
-    if found is not None and found.night is not None and group.verdict != "not_comparable":
-        yield f"between nights: {nights_words(found.night, is_rate=True)}"
-    if found is not None and group.verdict == "inconclusive" and found.detectable is not None:
-        yield unseen_words(found)
-    if found is not None and found.is_borderline and group.verdict != "not_comparable":
-        yield "borderline: the test and the interval disagree, and the test decides"
     if found is not None and group.verdict != "not_comparable":
+        if found.n_clusters is not None:
+            yield f"{in_cases(found.n_cases, found.n_clusters)}: what is in one counts once"
+        if found.night is not None:
+            yield f"between nights: {nights_words(found.night, is_rate=True)}"
+        if group.verdict == "inconclusive" and found.detectable is not None:
+            yield unseen_words(found)
+        if found.is_borderline:
+            yield "borderline: the test and the interval disagree, and the test decides"
         yield from _of_all_trials(group, found)
     yield from group.reasons
     for ratio in group.ratios:

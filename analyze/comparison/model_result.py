@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from analyze.comparison.evidence.outcomes import Causes, Cuts
+from analyze.comparison.evidence.outcomes import CaseCounts, Causes, Cuts
 from analyze.comparison.nights import Nights, night_noise
-from analyze.comparison.pairing import OwnTrials, PairedCase, PairedGroup, Pooled
+from analyze.comparison.pairing import (
+    GroupSide,
+    OwnTrials,
+    PairedCase,
+    PairedGroup,
+    Pooled,
+    common_cases,
+)
 from analyze.comparison.planned import ModelRun, planned_answers
 from analyze.comparison.ratios import Measure, measures_of
 from analyze.comparison.verdict import (
@@ -28,7 +35,7 @@ from analyze.comparison.verdict import (
     warnings_of,
 )
 from analyze.stats.intervals import n_clusters, unit_sums
-from analyze.stats.night_noise import NightDifference, rate_between_nights
+from analyze.stats.night_noise import rate_between_nights
 from analyze.stats.paired_rates import RateInterval, RateTest, rate_difference, rate_test
 from analyze.stats.rates import (
     interval_of_units,
@@ -41,59 +48,52 @@ from schemas.config.project import Thresholds
 from schemas.output.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
 
 
-def side_facts(
-    model_id: str,
-    run_ids: Sequence[str],
-    served_models: Sequence[str],
-    cases: Sequence[Pooled],
-    *,
-    causes: Mapping[str, int],
-    cut_after: tuple[int, int] | None = None,
-) -> SideFacts:
+def side_facts(group: PairedGroup, place: int, causes: Causes, cuts: Cuts) -> SideFacts:
     """Return the facts of one side.
 
     Args:
-        model_id: as this side has it.
-        run_ids: runs that are in it, oldest first.
-        served_models: names of models that its answers gave.
-        cases: what each comparable case came to.
-        causes: why trials have no verdict, counted.
-        cut_after: fewest and most output tokens of an answer that was cut off.
+        group: a model on both sides.
+        place: 0 for the base, 1 for the candidate.
+        causes: why trials have no verdict, of every run.
+        cuts: where answers were cut off, of every run that has such.
     """
-    passed = [case.counts.n_passed for case in cases]
-    scored = [case.counts.n_scored for case in cases]
-    n_passed, n_scored = sum(passed), sum(scored)
-    n_scorable = sum(case.counts.n_scorable for case in cases)
-    able = [case for case in cases if case.counts.n_scorable]
-    n_timeout = sum(case.counts.n_timeout for case in able)
-    m = [case.counts.n_independent for case in able]
-    c = [case.counts.n_independent_passed for case in able]
+    side = group.sides[place]
+    cases = [case.sides[place] for case in group.cases]
+    total = CaseCounts.total(case.counts for case in cases)
+    able = [case.counts for case in cases if case.counts.n_scorable]
+    n_timeout = sum(counts.n_timeout for counts in able)
+    m = [counts.n_independent for counts in able]
+    c = [counts.n_independent_passed for counts in able]
     identical = repetitions_identical(
         sum(case.answers.is_repeated for case in cases),
         sum(case.answers.is_identical for case in cases),
     )
     return SideFacts(
-        model_id=model_id,
-        run_ids=tuple(run_ids),
+        model_id=side.key.model_id,
+        run_ids=side.runs,
         n_cases=len(cases),
-        n_planned=sum(case.counts.n_planned for case in cases),
-        n_scorable=n_scorable,
-        n_total=sum(case.counts.n_total for case in cases),
-        n_reused=sum(case.counts.n_reused for case in cases),
-        n_scored=n_scored,
-        n_passed=n_passed,
+        n_planned=total.n_planned,
+        n_scorable=total.n_scorable,
+        n_total=total.n_total,
+        n_reused=total.n_reused,
+        n_scored=total.n_scored,
+        n_passed=total.n_passed,
         n_timeout=n_timeout,
-        n_truncated=sum(case.counts.n_truncated for case in cases),
-        truncated_after=cut_after,
-        passed_rate=_share(n_passed, n_scored),
-        ci95=interval_of_units([case.cluster for case in cases], passed, scored),
-        score_strict=_share(n_passed, n_scorable),
-        score_upper=_share(n_passed + n_scorable - n_scored, n_scorable),
-        score_available=_share(n_passed, n_scored),
-        coverage=_share(n_scored, n_scorable),
-        timeout_share=_share(n_timeout, n_scorable),
-        causes=dict(sorted(causes.items())),
-        served_models=tuple(served_models),
+        n_truncated=total.n_truncated,
+        truncated_after=_cut_after(side, cuts),
+        passed_rate=_share(total.n_passed, total.n_scored),
+        ci95=interval_of_units(
+            [case.cluster for case in cases],
+            [case.counts.n_passed for case in cases],
+            [case.counts.n_scored for case in cases],
+        ),
+        score_strict=_share(total.n_passed, total.n_scorable),
+        score_upper=_share(total.n_passed + total.n_scorable - total.n_scored, total.n_scorable),
+        score_available=_share(total.n_passed, total.n_scored),
+        coverage=_share(total.n_scored, total.n_scorable),
+        timeout_share=_share(n_timeout, total.n_scorable),
+        causes=_causes(group, place, causes),
+        served_models=side.served,
         pass_at_k=pass_curve(pass_at_k, m, c, identical=identical is True),
         pass_hat_k=pass_curve(pass_hat_k, m, c, identical=identical is True),
     )
@@ -138,31 +138,10 @@ def figures_of(
 ) -> Figures:
     """Return the figures of one model that do not depend on other models.
 
-    Args:
-        group: its cases on both sides.
-        causes: why trials have no verdict, of every run.
-        cuts: where answers were cut off, of every run that has such.
-        min_coverage: share of trials with a verdict that each side must have.
-        differing: axes that keep cases of it out.
-        nights: how it varies between nights; None where both sides are the same ones.
-        history: runs of the candidate's model, the newest first, which is the candidate.
+    Causes and cuts are of every run, `differing` the axes that keep cases of it out. The newest run
+    of the history is the candidate; without nights both sides are the same ones.
     """
-    base = side_facts(
-        group.base_key.model_id,
-        group.base_runs,
-        group.base_served,
-        [case.base for case in group.cases],
-        causes=_causes(group, causes, is_base=True),
-        cut_after=_cut_after(group.base_key.model_id, group.base_runs, cuts),
-    )
-    candidate = side_facts(
-        group.candidate_key.model_id,
-        group.candidate_runs,
-        group.candidate_served,
-        [case.candidate for case in group.cases],
-        causes=_causes(group, causes, is_base=False),
-        cut_after=_cut_after(group.candidate_key.model_id, group.candidate_runs, cuts),
-    )
+    base, candidate = (side_facts(group, place, causes, cuts) for place in (0, 1))
     counts = paired_counts(group.cases)
     n_common = sum(
         bool(case.base.counts.n_scored and case.candidate.counts.n_scored) for case in group.cases
@@ -183,11 +162,6 @@ def figures_of(
         nights=nights,
         history=tuple(history),
     )
-
-
-def common_cases(cases: Sequence[PairedCase]) -> list[PairedCase]:
-    """Return the cases with own trials on both sides."""
-    return [case for case in cases if case.base.own.n_scored and case.candidate.own.n_scored]
 
 
 def paired_counts(cases: Sequence[PairedCase]) -> tuple[list[int], ...]:
@@ -217,9 +191,7 @@ def missing_p(cases: Sequence[PairedCase]) -> float | None:
     return rate_test(*counts).p if before * after > 0 else 1.0
 
 
-def _columns(
-    cases: Sequence[tuple[str | None, OwnTrials, OwnTrials]],
-) -> tuple[list[int], ...]:
+def _columns(cases: Sequence[tuple[str | None, OwnTrials, OwnTrials]]) -> tuple[list[int], ...]:
     common = [case for case in cases if case[1].n_scored and case[2].n_scored]
     return unit_sums(
         [cluster for cluster, _, _ in common],
@@ -248,11 +220,7 @@ def judged(
 ) -> GroupComparison:
     """Return one model with its verdict.
 
-    Args:
-        figures: of the model.
-        q: of its p, over the models of the call.
-        ratios: its times, tokens and costs.
-        thresholds: the margin and the chance of a false alarm.
+    The q is over the models of the call.
     """
     difference = _difference(figures, q, thresholds)
     verdict = verdict_of(difference, figures.obstacles, thresholds)
@@ -260,7 +228,7 @@ def judged(
     common = common_cases(figures.group.cases)
     rests_on = len(common), n_clusters([case.cluster for case in common])
     is_untested = difference is None and verdict != "not_comparable"
-    base, candidate = figures.group.base_key, figures.group.candidate_key
+    base, candidate = (side.key for side in figures.group.sides)
     return GroupComparison(
         provider=base.provider,
         model=base.model,
@@ -297,9 +265,10 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
     clusters = [case.cluster for case in common_cases(figures.group.cases)]
     is_sure = q is not None and q <= thresholds.alpha
     base_rate = mean_rate(k_a, m_a)
-    apart = _apart(found, figures.nights)
+    nights = figures.nights
+    apart = nights and rate_between_nights(found, nights.rate, nights.n_base, nights.n_candidate)
     shown, plan, repetitions = planned_answers(
-        figures.group.cases, figures.history, figures.nights, thresholds
+        figures.group.cases, figures.history, nights, thresholds
     )
     is_apart = apart is not None
     smallest = shown.smallest if is_apart else shown.smallest_same_night
@@ -330,46 +299,33 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         margin=effective_margin(base_rate, thresholds),
         missing_p=missing_p(figures.group.cases),
         night_p=None if apart is None else apart.p,
-        night=None
-        if apart is None or figures.nights is None
-        else night_noise(
-            figures.nights,
-            figures.nights.rate,
-            (apart.low, apart.high, apart.low90, apart.high90),
-        ),
+        night=nights and apart and night_noise(nights, nights.rate, apart[1:5]),
     )
-
-
-def _apart(found: RateInterval, nights: Nights | None) -> NightDifference | None:
-    """Return the difference with the noise of nights in it; None on the same nights."""
-    if nights is None:
-        return None
-    return rate_between_nights(found, nights.rate, nights.n_base, nights.n_candidate)
 
 
 def _untested(figures: Figures) -> Iterator[str]:
     """Yield which cases have a verdict on both sides and are in no test, since one was reused."""
     cases = figures.group.cases
     common = [c for c in cases if c.base.counts.n_scored and c.candidate.counts.n_scored]
-    for name, facts, sides in (
-        ("base", figures.base, [case.base for case in common]),
-        ("candidate", figures.candidate, [case.candidate for case in common]),
+    for place, (name, facts) in enumerate(
+        (("base", figures.base), ("candidate", figures.candidate))
     ):
-        n_reused = sum(not side.own.n_scored for side in sides)
-        yield from reused_in_words(name, facts, n_reused, len(sides))
+        n_reused = sum(not case.sides[place].own.n_scored for case in common)
+        yield from reused_in_words(name, facts, n_reused, len(common))
 
 
-def _cut_after(model_id: str, run_ids: Sequence[str], cuts: Cuts) -> tuple[int, int] | None:
+def _cut_after(side: GroupSide, cuts: Cuts) -> tuple[int, int] | None:
     """Return the fewest and the most tokens of a cut answer of one side; None where unknown."""
-    found = [cuts[run_id, model_id] for run_id in run_ids if (run_id, model_id) in cuts]
+    model_id = side.key.model_id
+    found = [cuts[run_id, model_id] for run_id in side.runs if (run_id, model_id) in cuts]
     return (min(one[0] for one in found), max(one[1] for one in found)) if found else None
 
 
-def _causes(group: PairedGroup, causes: Causes, *, is_base: bool) -> Counter[str]:
+def _causes(group: PairedGroup, place: int, causes: Causes) -> dict[str, int]:
     """Return why trials of one side have no verdict, over the cases of a model."""
-    model_id = (group.base_key if is_base else group.candidate_key).model_id
+    model_id = group.sides[place].key.model_id
     found: Counter[str] = Counter()
     for case in group.cases:
-        for run_id in (case.base if is_base else case.candidate).run_ids:
+        for run_id in case.sides[place].run_ids:
             found.update(causes.get((run_id, model_id, case.case), {}))
-    return found
+    return dict(sorted(found.items()))

@@ -12,12 +12,7 @@ from typing import NamedTuple
 from analyze.comparison.evidence.outcomes import METRICS, CaseKey, CaseOutcome
 from analyze.comparison.evidence.past_runs import FIRST_LOG, PastCell, PastNights
 from analyze.comparison.pairing import PairedGroup
-from analyze.stats.night_noise import (
-    MOST_RUNS,
-    NightVariance,
-    variance_of_logs,
-    variance_of_rates,
-)
+from analyze.stats.night_noise import MOST_RUNS, NightVariance, variance_of_logs, variance_of_rates
 from analyze.stats.power.nights import Counts, Logs, level_of_logs, level_of_rates
 from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise
@@ -46,17 +41,12 @@ def nights_of(
 ) -> Nights | None:
     """Return how a model varies between nights; None where both sides are the same nights.
 
-    Args:
-        group: the model on both sides.
-        rows: every case of the runs of both sides.
-        past: past nights by model_id.
-        thresholds: margins below which a level shift is none.
-        any_content: a case is the same whatever was asked.
+    Where `any_content` a case is the same whatever was asked.
     """
     plans = {row.run_id: row.facts.run_group or f"run {row.run_id}" for row in rows}
     base, candidate = (
         {plans[run_id] for run_id in runs if run_id in plans}
-        for runs in (group.base_runs, group.candidate_runs)
+        for runs in (group.base.runs, group.candidate.runs)
     )
     if base == candidate or not base or not candidate:
         return None
@@ -72,16 +62,11 @@ def nights_of(
 
 
 def night_noise(
-    nights: Nights,
-    variance: NightVariance,
-    limits: tuple[float, float, float, float] | None = None,
+    nights: Nights, variance: NightVariance, limits: tuple[float, float, float, float] | None = None
 ) -> NightNoise:
     """Return what is said of it.
 
-    Args:
-        nights: of the model.
-        variance: of the metric.
-        limits: of a pass rate with the nights in it: 95 %, then 90 %.
+    The limits are of a pass rate with the nights in it: 95 %, then 90 %.
     """
     low, high, low90, high90 = limits or (None, None, None, None)
     return NightNoise(
@@ -101,14 +86,14 @@ def night_noise(
 
 def asked_by(group: PairedGroup) -> str:
     """Return the model_id whose history counts: the candidate's."""
-    return group.candidate_key.model_id
+    return group.candidate.key.model_id
 
 
 def _newest_case_hashes(
     group: PairedGroup, rows: Sequence[CaseOutcome]
 ) -> dict[CaseKey, str | None]:
     """Return the version of each case that the candidate's newest run asked."""
-    place = {run_id: number for number, run_id in enumerate(group.candidate_runs)}
+    place = {run_id: number for number, run_id in enumerate(group.candidate.runs)}
     of_model = [row for row in rows if row.run_id in place and row.key.model_id == asked_by(group)]
     return {row.case: row.case_hash for row in sorted(of_model, key=lambda row: place[row.run_id])}
 

@@ -74,24 +74,34 @@ class PairedCase:
         return self.candidate.cluster
 
 
+def common_cases(cases: Sequence[PairedCase]) -> list[PairedCase]:
+    """Return the cases with own trials on both sides."""
+    return [case for case in cases if case.base.own.n_scored and case.candidate.own.n_scored]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSide:
+    """One model on one side."""
+
+    key: ModelKey
+    runs: tuple[str, ...]
+    """Runs that are in it, oldest first."""
+    served: tuple[str, ...]
+    """Names of models that answers of these runs gave."""
+
+
 @dataclass(frozen=True, slots=True)
 class PairedGroup:
     """One model on both sides, and its cases in order of (suite_id, case_id)."""
 
-    base_key: ModelKey
-    candidate_key: ModelKey
+    base: GroupSide
+    candidate: GroupSide
     cases: tuple[PairedCase, ...]
-    base_runs: tuple[str, ...]
-    """Runs that are in it, oldest first."""
-    candidate_runs: tuple[str, ...]
-    base_served: tuple[str, ...]
-    """Names of models that answers of these runs gave."""
-    candidate_served: tuple[str, ...]
 
     @property
-    def is_one_model(self) -> bool:
-        """Provider, model and thinking level are the same on both sides."""
-        return self.base_key[:3] == self.candidate_key[:3]
+    def sides(self) -> tuple[GroupSide, GroupSide]:
+        """The base, then the candidate."""
+        return self.base, self.candidate
 
 
 def pooled(rows: Sequence[CaseOutcome], cluster: str | None) -> Pooled:
@@ -104,7 +114,7 @@ def pooled(rows: Sequence[CaseOutcome], cluster: str | None) -> Pooled:
     hashes = [one for row in rows for one in (row.answers.first_hash, row.answers.last_hash) if one]
     return Pooled(
         run_ids=tuple(row.run_id for row in rows),
-        counts=CaseCounts(*map(sum, zip(*(row.counts for row in rows), strict=True))),
+        counts=CaseCounts.total(row.counts for row in rows),
         measured=tuple(
             Measured(*map(sum, zip(*each, strict=True)))
             for each in zip(*(row.measured for row in rows), strict=True)
@@ -148,11 +158,9 @@ class CasePairs:
     ) -> None:
         """Take both sides.
 
-        Args:
-            rows: of the base and of the candidate, those of the newest run last.
-            run_ids: of the base and of the candidate, oldest first.
-            allowed: axes that keep nothing out.
-            tallies: where every pair of model and case is counted.
+        Both tuples are of the base and the candidate: rows with those of the newest run last, and
+        runs, the oldest first. Allowed axes keep nothing out; every pair of model and case is
+        counted in the tallies.
         """
         self.excluded: list[ExcludedCase] = []
         self._rows = rows
@@ -170,16 +178,7 @@ class CasePairs:
             for case in sorted({*before, *after})
             if (paired := self._paired(case, before.get(case, []), after.get(case, [])))
         ]
-        runs, served = zip(*map(self._side, (0, 1)), strict=True)
-        return PairedGroup(
-            base_key=self._rows[0][-1].key,
-            candidate_key=self._rows[1][-1].key,
-            cases=tuple(cases),
-            base_runs=runs[0],
-            candidate_runs=runs[1],
-            base_served=served[0],
-            candidate_served=served[1],
-        )
+        return PairedGroup(self._side(0), self._side(1), tuple(cases))
 
     def _paired(
         self, case: CaseKey, before: Sequence[CaseOutcome], after: Sequence[CaseOutcome]
@@ -233,12 +232,13 @@ class CasePairs:
             )
         )
 
-    def _side(self, place: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the runs of a side and what they were served by, those compared if any are."""
+    def _side(self, place: int) -> GroupSide:
+        """Return a side with its runs and what they were served by, those compared if any are."""
         rows = self._kept[place] or self._rows[place]
         there = {row.run_id for row in rows}
         runs = tuple(run_id for run_id in self._run_ids[place] if run_id in there)
-        return runs, tuple(sorted({name for row in rows for name in row.facts.served_models}))
+        served = {name for row in rows for name in row.facts.served_models}
+        return GroupSide(self._rows[place][-1].key, runs, tuple(sorted(served)))
 
 
 def _by_case(rows: Iterable[CaseOutcome]) -> dict[CaseKey, list[CaseOutcome]]:
@@ -273,16 +273,10 @@ def pair(
 ) -> Pairing:
     """Return what belongs together.
 
-    A case belongs together with itself, in the runs that are alike in all that can change an
-    answer or its verdict. What the candidate's newest run had decides: runs of either side that
-    differ from it on an axis which is not allowed are left out for that case.
-
-    Args:
-        base_rows: of the base's runs.
-        candidate_rows: of the candidate's runs.
-        base: which runs and models of `base_rows` count.
-        candidate: which runs and models of `candidate_rows` count.
-        allow: axes on which a difference keeps nothing out.
+    A case belongs together with itself, in the runs that are alike in all that can change an answer
+    or its verdict. What the candidate's newest run had decides: runs of either side that differ
+    from it on an axis which is not allowed are left out for that case. Of the rows of a side those
+    count that are of its runs and models; axes in `allow` keep nothing out.
     """
     of_base, of_candidate = _by_model(base_rows, base), _by_model(candidate_rows, candidate)
     is_of_two = None not in (base.model, candidate.model) and base.model != candidate.model
@@ -298,7 +292,7 @@ def pair(
         excluded += cases.excluded
     paired = {model_id for model_id, _ in matched}, {model_id for _, model_id in matched}
     return Pairing(
-        groups=tuple(sorted(groups, key=lambda group: _order(group.candidate_key))),
+        groups=tuple(sorted(groups, key=lambda group: _order(group.candidate.key))),
         axes=tuple(tally.report(is_allowed=axis in allowed) for axis, tally in tallies.items()),
         allowed=allowed,
         excluded=tuple(

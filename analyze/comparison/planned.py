@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+from analyze.comparison.evidence.outcomes import Answers
 from analyze.comparison.evidence.past_runs import PastCell, read_cells, together
 from analyze.comparison.nights import Nights
-from analyze.comparison.pairing import PairedCase, Pooled
+from analyze.comparison.pairing import PairedCase, Pooled, common_cases
 from analyze.stats.power.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of, two_runs
 from analyze.stats.power.planning import TWO_NIGHTS, SizeAnswer, size_answer
 from analyze.stats.power.smallest_drop import SAME_HARD_CASES
@@ -44,10 +45,7 @@ def read_model_runs(
 ) -> list[Mapping[str, ModelRun]]:
     """Return each model of each run, with what became of its cases.
 
-    Args:
-        session: the open lake.
-        runs: the run ids of each run, of its shards where it has any.
-        models: only these, by model_id or model string; every one unless given.
+    Of these models only, by model_id or model string; of every one unless any is given.
 
     Raises:
         ViewError: the lake cannot be read.
@@ -95,13 +93,13 @@ def _model_run(run_ids: tuple[str, ...], cases: Mapping[str, Sequence[PastCell]]
 
 
 def _case(cell: PastCell, case_hash: str | None) -> CaseSeen:
-    is_repeated = cell.n_answers > 1
+    answers = Answers(cell.n_answers, cell.n_failed_answers, cell.first_hash, cell.last_hash)
     return CaseSeen(
         case_hash,
         cell.n_independent,
         cell.n_independent_passed,
-        is_repeated,
-        is_repeated and not cell.n_failed_answers and cell.first_hash == cell.last_hash,
+        answers.is_repeated,
+        answers.is_identical,
     )
 
 
@@ -136,8 +134,7 @@ def planned_answers(
     )
     asked = [case for case in cases if _draws(case.base) and _draws(case.candidate)]
     before, after = (
-        max(map(_draws, sides), default=1)
-        for sides in ([case.base for case in asked], [case.candidate for case in asked])
+        max((_draws(case.sides[place]) for case in asked), default=1) for place in (0, 1)
     )
     answer = partial(
         size_answer,
@@ -159,23 +156,14 @@ def _draws(side: Pooled) -> int:
 
 def _of_these(cases: Sequence[PairedCase], given: Assumptions) -> Assumptions:
     """Return what is known, with how the two sides stand beside each other."""
-    common = [case for case in cases if case.base.own.n_scored and case.candidate.own.n_scored]
-    sides = [[case.base for case in common], [case.candidate for case in common]]
+    common = common_cases(cases)
     kappa, pair = two_runs(
         [case.cluster for case in common],
         [
-            column
-            for side in sides
-            for column in (
-                [one.counts.n_independent_passed for one in side],
-                [one.counts.n_independent for one in side],
-            )
+            [(one.counts.n_independent_passed, one.counts.n_independent) for one in case.sides]
+            for case in common
         ],
-        [
-            column
-            for side in sides
-            for column in ([one.own.n_passed for one in side], [one.own.n_scored for one in side])
-        ],
+        [[(one.own.n_passed, one.own.n_scored) for one in case.sides] for case in common],
     )
     if pair is None:
         return given

@@ -19,6 +19,7 @@ from analyze.render.numbers import percent
 from analyze.stats.intervals import n_clusters, unit_means
 from analyze.stats.night_noise import t_between_nights
 from analyze.stats.paired_means import MeanDifference, benjamini_hochberg, paired_t
+from analyze.stats.paired_rates import ROUNDING
 from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise, Ratio, RatioMetric, Verdict
 
@@ -36,9 +37,6 @@ Free = tuple[bool, bool]
 NOTHING_PAID = "nothing was paid on either side"
 
 FREE_SIDE: Mapping[Free, str] = {(True, False): "base", (False, True): "candidate"}
-
-ROUNDING = 1e-12
-"""A share that a division blurred is not above its limit."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,7 @@ class Measure:
 def measures_of(cases: Sequence[PairedCase], nights: Nights | None = None) -> tuple[Measure, ...]:
     """Return every metric of one model over its pairs of cases.
 
-    Args:
-        cases: of the model.
-        nights: how it varies between nights; None where both sides are the same ones.
+    Without nights both sides are the same ones.
     """
     return tuple(_measure(number, cases, nights) for number in range(len(METRICS)))
 

@@ -6,7 +6,7 @@ as they are: who prints them makes them safe for the place, in Markdown as text 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.aliases import rename_lines
 from analyze.comparison.document import (
@@ -25,6 +25,7 @@ from analyze.comparison.document import (
     ratio_word,
     side_of,
 )
+from analyze.comparison.verdict import cause_counts
 from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
 from analyze.render.text import (
     UNLIMITED,
@@ -85,25 +86,17 @@ SCORE_TITLES = ("model", "strict%", "available%", "cover%", "without a verdict")
 
 def score_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
     """Return a row under SCORE_TITLES for each model with a case on both sides."""
-    return [score_cells(group) for group in groups if group.base.n_cases]
-
-
-def score_cells(group: GroupComparison) -> list[str]:
-    """Return the row of one model under SCORE_TITLES: base, then candidate in each cell."""
-    base, candidate = group.base, group.candidate
+    sides = [(group, group.base, group.candidate) for group in groups if group.base.n_cases]
     return [
-        name_of(group),
-        pair(percent(base.score_strict), percent(candidate.score_strict)),
-        pair(percent(base.score_available), percent(candidate.score_available)),
-        pair(percent(base.coverage), percent(candidate.coverage)),
-        pair(cause_counts(base.causes), cause_counts(candidate.causes)),
+        [
+            name_of(group),
+            pair(percent(base.score_strict), percent(candidate.score_strict)),
+            pair(percent(base.score_available), percent(candidate.score_available)),
+            pair(percent(base.coverage), percent(candidate.coverage)),
+            pair(cause_counts(base.causes), cause_counts(candidate.causes)),
+        ]
+        for group, base, candidate in sides
     ]
-
-
-def cause_counts(causes: Mapping[str, int]) -> str:
-    """Return causes with how often each was there, the most frequent first."""
-    counts = sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))
-    return ", ".join(f"{whole(count)} {name}" for name, count in counts)
 
 
 REPEAT_TITLES = ("model", "k", "pass@k", "pass^k")
@@ -116,12 +109,9 @@ def repeat_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
 
 def _repeat_cells(group: GroupComparison) -> list[str]:
     """Return the row at the most trials k that both sides have; nothing below two (S21)."""
-    any_of = [
-        {one.k: one.value for one in side.pass_at_k} for side in (group.base, group.candidate)
-    ]
-    all_of = [
-        {one.k: one.value for one in side.pass_hat_k} for side in (group.base, group.candidate)
-    ]
+    sides = group.base, group.candidate
+    any_of = [{one.k: one.value for one in side.pass_at_k} for side in sides]
+    all_of = [{one.k: one.value for one in side.pass_hat_k} for side in sides]
     k = max(any_of[0].keys() & any_of[1].keys(), default=1)
     if k == 1 or group.verdict == "not_comparable":
         return []
@@ -135,12 +125,11 @@ RATIO_TITLES = ("model", "of", "cases", "ratio", "95 %", "q", "totals", "out%", 
 def ratio_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
     """Return a row under RATIO_TITLES for each ratio that was measured on both sides."""
     return [
-        ratio_cells(group, ratio) for group in groups for ratio in group.ratios if ratio.n_cases
+        _ratio_cells(group, ratio) for group in groups for ratio in group.ratios if ratio.n_cases
     ]
 
 
-def ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
-    """Return the row of one ratio under RATIO_TITLES."""
+def _ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
     interval = (
         ""
         if ratio.low is None or ratio.high is None
@@ -177,29 +166,15 @@ def tag_cells(plain: PlainDifference) -> list[str]:
 
 
 def comparison_lines(comparison: Comparison, width: int, *, all_cases: bool = False) -> list[str]:
-    """Return a comparison as lines.
-
-    Args:
-        comparison: what to tell.
-        width: columns of the terminal; sentences are broken there.
-        all_cases: list every case that changed.
-    """
-    groups = by_need(comparison.groups)
+    """Return a comparison as lines of a width, on demand with every case that changed."""
     blocks = [
         list(_verdicts(comparison, width)),
         list(_sides(comparison, width)),
-        _table(MODEL_TITLES, [model_cells(group) for group in groups], width, spare=("p",)),
-        _table(SCORE_TITLES, score_rows(groups), width),
-        _table(REPEAT_TITLES, repeat_rows(groups), width),
-        _table(RATIO_TITLES, ratio_rows(groups), width, spare=("nights", "cases", "totals")),
-        _table(TAG_TITLES, [tag_cells(plain) for plain in _plain(comparison)], width),
+        *(_table(titles, rows, width, spare) for titles, rows, spare in _tables(comparison)),
         list(_cases(comparison.cases, width, all_cases=all_cases)),
         list(wrapped(f"limits: {limits_line(comparison.limits)}", width)),
     ]
-    lines: list[str] = []
-    for block in blocks:
-        lines += ["", *block] if lines and block else block
-    return lines
+    return spaced(blocks)
 
 
 def _verdicts(comparison: Comparison, width: int) -> Iterator[str]:
@@ -234,8 +209,17 @@ def _sides(comparison: Comparison, width: int) -> Iterator[str]:
         yield from wrapped(line, width)
 
 
-def _plain(comparison: Comparison) -> list[PlainDifference]:
-    return [*([comparison.overall] if comparison.overall else []), *comparison.tags]
+def _tables(
+    comparison: Comparison,
+) -> Iterator[tuple[Sequence[str], list[list[str]], Sequence[str]]]:
+    """Yield titles and rows of each table, and the columns that it can spare, in order."""
+    groups = by_need(comparison.groups)
+    yield MODEL_TITLES, [model_cells(group) for group in groups], ("p",)
+    yield SCORE_TITLES, score_rows(groups), ()
+    yield REPEAT_TITLES, repeat_rows(groups), ()
+    yield RATIO_TITLES, ratio_rows(groups), ("nights", "cases", "totals")
+    plain = [*([comparison.overall] if comparison.overall else []), *comparison.tags]
+    yield TAG_TITLES, [tag_cells(one) for one in plain], ()
 
 
 def _cases(cases: Sequence[CaseChange], width: int, *, all_cases: bool) -> Iterator[str]:
@@ -257,10 +241,7 @@ def _cases(cases: Sequence[CaseChange], width: int, *, all_cases: bool) -> Itera
 
 
 def _table(
-    titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    width: int,
-    spare: Sequence[str] = (),
+    titles: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str] = ()
 ) -> list[str]:
     """Return a table; of its columns those to spare are left out, in order, until it fits."""
     if not rows:
@@ -278,28 +259,30 @@ def _table(
 
 
 def comparison_markdown(comparison: Comparison, *, all_cases: bool = False) -> str:
-    """Return a comparison as Markdown.
-
-    Args:
-        comparison: what to tell.
-        all_cases: list every case that changed.
-    """
-    groups = by_need(comparison.groups)
-    plain = [*([comparison.overall] if comparison.overall else []), *comparison.tags]
+    """Return a comparison as Markdown, on demand with every case that changed."""
     cases = comparison.cases if all_cases else comparison.cases[:MOST_CASES]
     blocks = [
         ["# Comparison"],
         list(_verdicts_listed(comparison)),
         list(_sides_listed(comparison)),
-        markdown_table(MODEL_TITLES, [model_cells(group) for group in groups]),
-        markdown_table(SCORE_TITLES, score_rows(groups)),
-        markdown_table(REPEAT_TITLES, repeat_rows(groups)),
-        markdown_table(RATIO_TITLES, ratio_rows(groups)),
-        markdown_table(TAG_TITLES, [tag_cells(one) for one in plain]),
+        *(markdown_table(titles, rows) for titles, rows, _ in _tables(comparison)),
         cases_markdown(cases, len(comparison.cases)),
         [as_text(f"Limits: {limits_line(comparison.limits)}")],
     ]
+    return markdown_text(blocks)
+
+
+def markdown_text(blocks: Iterable[Sequence[str]]) -> str:
+    """Return blocks of lines with an empty line between; a block without lines is none."""
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def spaced(blocks: Iterable[Sequence[str]]) -> list[str]:
+    """Return the same as lines of a terminal."""
+    lines: list[str] = []
+    for block in blocks:
+        lines += ["", *block] if lines and block else block
+    return lines
 
 
 def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -311,12 +294,7 @@ def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 
 
 def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:
-    """Return a table of cases that changed, with the commands that show both answers.
-
-    Args:
-        cases: those to show.
-        n_all: how many changed.
-    """
+    """Return a table of changed cases (of `n_all`), with the commands that show both answers."""
     if not cases:
         return []
     rows = [[*change_cells(case), "; ".join(case.commands)] for case in cases]

@@ -6,20 +6,17 @@ the test. Pure: figures in, words out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 from analyze.render.numbers import chance, in_cases, percent, points, times, whole
-from analyze.stats.paired_rates import RateInterval, margin_at
+from analyze.stats.paired_rates import ROUNDING, RateInterval, margin_at
 from schemas.config.project import Thresholds
 from schemas.errors import counted, plural
 from schemas.output.comparison import Axis, NightNoise, RateDifference, SideFacts, Verdict
 
 MOST_APART = 0.05
 """Coverages further apart than this say that the two sides did not see the same work."""
-
-ROUNDING = 1e-12
-"""A share that a division blurred is not above its limit."""
 
 
 def effective_margin(base_rate: float, thresholds: Thresholds) -> float:
@@ -74,12 +71,8 @@ def verdict_of(
     """Return the verdict on the passed rate of one model.
 
     Unchanged is what lies inside the margin (two one-sided tests, Schuirmann 1987) and is not shown
-    to have changed, by the p of this model alone.
-
-    Args:
-        difference: with its q already in it; None below two cases.
-        obstacles: why the two sides cannot be compared.
-        thresholds: the margin and the chance of a false alarm.
+    to have changed, by the p of this model alone. The q of the difference is in it already; below
+    two cases there is none.
     """
     if obstacles:
         return "not_comparable"
@@ -103,12 +96,8 @@ def obstacles_between(
 ) -> Iterator[str]:
     """Yield why two sides cannot be compared, by S5: never a guess at what is missing.
 
-    Args:
-        base: one side over the cases that are comparable.
-        candidate: the other.
-        n_common: cases with a verdict on both sides.
-        min_coverage: share of trials with a verdict that each side must have.
-        differing: axes that keep cases out.
+    The sides are of the comparable cases, of which `n_common` have a verdict on both; `differing`
+    are the axes that keep cases out.
     """
     if base.n_cases == 0:
         axes = [axis for axis in get_args(Axis) if axis in differing]
@@ -125,9 +114,10 @@ def obstacles_between(
         if side.coverage is not None and side.coverage < min_coverage - ROUNDING
     ]
     for name, side, coverage in low:
+        causes = f"; without one: {cause_counts(side.causes)}" if side.causes else ""
         yield (
             f"{name}: only {percent(coverage, min_coverage)} % of the trials have a verdict, "
-            f"{percent(min_coverage)} % are needed{_causes(side)}"
+            f"{percent(min_coverage)} % are needed{causes}"
         )
     if not low and base.coverage is not None and candidate.coverage is not None:
         apart = abs(base.coverage - candidate.coverage)
@@ -148,11 +138,7 @@ def limits_of(
 ) -> Iterator[str]:
     """Yield what keeps a verdict from being clearer: size of the data, never the observed effect.
 
-    Args:
-        difference: with its q already in it; None below two units.
-        verdict: that was given.
-        thresholds: the margin and the chance of a false alarm.
-        rests_on: cases that a test would rest on, and the clusters that they make up.
+    `rests_on` are the cases that a test would rest on, and the clusters that they make up.
     """
     if difference is None:
         if verdict != "not_comparable":
@@ -242,11 +228,7 @@ def cut_words(after: tuple[int, int] | None) -> str:
 def reused_in_words(name: str, side: SideFacts, n_reused: int, n_common: int) -> Iterator[str]:
     """Yield that cases of a side are in no test, since their answers are no trials of its own.
 
-    Args:
-        name: of the side.
-        side: its facts.
-        n_reused: cases with a verdict on both sides of which it made no trial with one.
-        n_common: cases with a verdict on both sides.
+    Of `n_common` cases with a verdict on both sides it has none of its own for `n_reused`.
     """
     if side.n_reused and side.n_reused == side.n_total:
         yield f"{name}: every answer was taken over from an older run, so nothing of it is tested"
@@ -301,11 +283,10 @@ def _least_p(difference: RateDifference) -> float:
     return 2.0 ** -min(difference.n_nonzero, 1000)
 
 
-def _causes(side: SideFacts) -> str:
-    if not side.causes:
-        return ""
-    counts = sorted(side.causes.items(), key=lambda cause: (-cause[1], cause[0]))
-    return "; without one: " + ", ".join(f"{whole(count)} {name}" for name, count in counts)
+def cause_counts(causes: Mapping[str, int]) -> str:
+    """Return causes with how often each was there, the most frequent first."""
+    counts = sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))
+    return ", ".join(f"{whole(count)} {name}" for name, count in counts)
 
 
 def _too_few(difference: RateDifference, thresholds: Thresholds) -> str:

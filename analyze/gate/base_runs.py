@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.run_sets import (
     BASE_WORDS,
     ChosenSide,
-    NothingBefore,
     asks_levels,
-    plain_text,
     resolve_sides,
 )
 
@@ -59,15 +56,11 @@ def resolve_compared(
         RunNotFound: there is no such run; names what is near.
         ConfigError: a side means nothing, or both mean the same.
     """
-    text = plain_text(base)
-    try:
-        first, second = resolve_sides(
-            session, text, candidate, model=model, against=against, words=words
-        )
-    except NothingBefore as exc:
-        raise (exc.with_word(base) if exc.part == text else exc) from None
+    first, second = resolve_sides(
+        session, base, candidate, model=model, against=against, words=words
+    )
     if against is not None or first.only is None or not asks_levels(base):
-        return replace(first, asked=base), second
+        return first, second
     from analyze.gate.baseline import NoUsableRun, resolve_baseline  # noqa: PLC0415 - loads numpy
     from analyze.regressions.open_shifts import find_open_shifts  # noqa: PLC0415 - as above
     from analyze.regressions.series import Histories  # noqa: PLC0415 - as above
@@ -95,5 +88,5 @@ def resolve_compared(
             histories=histories,
         )
     except NoUsableRun:
-        return replace(first, asked=base), second
+        return first, second
     return found.runs, second

@@ -9,7 +9,7 @@ worse they are runs before it, so that a drop is not forgotten once it is a few 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from analyze.comparison.evidence.run_sets import (
     BASE_WORDS,
     LAST,
     ChosenSide,
-    NothingBefore,
     asks_levels,
     in_order,
     plain_text,
@@ -82,17 +81,11 @@ def resolve_baseline(
         NothingBefore: the candidate is the first run of its suite.
         ConfigError: a side means nothing, or no run before the candidate can be used.
     """
-    text = plain_text(baseline)
-    try:
-        base, chosen = resolve_sides(session, text, candidate, model=model, words=BASE_WORDS)
-    except NothingBefore as exc:
-        if exc.part != text:
-            raise
-        raise exc.with_word(baseline) from None
+    base, chosen = resolve_sides(session, baseline, candidate, model=model, words=BASE_WORDS)
     if not asks_levels(baseline) or base.only is None:
-        return [Baseline(tuple(metrics), replace(base, asked=baseline))], chosen
+        return [Baseline(tuple(metrics), base)], chosen
     history = History(session)
-    number = int(text.removeprefix(LAST))
+    number = int(plain_text(baseline).removeprefix(LAST))
     series = _Series(
         session,
         chosen,
@@ -226,5 +219,5 @@ class _Series:
             self.candidate,
             allow=self.allow,
         )
-        among = {run_id for group in pairing.groups for run_id in group.base_runs}
+        among = {run_id for group in pairing.groups for run_id in group.base.runs}
         return [plan for plan in plans if among.intersection(plan.run_ids)]

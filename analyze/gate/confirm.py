@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.query.run_ref import in_runs
@@ -33,13 +33,8 @@ def confirmed_by(
     """Return a line as it stands beside the same line of a fresh run.
 
     A failure stands when both runs fail. A pass stands by itself, but for a gate that is to prove:
-    there both have to prove it. What either could not judge is never a failure.
-
-    Args:
-        line: of the candidate.
-        fresh: of the confirming run; None when it says nothing of this model and metric.
-        run_ids: the confirming run, with its shards.
-        rules: what was asked.
+    there both have to prove it. What either could not judge is never a failure. Where the fresh run
+    says nothing of this model and metric, there is no such line.
     """
     name = ", ".join(run_ids)
     said = "cannot_judge" if fresh is None else fresh.outcome
@@ -67,13 +62,8 @@ def check_confirming(
 ) -> None:
     """Check that a run can confirm what a gate says: another one, later, fresh and whole.
 
-    Whether enough of its trials have a verdict is left to the comparison.
-
-    Args:
-        session: the open lake.
-        confirming: the run that is to confirm, with its shards.
-        candidate: what the gate judges.
-        base_runs: every run that either is held against.
+    Whether enough of its trials have a verdict is left to the comparison. The base runs are all
+    that either run is held against.
 
     Raises:
         ConfigError: it cannot; says everything that is in the way.
@@ -108,22 +98,19 @@ def _obstacles(
 
 def _start(session: Session, run_ids: Sequence[str]) -> int:
     """Return when the first of some runs started; what has no start is before everything."""
-    rows = session.rows(
-        "select min(coalesce(started_at_ms, -1)) from stg_runs "  # noqa: S608
-        f"where {in_runs(run_ids)}",
-        run_ids,
-    )
-    return int(rows[0][0])
+    return int(_over_runs(session, "min(coalesce(started_at_ms, -1))", run_ids))
 
 
 def _is_narrowed(session: Session, run_ids: Sequence[str]) -> bool:
     """Return whether a run was narrowed; a shard is, and all shards of a plan need not be."""
-    rows = session.rows(
-        "select coalesce(bool_or(is_narrowed and run_group is null), false) from stg_runs "  # noqa: S608
-        f"where {in_runs(run_ids)}",
-        run_ids,
-    )
-    return bool(rows[0][0])
+    is_narrowed = "coalesce(bool_or(is_narrowed and run_group is null), false)"
+    return bool(_over_runs(session, is_narrowed, run_ids))
+
+
+def _over_runs(session: Session, aggregate: str, run_ids: Sequence[str]) -> Any:
+    sql = f"select {aggregate} from stg_runs where {in_runs(run_ids)}"  # noqa: S608
+    ((value,),) = session.rows(sql, run_ids)
+    return value
 
 
 def _n_reused(session: Session, chosen: ChosenSide) -> int:

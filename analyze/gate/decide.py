@@ -6,7 +6,7 @@ reports that list them all, every case of the candidate with what became of its 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -16,6 +16,7 @@ from analyze.aliases import read_ids
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.outcomes import CaseOutcome, read_causes, read_outcomes
 from analyze.comparison.evidence.plans import is_called
+from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import (
     ChosenSide,
     NothingBefore,
@@ -51,15 +52,13 @@ def with_open_shifts(
     """Return a result that names the shifts which stand, and fails by those of the passed rate.
 
     A shift that is tolerated is named, and so is one of a time or a cost, or of a model that the
-    candidate did not ask: none of them fails anything.
-
-    Args:
-        result: of the comparison alone.
-        opened: the shifts that stand at the candidate, of what was asked; the oldest first.
-        unused: entries of the file of known things that fit no shift.
+    candidate did not ask: none of them fails anything. Both are of what was asked, the oldest shift
+    first.
     """
-    failing = [one for one in opened if one.is_tolerated is False]
-    by_model = {model_id: _of(model_id, failing) for model_id in _models(failing)}
+    by_model: defaultdict[str, list[OpenShift]] = defaultdict(list)
+    for one in opened:
+        if one.is_tolerated is False:
+            by_model[one.series.model_id].append(one)
     lines = [
         _failed(line, by_model[line.model_id])
         if line.metric == "passed_rate" and line.model_id in by_model
@@ -80,14 +79,6 @@ def with_open_shifts(
             "unused_shifts": tuple(unused),
         }
     )
-
-
-def _models(opened: Sequence[OpenShift]) -> list[str]:
-    return list(dict.fromkeys(one.series.model_id for one in opened))
-
-
-def _of(model_id: str, opened: Sequence[OpenShift]) -> list[OpenShift]:
-    return [one for one in opened if one.series.model_id == model_id]
 
 
 def _failed(line: GateLine | None, opened: Sequence[OpenShift]) -> GateLine:
@@ -139,10 +130,7 @@ class Decision:
 def decide(session: Session, question: Question, today: date) -> Decision:
     """Return what a gate says.
 
-    Args:
-        session: the open lake.
-        question: what is asked.
-        today: entries of a quarantine hold until their last day.
+    Entries of a quarantine hold until their last day.
 
     Raises:
         RunNotFound: there is no such run; names what is near.
@@ -182,15 +170,13 @@ def decide(session: Session, question: Question, today: date) -> Decision:
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
 
     def compared(base: ChosenSide, chosen: ChosenSide) -> Comparison:
+        # nights before the candidate: what a fresh run is to confirm is no noise of nights
         return compare(
-            session,
-            base,
-            chosen,
+            read_evidence(session, base, chosen, before=candidate.run_ids),
             limits=question.limits,
             allow=question.allow,
             min_coverage=question.rules.min_coverage,
             without=quarantine.holding,
-            before=candidate.run_ids,  # what a fresh run is to confirm is no noise of nights
         )
 
     confirming = None
@@ -219,7 +205,8 @@ def _first_night(session: Session, question: Question, why: NothingBefore) -> De
     models = sorted({key.model_id for key in keys if model is None or is_called(key, model)})
     candidate = ChosenSide(question.candidate, runs_of(plans), model)
     base = ChosenSide(question.baseline, (), model)
-    comparison = compare(session, base, candidate, limits=question.limits, allow=question.allow)
+    evidence = read_evidence(session, base, candidate)
+    comparison = compare(evidence, limits=question.limits, allow=question.allow)
     lines = [
         GateLine(
             model_id=model_id,

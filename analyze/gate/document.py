@@ -166,9 +166,7 @@ def worse_cases(result: GateResult) -> list[CaseChange]:
 def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str]:
     """Yield what goes on from here, where something can (D-I2).
 
-    Args:
-        result: what the gate says.
-        runs_dir: where the runs are; a command names it unless it is the one by default.
+    Commands name where the runs are, unless it is the folder by default.
     """
     run_ids = result.comparison.candidate.run_ids
     if any(_is_torn(group, result.rules.min_coverage) for group in result.comparison.groups):

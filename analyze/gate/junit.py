@@ -11,7 +11,7 @@ from io import BytesIO
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from analyze.comparison.render import cause_counts
+from analyze.comparison.verdict import cause_counts
 from analyze.gate.decide import CandidateCase
 from analyze.gate.document import held_against
 from analyze.regressions.document import open_sentences
@@ -31,12 +31,7 @@ EXCLUDED: Mapping[str, str] = {
 
 
 def junit_xml(result: GateResult, cases: Sequence[CandidateCase]) -> bytes:
-    """Return the report of a gate as XML.
-
-    Args:
-        result: what the gate says.
-        cases: every case of the candidate, in the order of the report.
-    """
+    """Return the report of a gate, and of every case of its candidate in this order, as XML."""
     report = JUnitXml("analyze gate")
     report.add_testsuite(_gate_suite(result))
     failed = {

@@ -41,8 +41,7 @@ Key = tuple[str, str, str | None]
 def read_known(path: Path) -> KnownFile:
     """Return what people know already, as one file says it.
 
-    Args:
-        path: ends in `.toml`, `.yaml`, `.yml` or `.json`.
+    It ends in `.toml`, `.yaml`, `.yml` or `.json`.
 
     Raises:
         ConfigError: every problem of the file, each with its line.
@@ -135,7 +134,8 @@ def with_quarantine(result: GateResult, quarantine: Quarantine) -> GateResult:
         *(one for held in result.other_baselines for one in (held.comparison, held.confirmation)),
     ]
     left_out = {key for one in comparisons if one is not None for key in _left_out(one)}
-    used = {n for n, e in enumerate(quarantine.holding) if _key(e) in left_out}
+    keys = [(entry.suite_id, entry.case_id, entry.model_id) for entry in quarantine.holding]
+    used = {n for n, key in enumerate(keys) if key in left_out}
     return result.model_copy(
         update={
             "quarantined": tuple(e for n, e in enumerate(quarantine.holding) if n in used),
@@ -152,7 +152,3 @@ def _left_out(comparison: Comparison) -> Iterator[Key]:
         if case.reason == "quarantined":
             for model_id in (None, case.model_id, names.get(case.model_id)):
                 yield case.suite_id, case.case_id, model_id
-
-
-def _key(entry: Quarantined) -> Key:
-    return entry.suite_id, entry.case_id, entry.model_id

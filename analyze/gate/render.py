@@ -45,10 +45,7 @@ def gate_lines(
 ) -> Iterator[str]:
     """Yield a gate as lines.
 
-    Args:
-        result: what the gate says.
-        width: columns of the terminal; sentences are wrapped, and commands never cut.
-        runs_dir: where the runs are, for the commands that go on from here.
+    Sentences are wrapped at the width, and commands never cut.
     """
     yield headline(result)
     yield ""
@@ -92,12 +89,7 @@ def _worse(result: GateResult, width: int) -> Iterator[str]:
 
 
 def gate_markdown(result: GateResult, runs_dir: Path | None = None) -> str:
-    """Return a gate as Markdown: verdict first, then why, then where to look.
-
-    Args:
-        result: what the gate says.
-        runs_dir: where the runs are, for the commands that go on from here.
-    """
+    """Return a gate as Markdown: verdict first, then why, then where to look."""
     return "\n".join(_lines(result, runs_dir)) + "\n"
 
 

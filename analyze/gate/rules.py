@@ -16,7 +16,7 @@ from analyze.gate.confirm import confirmed_by
 from analyze.render.numbers import chance, in_cases, percent, points, signed_points, times, whole
 from analyze.stats.intervals import Z95
 from analyze.stats.paired_means import t_quantile
-from analyze.stats.paired_rates import Z_POWER
+from analyze.stats.paired_rates import ROUNDING, Z_POWER
 from schemas.config.project import Thresholds
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
 from schemas.output.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
@@ -24,9 +24,6 @@ from schemas.output.regressions import BaselineComparison, GateLine, GateResult,
 
 LEAST_CASES = 5
 """Fewer cases on both sides can prove nothing, whatever they say."""
-
-ROUNDING = 1e-12
-"""A difference that a division blurred is not above its limit."""
 
 EXIT_CODES: Mapping[Outcome, int] = {
     "passed": EXIT_OK,
@@ -255,9 +252,6 @@ def cases_to_prove(drop: float) -> int | None:
 
     None of n cases is of such a share in (1 - share)^n of the draws: below 5 % from
     ln 0.05 / ln(1 - share) on, 59 cases for 5 points and 29 for 10.
-
-    Args:
-        drop: the share that has to be ruled out.
 
     Returns:
         None where no number of cases is enough, as nothing is tolerated.

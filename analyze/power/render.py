@@ -15,7 +15,7 @@ from analyze.query.thresholds import limits_source
 from analyze.render.numbers import DASH, percent, points, times, whole
 from analyze.render.text import Column, line_of, table, wrapped
 from analyze.stats.power.exact import FEWEST_CASES
-from analyze.stats.power.planning import PowerPlan, SizeRow
+from analyze.stats.power.planning import PowerPlan
 from schemas.config.project import Thresholds
 from schemas.errors import counted
 
@@ -44,13 +44,7 @@ LETTERS = (
 
 
 def answer_lines(answer: PowerAnswer, used: ThresholdsUsed, *, with_table: bool) -> list[str]:
-    """Return what `analyze power` prints: a part for each model, and what its letters mean.
-
-    Args:
-        answer: what was found.
-        used: thresholds that it was found with.
-        with_table: add a table of sizes to each model.
-    """
+    """Return what `analyze power` prints: a part for each model, and what its letters mean."""
     if answer.suite_id is None:
         lines = ["no run to learn from"]
     else:
@@ -88,13 +82,7 @@ def merged(plans: Iterable[PowerPlan]) -> list[PowerPlan]:
 
 
 def power_lines(plan: PowerPlan, limits: Thresholds, *, with_table: bool = False) -> list[str]:
-    """Return what one model's runs can show, what that rests on, and what a difference needs.
-
-    Args:
-        plan: of one model, or of several of which the same is known.
-        limits: alpha and power.
-        with_table: add a table of sizes around the plan's own.
-    """
+    """Return what one model's runs can show, what that rests on, and what a difference needs."""
     lines = wrapped(headline(plan), WIDTH, "")
     sentences = (
         _source(plan), *_caveats(plan), _rates(plan, limits), _night_words(plan), *_needs(plan)
@@ -325,13 +313,12 @@ def power_facts(plan: PowerPlan) -> list[dict[str, object]]:
         "cases_unchanged": _by_column(plan, plan.cases_unchanged),
         "cases_unchanged_same_night": _by_column(plan, plan.cases_unchanged_same_night),
         "repetitions_needed": plan.repetitions_needed,
-        "table": [_row_facts(plan, row) for row in plan.table],
+        "table": [
+            {"n_cases": row.n_cases, "smallest": _by_column(plan, row.smallest)}
+            for row in plan.table
+        ],
     }
     return [{"model_id": model_id} | facts for model_id in plan.model_ids or (None,)]
-
-
-def _row_facts(plan: PowerPlan, row: SizeRow) -> dict[str, object]:
-    return {"n_cases": row.n_cases, "smallest": _by_column(plan, row.smallest)}
 
 
 def _by_column(plan: PowerPlan, values: Sequence[object]) -> dict[str, object]:

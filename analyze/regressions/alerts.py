@@ -14,23 +14,22 @@ import numpy as np
 
 from analyze.aliases import find_renames, read_ids
 from analyze.regressions.cells import TOO_NEAR, may_lie_at
-from analyze.regressions.detect import Found, FoundShift, find_all
+from analyze.regressions.detect import METRICS, Found, FoundShift, find_all
 from analyze.regressions.explain import Explainer, warnings_of
-from analyze.regressions.points import since_ms
+from analyze.regressions.points import moment_of, since_ms
+from analyze.regressions.series import read_history
 from schemas.output.regressions import CellShift, Regressions, Series, Shift
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.query.session import Session
     from analyze.regressions.cells import FoundCell
     from analyze.regressions.detect import Tell
     from analyze.regressions.points import Point
     from analyze.regressions.series import History
+    from analyze.stats.changepoints.scan import Ints
     from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
     from schemas.output.comparison import Axis, ThresholdsUsed
 
-    Ints = NDArray[np.int64]
     Names = dict[tuple[str, str], tuple[str, str, str | None]]
 
 
@@ -115,10 +114,8 @@ def _near(found: FoundShift) -> set[str]:
 
 def _place_in(found: FoundCell, run_id: str) -> int | None:
     """Return the place of a run among the points of a series; None: it is not in it."""
-    for place, point in enumerate(found.cell.points):
-        if run_id in point.run_ids:
-            return place
-    return None
+    points = enumerate(found.cell.points)
+    return next((place for place, point in points if run_id in point.run_ids), None)
 
 
 def find_regressions(
@@ -150,34 +147,28 @@ def find_regressions(
         ConfigError: `since` means nothing.
     """
     from_ms = None if since is None else since_ms(session, since)
-    found = find_all(
-        session,
-        limits.thresholds,
-        suite=suite,
-        model=model,
-        allow=allow,
-        tell=tell,
-        history=history,
-    )
+    if history is None:
+        history = read_history(session, METRICS, suite=suite, model=model, allow=allow, tell=tell)
+    found = find_all(history, limits.thresholds, tell=tell)
     entries = Entries(read_ids(session).with_newest_ids(known))
     acks = {id(one): entries.of_shift(one) for one in found.shifts}
     cell_acks = {id(one): entries.of_cell(one) for one in found.cell_shifts}
     with_series = {id(one): _series_shift_of(one, found.shifts) for one in found.cell_shifts}
     explainer, names = Explainer(session), _names(session)
     shifts = [
-        _alert(one, found, explainer, names).model_copy(
-            update={
-                "acknowledged": acks[id(one)],
-                "cells": tuple(
-                    cell.cell.case_id for cell in found.cell_shifts if with_series[id(cell)] is one
-                ),
-            }
+        _alert(
+            one,
+            found,
+            explainer,
+            names,
+            cells=[cell for cell in found.cell_shifts if with_series[id(cell)] is one],
+            acknowledged=acks[id(one)],
         )
         for one in sorted(found.shifts, key=_shift_order)
         if _is_shown(one.first, from_ms)
     ]
     cell_shifts = [
-        _cell_alert(one, explainer).model_copy(update={"acknowledged": cell_acks[id(one)]})
+        _cell_alert(one, explainer, cell_acks[id(one)])
         for one in sorted(found.cell_shifts, key=_cell_order)
         if with_series[id(one)] is None and _is_shown(one.cell.points[one.at], from_ms)
     ]
@@ -196,9 +187,7 @@ def find_regressions(
 
 
 def _is_shown(first: Point, from_ms: int | None) -> bool:
-    return (
-        from_ms is None or (-1 if first.started_at_ms is None else first.started_at_ms) >= from_ms
-    )
+    return from_ms is None or moment_of(first) >= from_ms
 
 
 def _shift_order(found: FoundShift) -> tuple[object, ...]:
@@ -242,7 +231,15 @@ def _series_shift_of(cell: FoundCell, shifts: Sequence[FoundShift]) -> FoundShif
     return min(of_series, key=lambda one: abs(one.shift.at - cell.at), default=None)
 
 
-def _alert(found: FoundShift, among: Found, explainer: Explainer, names: Names) -> Shift:
+def _alert(
+    found: FoundShift,
+    among: Found,
+    explainer: Explainer,
+    names: Names,
+    *,
+    cells: Sequence[FoundCell],
+    acknowledged: Acknowledged | None,
+) -> Shift:
     shift, first, before = found.shift, found.first, found.last_before
     near = _around(found.points, found.places, shift.last_before, shift.at)
     changed = explainer.changed(*near, found.model_id)
@@ -275,9 +272,9 @@ def _alert(found: FoundShift, among: Found, explainer: Explainer, names: Names) 
         p=shift.p,
         changed=tuple(change.full_text for change in changed),
         together=_together(found, among),
-        cells=(),
+        cells=tuple(cell.cell.case_id for cell in cells),
         warnings=warnings_of(found.metric, changed),
-        acknowledged=None,
+        acknowledged=acknowledged,
     )
 
 
@@ -307,7 +304,9 @@ def _together(found: FoundShift, among: Found) -> tuple[str, ...]:
     )
 
 
-def _cell_alert(found: FoundCell, explainer: Explainer) -> CellShift:
+def _cell_alert(
+    found: FoundCell, explainer: Explainer, acknowledged: Acknowledged | None
+) -> CellShift:
     cell, split = found.cell, found.split
     first, before = cell.points[found.at], cell.points[found.last_before]
     near = _around(cell.points, cell.places, found.last_before, found.at)
@@ -329,7 +328,7 @@ def _cell_alert(found: FoundCell, explainer: Explainer) -> CellShift:
         q=found.q,
         changed=tuple(change.full_text for change in changed),
         warnings=warnings_of("passed_rate", changed),
-        acknowledged=None,
+        acknowledged=acknowledged,
     )
 
 

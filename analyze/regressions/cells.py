@@ -14,19 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyze.stats.changepoints.cells import CellSplit, cell_splits
+from analyze.stats.changepoints.scan import MIN_LENGTH
 from analyze.stats.paired_means import benjamini_hochberg
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.regressions.points import Point
     from analyze.regressions.series import Series
+    from analyze.stats.changepoints.scan import Ints
     from schemas.config.known_issues import Direction
-
-    Ints = NDArray[np.int64]
-
-LEAST_RUNS = 3
-"""Runs on each side of a split."""
 
 CONFIDENCE = 0.999
 """Chance that the true place is among those that may be: hundreds of cells shift with a series."""
@@ -84,30 +79,19 @@ def cells_of(series: Series) -> list[Cell]:
     if not usable.size:
         return []
     newest = series.hashes[usable[-1]]
-    return [
-        _cell(series, column, usable[series.hashes[usable, column] == newest[column]])
-        for column in np.flatnonzero(newest >= 0).tolist()
-    ]
-
-
-def _cell(series: Series, column: int, places: Ints) -> Cell:
-    return Cell(
-        suite_id=series.suite_id,
-        model_id=series.model_id,
-        case_id=series.case_ids[column],
-        points=series.points,
-        places=places,
-        passed=series.passed[places, column],
-        scored=series.scored[places, column],
-    )
+    cells = []
+    for column in np.flatnonzero(newest >= 0).tolist():
+        places = usable[series.hashes[usable, column] == newest[column]]
+        names = series.suite_id, series.model_id, series.case_ids[column]
+        passed, scored = series.passed[places, column], series.scored[places, column]
+        cells.append(Cell(*names, series.points, places, passed, scored))
+    return cells
 
 
 def shifted_cells(cells: Sequence[Cell], alpha: float) -> list[FoundCell]:
     """Return the cells that shifted.
 
-    Args:
-        cells: all of the call: they are one family.
-        alpha: share of false ones among those found.
+    All cells of the call are one family, and alpha is the share of false ones among those found.
     """
     splits = cell_splits([(cell.passed, cell.scored) for cell in cells])
     qs = benjamini_hochberg([split.p if split else None for split in splits])
@@ -133,7 +117,7 @@ def _found_cell(cell: Cell, split: CellSplit, q: float) -> FoundCell:
 
 def can_shift(cell: Cell) -> bool:
     """Return whether a cell has runs enough for a split."""
-    return int(np.count_nonzero(cell.scored)) >= 2 * LEAST_RUNS
+    return int(np.count_nonzero(cell.scored)) >= MIN_LENGTH
 
 
 def may_lie_at(found: FoundCell, place: int) -> bool:
@@ -144,11 +128,7 @@ def may_lie_at(found: FoundCell, place: int) -> bool:
     somebody has acknowledged, is known again by its likelihood: the break may lie wherever a split
     explains the verdicts nearly as well as the best one does. Twice the difference of the
     log-likelihoods stays below x with chance (1 - exp(-x / 2))^2 (Hinkley 1970; Yao 1987, for a
-    normal mean).
-
-    Args:
-        found: the cell and its best split.
-        place: of the run among the points of its series, the first of the new level.
+    normal mean). The run is the first of the new level.
     """
     other = int(np.searchsorted(found.cell.places, place))
     if not 0 < other < len(found.cell.places):

@@ -6,14 +6,12 @@ each metric last shifted, which a new run is held against.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from analyze.comparison.evidence.outcomes import LN_SCALE
 from analyze.regressions.cells import Cell, FoundCell, can_shift, cells_of, shifted_cells
 from analyze.regressions.series import History, Series, read_history
 from analyze.stats.changepoints.rates import scan_rate, unit_columns
@@ -24,23 +22,18 @@ from schemas.errors import counted
 from schemas.output.regressions import SeriesSkipped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.query.session import Session
     from analyze.regressions.points import Point
     from analyze.regressions.series import Histories
-    from analyze.stats.changepoints.scan import LevelShift, Scan, Segment
+    from analyze.stats.changepoints.scan import Ints, LevelShift, Scan, Segment
     from schemas.output.comparison import Axis, Metric
 
-    Ints = NDArray[np.int64]
     Tell = Callable[[str, int, int], None]
 
 METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)
 
 FEWEST = 6
 """Runs without which no level can be told from another: three on each side."""
-
-NANO = 1e9
 
 
 def scan(series: Series, metric: Metric, limits: Thresholds) -> Scan:
@@ -53,15 +46,22 @@ def scan(series: Series, metric: Metric, limits: Thresholds) -> Scan:
             series.clusters, series.hashes, series.passed, series.scored
         )
         return scan_rate(hashes, passed, scored, series.coverage, margin=limits.pass_rate_margin)
-    counts, sums = series.measured[metric]
-    unit = math.log(NANO) if metric == "cost_usd" else 0.0
-    logs = np.where(counts > 0, sums / LN_SCALE / np.maximum(counts, 1) - unit, np.nan)
+    logs, (counts, _) = series.mean_logs(metric), series.measured[metric]
     return scan_values(
         series.hashes, logs, counts, series.coverage, ratio_margin=limits.ratio_margin
     )
 
 
-def rests_on(series: Series, metric: ShiftMetric, shift: LevelShift) -> tuple[int, int | None]:
+def found_shifts(series: Series, metric: ShiftMetric, scanned: Scan) -> list[FoundShift]:
+    """Return the shifts of a scan with the points that they are about, the oldest first."""
+    names, usable = (series.suite_id, series.model_id), np.flatnonzero(series.is_usable)
+    return [
+        FoundShift(*names, metric, series.points, usable, shift, *_rests_on(series, metric, shift))
+        for shift in scanned.shifts
+    ]
+
+
+def _rests_on(series: Series, metric: ShiftMetric, shift: LevelShift) -> tuple[int, int | None]:
     """Return the cases that a shift rests on, and the units they make up; None: each is one."""
     if metric != "passed_rate" or not any(series.clusters):
         return shift.n_cases, None
@@ -166,30 +166,19 @@ class Found:
 
 
 def find_all(
-    session: Session,
+    history: History,
     limits: Thresholds,
-    *,
     metrics: Collection[ShiftMetric] = METRICS,
-    suite: str | None = None,
-    model: str | None = None,
-    allow: Collection[Axis] = (),
     tell: Tell | None = None,
-    history: History | None = None,
 ) -> Found:
-    """Return every shift of a suite, a model, or all there is.
+    """Return every shift of a history that was read with these metrics.
 
     Args:
-        session: the open lake.
+        history: of a suite, a model, or all there is.
         limits: margins below which a shift is none, and the share of false cells.
         metrics: that are scanned.
-        suite: only this suite.
-        model: only this one, by its model_id or model string.
-        allow: with `case`, a case is the same whatever its content.
         tell: is told what is done, how much of it, and how much there is.
-        history: what all this selects, where it is read already.
     """
-    if history is None:
-        history = read_history(session, metrics, suite=suite, model=model, allow=allow, tell=tell)
     found = Found(
         n_runs=sum(len(point.run_ids) for point in history.points),
         points=history.points,
@@ -211,7 +200,6 @@ def _scan_series(
     """Add what a series holds to what was found."""
     key = series.suite_id, series.model_id
     found.model_ids.add(series.model_id)
-    usable = np.flatnonzero(series.is_usable)
 
     def skip(metric: ShiftMetric | None, why: str) -> None:
         suite_id, model_id = key
@@ -236,10 +224,7 @@ def _scan_series(
             continue
         scanned = scan(series, metric, limits)
         found.n_series += has_enough(series, scanned)
-        found.shifts += [
-            FoundShift(*key, metric, series.points, usable, shift, *rests_on(series, metric, shift))
-            for shift in scanned.shifts
-        ]
+        found.shifts += found_shifts(series, metric, scanned)
         if metric == "passed_rate" and scanned.shifts:
             found.shifted_at[key] = series.points[scanned.shifts[-1].at]
         if (why_short := why_not_now(series, scanned)) is not None:

@@ -33,11 +33,7 @@ from schemas.output.regressions import CellShift, OpenShift, Regressions, Series
 from schemas.redact import spelled
 from schemas.run.model_names import id_of
 
-WHAT: dict[ShiftMetric, str] = {
-    "passed_rate": "pass rate",
-    "e2e_ms": "time",
-    "cost_usd": "cost",
-}
+WHAT: dict[ShiftMetric, str] = {"passed_rate": "pass rate", "e2e_ms": "time", "cost_usd": "cost"}
 
 AXES: tuple[Axis, ...] = get_args(Axis)
 
@@ -141,12 +137,7 @@ def details(one: Shift | CellShift) -> Iterator[str]:
 
 
 def look_options(runs_dir: Path, allow: Sequence[Axis] = ()) -> list[str]:
-    """Return what every command to look needs besides.
-
-    Args:
-        runs_dir: where the runs are; not named where it is the one by default.
-        allow: axes that were allowed.
-    """
+    """Return what every command to look needs besides: axes that were allowed, and the runs."""
     words = [word for axis in allow for word in ("--allow", axis)]
     return [*words, *runs_flag(runs_dir)]
 
@@ -155,10 +146,7 @@ def command(one: Shift | CellShift, options: Sequence[str]) -> str:
     """Return the command that shows what is different.
 
     An axis on which all cases differ is allowed in it, since nothing could be compared otherwise.
-
-    Args:
-        one: the shift.
-        options: of `look_options`.
+    The options are those of `look_options`.
     """
     if isinstance(one, CellShift):
         first, model_id = one.first_bad_run, one.model_id
@@ -276,9 +264,7 @@ def open_sentences(opened: Iterable[OpenShift]) -> Iterator[tuple[str, str]]:
 def open_lines(opened: Sequence[OpenShift], width: int = UNLIMITED) -> Iterator[str]:
     """Yield what stands as lines of a terminal, with a title; nothing at all where nothing does.
 
-    Args:
-        opened: the shifts.
-        width: columns; sentences are wrapped, and commands never cut.
+    Sentences are wrapped at the width, and commands never cut.
     """
     if opened:
         yield ""

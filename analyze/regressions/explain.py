@@ -78,13 +78,8 @@ class Explainer:
     ) -> list[Change]:
         """Return what changed for a model around a shift.
 
-        Each thing is named once: where it changed nearest to the shift.
-
-        Args:
-            before: points at the end of the level before, the oldest first.
-            since: points at the beginning of the new level, the oldest first.
-            model_id: of the series.
-            case_id: only what is about this case; None: about any.
+        Each thing is named once: where it changed nearest to the shift. Points are the oldest
+        first; with a case only what is about it is told.
         """
         near, first = [*before, *since], len(before)
         self._read(near)
@@ -111,8 +106,8 @@ class Explainer:
             if axis.n_differ:
                 yield axis.axis, _axis_words(axis, pairing)
         for group in pairing.groups:
-            if group.base_key.model != group.candidate_key.model:
-                yield "model", f"model: {group.base_key.model} -> {group.candidate_key.model}"
+            if group.base.key.model != group.candidate.key.model:
+                yield "model", f"model: {group.base.key.model} -> {group.candidate.key.model}"
         for name, was, became in (
             ("machine", old.machines, new.machines),
             ("benchlake_version", old.versions, new.versions),

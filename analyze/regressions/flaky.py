@@ -17,6 +17,7 @@ import numpy as np
 from analyze.aliases import read_ids
 from analyze.regressions.detect import Found, find_all
 from analyze.regressions.points import CellRows, read_cell_rows
+from analyze.regressions.series import read_history
 from analyze.stats.rates import flip_limits, flip_rate, steadiness
 from schemas.output.regressions import Flaky, FlakyCell
 
@@ -77,12 +78,8 @@ def newest_trials(
 ) -> dict[Key, Trials]:
     """Return the newest trials of cells that have any.
 
-    Args:
-        session: the open lake.
-        points: every one, the oldest first.
-        since: cells, and the place of the first point that counts for each.
-        model: only this one, by its model_id or model string.
-        tell: is told what is done, how much of it, and how much there is.
+    Cells come with the place of the first point that counts for each; points are all there are, the
+    oldest first.
     """
     newest = _newest(points)
     rows = read_cell_rows(
@@ -207,17 +204,10 @@ def find_flaky(
 ) -> Flaky:
     """Return every cell that the newest run of its series asks, flaky ones first.
 
-    Args:
-        session: the open lake.
-        limits: margin below which a shift is none.
-        known: quarantined cases.
-        suite: only this suite.
-        model: only this one, by its model_id or model string.
-        tell: is told what is done, how much of it, and how much there is.
+    The arguments are those of `find_regressions`; the file has quarantined cases too.
     """
-    found = find_all(
-        session, limits.thresholds, metrics=METRICS, suite=suite, model=model, tell=tell
-    )
+    history = read_history(session, METRICS, suite=suite, model=model, tell=tell)
+    found = find_all(history, limits.thresholds, METRICS, tell)
     shifted = {_key(one.cell): one for one in found.cell_shifts}
     since = {_key(cell): _since(found, cell, shifted.get(_key(cell))) for cell in found.cells}
     trials = newest_trials(session, found.points, since, model=model, tell=tell)

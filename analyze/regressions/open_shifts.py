@@ -15,18 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from analyze.aliases import read_ids
 from analyze.query.run_ref import read_names
 from analyze.query.session import open_session
 from analyze.regressions.alerts import Entries
-from analyze.regressions.detect import FEWEST, METRICS, FoundShift, rests_on, scan, why_not
+from analyze.regressions.detect import FEWEST, METRICS, found_shifts, scan, why_not
 from analyze.regressions.document import open_sentences
 from analyze.regressions.points import Point, read_points
 from analyze.regressions.series import read_history
 from analyze.regressions.standing import standing_in
 from analyze.render.text import line_of
+from analyze.stats.paired_rates import ROUNDING
 from analyze.summary.summarize import thresholds_of
 from schemas.errors import runs_flag
 from schemas.lake.manifest import Manifest
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 120
 """Newest points of a suite that are looked at; `analyze regressions` looks at all."""
-
-ROUNDING = 1e-12
-"""A drop that a division blurred is not above what is tolerated."""
 
 MOST_TOLD = 5
 """Shifts that are told; `analyze runs` has all."""
@@ -194,11 +190,7 @@ def _models(
 ) -> dict[str, _Model]:
     """Return the models that some points asked, as the newest of these has them, by model_id.
 
-    Args:
-        session: the open lake.
-        points: of one suite, the oldest first.
-        run_ids: the runs that are judged, of which every shard counts.
-        model: only this one, by its model_id or model string.
+    Points are of one suite, the oldest first; of the runs that are judged every shard counts.
     """
     place = {run_id: n for n, point in enumerate(points) for run_id in point.run_ids}
     judged = [n for n, point in enumerate(points) if not set(run_ids).isdisjoint(point.run_ids)]
@@ -219,23 +211,11 @@ def _models(
 
 
 def _of_series(series: Series, named: _Model, asked: _Asked) -> Iterator[Open]:
-    usable = np.flatnonzero(series.is_usable)
     for metric in asked.metrics:
         if why_not(series, metric) is not None:
             continue
         scanned = scan(series, metric, asked.limits)
-        shifts = {
-            shift.at: FoundShift(
-                series.suite_id,
-                series.model_id,
-                metric,
-                series.points,
-                usable,
-                shift,
-                *rests_on(series, metric, shift),
-            )
-            for shift in scanned.shifts
-        }
+        shifts = {one.shift.at: one for one in found_shifts(series, metric, scanned)}
         known = {at for at, one in shifts.items() if asked.entries.of_shift(one) is not None}
         for stands in standing_in(series, metric, scanned, asked.limits):
             shift, told = stands.shift, shifts[stands.shift.at]

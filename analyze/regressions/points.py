@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analyze.comparison.evidence.outcomes import distinct_names, plan_name
 from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.query.session import Session
+    from analyze.stats.changepoints.scan import Ints
     from schemas.output.comparison import Metric
-
-    Ints = NDArray[np.int64]
 
 MS_OF = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
@@ -67,26 +66,7 @@ SUMS: Mapping[Metric, Mapping[str, str]] = {
 }
 """What some metrics need besides; `ln_`: sums of logarithms in 1 / LN_SCALE."""
 
-SQL = """
-with
-
-places as (select unnest(?::varchar[]) as run_id, unnest(?::integer[]) as point_no),
-
-names as (select unnest(?::varchar[]) as name, unnest(?::integer[]) as name_no)
-
-select
-    places.point_no,
-    of_model.name_no as model_no,
-    of_case.name_no as case_no,
-    coalesce(try_cast('0x' || substr(counted.case_hash, 1, 15) as bigint), ?) as case_hash,
-    {numbers}
-from int_case_outcomes as counted
-inner join places on counted.run_id = places.run_id
-inner join names as of_model on counted.model_id = of_model.name
-inner join names as of_case on counted.case_id = of_case.name
-where counted.run_id between ? and ?
-"""
-
+SQL = (files("analyze.regressions") / "cell_rows.sql").read_text(encoding="utf-8")
 """No alias is called as a view is: that would be created along, by its name."""
 
 OF_MODEL = " and (counted.model_id = ? or counted.model = ?)"
@@ -130,10 +110,9 @@ def read_points(session: Session, suite: str | None = None) -> list[Point]:
     )
     for suite_id, group, *fields in rows:
         run = _Run(*fields)
-        key = f"group {group}" if group is not None else f"run {run.run_id}"
-        groups.setdefault((suite_id, key), []).append(run)
+        groups.setdefault((suite_id, plan_name(run.run_id, group)), []).append(run)
     points = [_point(suite_id, runs) for (suite_id, _), runs in groups.items()]
-    return sorted(points, key=lambda point: (_moment(point), point.run_id))
+    return sorted(points, key=lambda point: (moment_of(point), point.run_id))
 
 
 @dataclass(frozen=True)
@@ -157,26 +136,20 @@ def _point(suite_id: str, runs: list[_Run]) -> Point:
         is_narrowed=all(run.is_narrowed for run in runs),
         n_planned=sum(run.n_planned for run in runs),
         labels=tuple(sorted({label for run in runs for label in run.labels})),
-        machines=_distinct_texts(run.machine for run in runs),
-        versions=_distinct_texts(run.version for run in runs),
+        machines=distinct_names(run.machine for run in runs),
+        versions=distinct_names(run.version for run in runs),
     )
 
 
-def _distinct_texts(texts: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(sorted({text for text in texts if text is not None}))
-
-
-def _moment(point: Point) -> int:
+def moment_of(point: Point) -> int:
+    """Return when a point started, in ms; one without a known start is before all others."""
     return -1 if point.started_at_ms is None else point.started_at_ms
 
 
 def since_ms(session: Session, text: str, now_ms: int | None = None) -> int:
     """Return the moment from which on something counts; a run without a start: from the beginning.
 
-    Args:
-        session: the open lake.
-        text: a run, a day in UTC, or a duration before now.
-        now_ms: by default, now.
+    The text is a run, a day in UTC, or a duration before now.
 
     Raises:
         ConfigError: it is none of them; names what is near.

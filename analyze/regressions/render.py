@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from analyze.aliases import rename_lines
 from analyze.comparison.document import limits_line
-from analyze.comparison.render import markdown_table
+from analyze.comparison.render import markdown_table, markdown_text, spaced
 from analyze.regressions.document import (
     command,
     details,
@@ -70,11 +70,7 @@ def regressions_lines(
 ) -> list[str]:
     """Return the shifts of a history as lines.
 
-    Args:
-        found: what to tell.
-        width: columns of the terminal; sentences are broken there.
-        options: of the commands to look; see `look_options`.
-        is_all: tell everything in full, what is better or acknowledged too.
+    With `is_all` that is everything in full, what is better or acknowledged too.
     """
     every = everything(found)
     alerts = [one for one in every if is_alert(one)]
@@ -90,10 +86,7 @@ def regressions_lines(
         wrapped(TO_SILENCE, width) if shown else [],
         wrapped(f"limits: {limits_line(found.limits)}", width) if found.n_runs else [],
     ]
-    lines: list[str] = []
-    for block in blocks:
-        lines += ["", *block] if lines and block else block
-    return lines
+    return spaced(blocks)
 
 
 def _in_full(one: Shift | CellShift, width: int, options: Sequence[str]) -> Iterator[str]:
@@ -129,12 +122,7 @@ def _more(number: int, what: str) -> list[str]:
 
 
 def regressions_markdown(found: Regressions, options: Sequence[str]) -> str:
-    """Return everything that was found, what is worse and unknown first.
-
-    Args:
-        found: what to tell.
-        options: of the commands to look; see `look_options`.
-    """
+    """Return everything that was found, what is worse and unknown first."""
     every = everything(found)
     alerts = [one for one in every if is_alert(one)]
     others = [one for one in every if not is_alert(one)]
@@ -148,7 +136,7 @@ def regressions_markdown(found: Regressions, options: Sequence[str]) -> str:
         list(_list("Renamed, and not joined", list(rename_lines(found.renames)))),
         [as_text(f"Limits: {limits_line(found.limits)}")],
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return markdown_text(blocks)
 
 
 def _section(one: Shift | CellShift, options: Sequence[str]) -> Iterator[str]:
@@ -172,13 +160,7 @@ def _list(title: str, lines: list[str]) -> Iterator[str]:
 
 
 def flaky_lines(found: Flaky, width: int, *, is_all: bool = False) -> list[str]:
-    """Return the cells as lines.
-
-    Args:
-        found: what to tell.
-        width: columns of the terminal.
-        is_all: list every cell, not the flaky ones alone.
-    """
+    """Return the cells as lines, the flaky ones alone or every one."""
     lines = wrapped(flaky_summary(found), width)
     shown = _shown(found, is_all=is_all)
     if shown:
@@ -203,7 +185,7 @@ def flaky_markdown(found: Flaky, *, is_all: bool = False) -> str:
         [as_text(MEANING)],
         [as_text(f"Limits: {limits_line(found.limits)}")],
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return markdown_text(blocks)
 
 
 def flaky_summary(found: Flaky) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyze.comparison.evidence.outcomes import LN_SCALE
 from analyze.regressions.points import (
     COUNTS,
     SUMS,
@@ -20,16 +22,14 @@ from analyze.regressions.points import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.query.session import Session
+    from analyze.stats.changepoints.scan import Bools, Floats, Ints
     from schemas.output.comparison import Axis, Metric
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 USABLE = 0.9
 """Coverage below which a run says nothing about its level."""
+
+NANO = 1e9
 
 SAME_SUITE = 0.8
 """Share of the cases of a whole run that a part of one must have to stand beside it."""
@@ -71,15 +71,21 @@ class Series:
     measured: dict[str, tuple[Ints, Ints]]
     coverage: Floats
     is_scorable: bool
-    is_own: NDArray[np.bool_]
+    is_own: Bools
 
     @property
-    def is_usable(self) -> NDArray[np.bool_]:
+    def is_usable(self) -> Bools:
         """Which points say something about the level."""
         return self.is_covered & self.is_own
 
+    def mean_logs(self, metric: Metric) -> Floats:
+        """Return the mean logarithm of each cell, of ms, tokens or USD; nan where there is none."""
+        counts, sums = self.measured[metric]
+        unit = math.log(NANO) if metric == "cost_usd" else 0.0
+        return np.where(counts > 0, sums / LN_SCALE / np.maximum(counts, 1) - unit, np.nan)
+
     @property
-    def is_covered(self) -> NDArray[np.bool_]:
+    def is_covered(self) -> Bools:
         """Which points have enough of their verdicts."""
         return self.coverage >= USABLE
 
@@ -96,12 +102,7 @@ class History:
     """By suite_id and case_id, as its newest run has it; a case without one is not in it."""
 
     def cut(self, *, before: str | None = None, last: int | None = None) -> History:
-        """Return the part that `read_history` returns of the same with the same bounds.
-
-        Args:
-            before: only points before the one with this run.
-            last: only the newest so many points; None: all.
-        """
+        """Return the part that `read_history` returns of the same with the same bounds."""
         kept = _places_within(self.points, before, last)
         if kept == range(len(self.points)):
             return self
@@ -273,7 +274,7 @@ def _one_of_identical(scored: Ints, passed: Ints, answers: Ints) -> tuple[Ints, 
     return np.minimum(scored, most), np.minimum(passed, most)
 
 
-def _whole(points: Sequence[Point], planned: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _whole(points: Sequence[Point], planned: Bools) -> Bools:
     """Return which points stand for the suite: whole runs, and parts with most of its cases.
 
     A run of three cases that somebody tried is no change of the suite.

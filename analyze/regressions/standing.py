@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analyze.comparison.evidence.outcomes import LN_SCALE
-from analyze.regressions.detect import NANO, scan, why_not
 from analyze.stats.changepoints.scan import COMMON_FIFTHS
 from analyze.stats.changepoints.values import (
     change_of_rates,
@@ -23,16 +21,10 @@ from analyze.stats.changepoints.values import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analyze.regressions.series import Series
-    from analyze.stats.changepoints.scan import LevelShift, Scan
+    from analyze.stats.changepoints.scan import Bools, Floats, Ints, LevelShift, Scan
     from schemas.config.known_issues import ShiftMetric
     from schemas.config.project import Thresholds
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +50,13 @@ class Standing:
     size: float
 
 
-def standing_shifts(series: Series, metric: ShiftMetric, limits: Thresholds) -> list[Standing]:
-    """Return the shifts for the worse that stand at the last point of a series, oldest first.
-
-    Args:
-        series: up to the run that is judged.
-        metric: that is looked at.
-        limits: margins below which a shift is none, and half of which is back.
-    """
-    if why_not(series, metric) is not None:
-        return []
-    return standing_in(series, metric, scan(series, metric, limits), limits)
-
-
 def standing_in(
     series: Series, metric: ShiftMetric, scanned: Scan, limits: Thresholds
 ) -> list[Standing]:
-    """Return the same of a series that is scanned."""
+    """Return the shifts for the worse that stand at the last point of a series, oldest first.
+
+    The scan of the series ends at the run that is judged; what lies within half a margin is back.
+    """
     worse = "down" if metric == "passed_rate" else "up"
     found = (
         _standing(series, metric, scanned, shift, limits)
@@ -156,11 +138,8 @@ class _Values:
         passed, scored = series.passed * same, series.scored * same
         if metric == "passed_rate":
             return cls(scored > 0, passed, scored, None)
-        counts, sums = series.measured[metric]
-        unit = math.log(NANO) if metric == "cost_usd" else 0.0
-        known = same & (counts > 0)
-        logs = np.where(known, sums / LN_SCALE / np.maximum(counts, 1) - unit, np.nan)
-        return cls(known, passed, scored, logs)
+        known = same & (series.measured[metric][0] > 0)
+        return cls(known, passed, scored, np.where(known, series.mean_logs(metric), np.nan))
 
     def is_back(self, old: Ints, new: Ints, limits: Thresholds) -> Bools:
         """Return after which of the points since a shift the level before was back."""

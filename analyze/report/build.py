@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import BASE_WORDS
 from analyze.gate.base_runs import resolve_compared
 from analyze.query.run_list import ListedRun, read_run, read_runs_by_id
@@ -287,7 +288,7 @@ def _read_baseline(
         known=known,
         words=(*BASE_WORDS, WITHOUT),
     )
-    return _Baseline(base.run_ids, compare(session, base, candidate, limits=limits))
+    return _Baseline(base.run_ids, compare(read_evidence(session, base, candidate), limits=limits))
 
 
 def _run_before(session: Session, run: ListedRun) -> str | None:

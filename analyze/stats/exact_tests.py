@@ -12,7 +12,7 @@ import math
 import operator
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, compress, groupby
@@ -58,6 +58,12 @@ def paired_counts(
     k_a: Iterable[float], m_a: Iterable[float], k_b: Iterable[float], m_b: Iterable[float]
 ) -> PairedCounts:
     """Return the four lists as whole numbers.
+
+    Args:
+        k_a: passed trials of each case of the base.
+        m_a: its scored trials, at least one a case.
+        k_b: passed trials of each case of the candidate.
+        m_b: its scored trials, at least one a case.
 
     Raises:
         ValueError: they are not of one length, a count is not whole, a case has no scored trial on
@@ -120,14 +126,8 @@ def sign_flip(
     Fisher 1935 for the test, Pagano & Tritchler 1983 for the convolution, Fagerland, Lydersen &
     Laake 2013 for mid-p.
 
-    Args:
-        k_a: passed trials of each case of the base.
-        m_a: its scored trials, at least one a case.
-        k_b: passed trials of each case of the candidate.
-        m_b: its scored trials, at least one a case.
-
     Raises:
-        ValueError: the counts are no pairs (see `paired_counts`).
+        ValueError: the counts are no pairs, as `paired_counts` takes them.
     """
     pairs = paired_counts(k_a, m_a, k_b, m_b)
     differs = [a * n_b != b * n_a for a, n_a, b, n_b in zip(*pairs, strict=True)]
@@ -190,24 +190,18 @@ def _counted_ps(differences: Counts) -> tuple[float, float]:
 
 def _patterns(weights: Counts, last: int) -> Sequence[float]:
     """Return how many patterns of signs have each U up to `last`, times `ONE_PATTERN`."""
-    patterns, added = _zeros(last + 1, len(weights))
+    is_short = (last + 1) * len(weights) <= MAX_LISTED
+    patterns = _zeros(last + 1, is_short=is_short)
     patterns[0] = ONE_PATTERN
     reach = 0
     for weight in weights:
         reach = min(reach + weight, last)
-        more = added(patterns[weight : reach + 1], patterns[: reach + 1 - weight])
-        patterns[weight : reach + 1] = more
+        beyond, before = patterns[weight : reach + 1], patterns[: reach + 1 - weight]
+        patterns[weight : reach + 1] = (
+            map(operator.add, beyond, before) if is_short else beyond + before
+        )
     found: Sequence[float] = patterns
     return found
-
-
-def _zeros(size: int, n_weights: int) -> tuple[Any, Callable[[Any, Any], Any]]:
-    """Return so many zeros, and what adds two ranges of them: a list, or an array if it pays."""
-    if size * n_weights <= MAX_LISTED:
-        return [0.0] * size, partial(map, operator.add)
-    import numpy as np  # noqa: PLC0415 - loading it takes as long as a million additions
-
-    return np.zeros(size), np.add
 
 
 def _share(patterns: float, n_nonzero: int) -> float:
@@ -249,14 +243,8 @@ def within_case_p(
     Pagano & Tritchler 1983 for the convolution. It holds for any numbers of trials, and says
     nothing about other cases.
 
-    Args:
-        k_a: passed trials of each case of the base.
-        m_a: its scored trials, at least one a case.
-        k_b: passed trials of each case of the candidate.
-        m_b: its scored trials, at least one a case.
-
     Raises:
-        ValueError: the counts are no pairs (see `paired_counts`).
+        ValueError: the counts are no pairs, as `paired_counts` takes them.
     """
     pairs = paired_counts(k_a, m_a, k_b, m_b)
     scale = math.lcm(*pairs.m_a, *pairs.m_b)
@@ -341,7 +329,7 @@ def _added(sums: Any, chances: Sequence[float], step: int, size: int, *, is_shor
         size: how many values are asked for.
         is_short: lists rather than arrays.
     """
-    after = _no_sums(min(len(sums) + (len(chances) - 1) * step, size), is_short=is_short)
+    after = _zeros(min(len(sums) + (len(chances) - 1) * step, size), is_short=is_short)
     for place, chance in enumerate(chances):
         start = place * step
         if start >= len(after):
@@ -355,7 +343,7 @@ def _added(sums: Any, chances: Sequence[float], step: int, size: int, *, is_shor
     return after
 
 
-def _no_sums(size: int, *, is_short: bool) -> Any:
+def _zeros(size: int, *, is_short: bool) -> Any:
     """Return so many zeros: a list, or an array where that pays."""
     if is_short:
         return [0.0] * size
@@ -366,6 +354,6 @@ def _no_sums(size: int, *, is_short: bool) -> Any:
 
 def _nothing(*, is_short: bool) -> Any:
     """Return the chances of a sum of no terms: it is 0."""
-    cells = _no_sums(1, is_short=is_short)
+    cells = _zeros(1, is_short=is_short)
     cells[0] = 1.0
     return cells

@@ -81,12 +81,7 @@ def mean_of_units(
     mean, n_eff = mean_rate(rates), effective_trials(rates, draws)
     low, high = wilson(mean, n_eff)
     return Interval(
-        low=low,
-        high=high,
-        estimate=mean,
-        n_cases=len(rates),
-        n_trials=n_trials,
-        n_eff=n_eff,
+        low=low, high=high, estimate=mean, n_cases=len(rates), n_trials=n_trials, n_eff=n_eff
     )
 
 
@@ -279,11 +274,7 @@ def n_clusters(clusters: Clusters) -> int | None:
 
 
 def unit_sums(clusters: Clusters, *counts: Sequence[int]) -> tuple[list[int], ...]:
-    """Return counts a unit: the sums over its cases.
-
-    Args:
-        clusters: of each case.
-        counts: any number of lists, each with a count a case.
+    """Return counts a unit, each list (one a case) summed over the cases of a unit.
 
     Raises:
         ValueError: a list is not as long as there are cases.
@@ -302,11 +293,7 @@ def unit_sums(clusters: Clusters, *counts: Sequence[int]) -> tuple[list[int], ..
 
 
 def unit_means(clusters: Clusters, values: Sequence[float]) -> list[float]:
-    """Return a value a unit: the mean over its cases.
-
-    Args:
-        clusters: of each case.
-        values: one a case.
+    """Return a value a unit: the mean over its cases, of which each has one.
 
     Raises:
         ValueError: there is not one value a case.

@@ -17,7 +17,14 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from analyze.stats.intervals import Z90, Z95
-from analyze.stats.paired_means import FEWEST_PAIRS, SMALLEST_P, MeanDifference, t_cdf, t_quantile
+from analyze.stats.paired_means import (
+    FEWEST_PAIRS,
+    MeanDifference,
+    finite,
+    mean_difference,
+    t_quantile,
+    two_sided_p,
+)
 from analyze.stats.paired_rates import RateInterval
 from analyze.stats.power.nights import FEWEST_RUNS, LOGIT_SD, PRIOR_DF, shrunk_variance
 
@@ -144,14 +151,10 @@ def variance_of_rates(
 
 
 def variance_within(passed: Sequence[int], scored: Sequence[int]) -> float:
-    """Return the mean variance of a trial within its case.
+    """Return the mean variance of a trial within its case, from the counts of each case.
 
     k (m - k) / (m (m - 1)) over the cases with repetitions; where none has any, half of p (1 - p),
     as if the other half lay between cases.
-
-    Args:
-        passed: trials of each case that passed.
-        scored: trials of each case with a verdict.
     """
     cases = [(k, m) for k, m in zip(passed, scored, strict=True) if m]
     repeated = [k * (m - k) / (m * (m - 1)) for k, m in cases if m > 1]
@@ -170,32 +173,18 @@ def t_between_nights(
 
     SE^2 = v/n + s^2 (1 / nights of the base + 1 / nights of the candidate), with v the variance of
     the differences over cases; Student's t with the degrees of freedom of s^2, and with no more
-    than the cases have.
-
-    Args:
-        differences: candidate minus base, one a case.
-        nights: how much they vary.
-        n_base: nights that the base is the mean of.
-        n_candidate: nights that the candidate is the mean of.
+    than the cases have. The differences are candidate minus base, one a case; `n_base` and
+    `n_candidate` are the nights that each side is the mean of.
 
     Raises:
         ValueError: a difference is not finite.
     """
-    values = [float(value) for value in differences]
-    if not all(map(math.isfinite, values)):
-        message = "a difference is a finite number, got one that is not"
-        raise ValueError(message)
+    values = finite(differences)
     n = len(values)
     if n < FEWEST_PAIRS:
         return None
-    mean = math.fsum(values) / n
-    of_cases = math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n
-    error = math.sqrt(of_cases + nights.of_sides(n_base, n_candidate))
-    df = min(nights.df, n - 1)
-    half, half90 = t_quantile(0.975, df) * error, t_quantile(0.95, df) * error
-    return MeanDifference(
-        mean, mean - half, mean + half, mean - half90, mean + half90, _p(mean, error, df), n
-    )
+    error = math.sqrt(_variance(values) / n + nights.of_sides(n_base, n_candidate))
+    return mean_difference(_mean(values), error, min(nights.df, n - 1), n)
 
 
 def rate_between_nights(
@@ -206,13 +195,8 @@ def rate_between_nights(
     SE^2 = (side of the interval / z)^2 + V, with V = s^2 (1 / nights of the base + 1 / nights of
     the candidate) and the side that faces the tested value. Student's t with
     (SE_cases^2 + V)^2 df / V^2 degrees of freedom, rounded down (Satterthwaite 1946), the part of
-    the cases being taken as known.
-
-    Args:
-        found: candidate minus base, with its limits by the cases alone.
-        nights: how much they vary.
-        n_base: nights that the base is the mean of.
-        n_candidate: nights that the candidate is the mean of.
+    the cases being taken as known. `n_base` and `n_candidate` are the nights that each side is the
+    mean of.
     """
     added = nights.of_sides(n_base, n_candidate)
 
@@ -230,7 +214,7 @@ def rate_between_nights(
     down90, up90 = (difference - found.low90) / Z90, (found.high90 - difference) / Z90
     facing, facing_df = error_of(down if difference > 0 else up)
     return NightDifference(
-        p=_p(difference, facing, facing_df),
+        p=two_sided_p(difference, facing, facing_df),
         low=max(difference - limit(down, 0.975), -1.0),
         high=min(difference + limit(up, 0.975), 1.0),
         low90=max(difference - limit(down90, 0.95), -1.0),
@@ -251,7 +235,7 @@ def _n_known(run: Sequence[float | None]) -> int:
 
 
 def _variance(values: Sequence[float]) -> float:
-    mean = math.fsum(values) / len(values)
+    mean = _mean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
@@ -294,9 +278,3 @@ def _less(values: Sequence[float | None], others: Sequence[float]) -> list[float
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-def _p(difference: float, error: float, df: int) -> float:
-    if error == 0:
-        return 1.0 if difference == 0 else 0.0
-    return min(max(2 * t_cdf(-abs(difference) / error, df), SMALLEST_P), 1.0)

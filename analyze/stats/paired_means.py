@@ -117,23 +117,42 @@ def paired_t(differences: Sequence[float]) -> MeanDifference | None:
     Raises:
         ValueError: a difference is not finite.
     """
-    values = [float(value) for value in differences]
-    if not all(map(math.isfinite, values)):
-        message = "a difference is a finite number, got one that is not"
-        raise ValueError(message)
+    values = finite(differences)
     n = len(values)
     if n < FEWEST_PAIRS:
         return None
     if min(values) == max(values):
-        mean, error = values[0], 0.0
-    else:
-        mean = math.fsum(values) / n
-        error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
-    if error == 0:
-        return MeanDifference(mean, mean, mean, mean, mean, 1.0 if mean == 0 else 0.0, n)
-    half, half90 = t_quantile(0.975, n - 1) * error, t_quantile(0.95, n - 1) * error
-    p = min(max(2 * t_cdf(-abs(mean) / error, n - 1), SMALLEST_P), 1.0)
+        return mean_difference(values[0], 0.0, n - 1, n)
+    mean = math.fsum(values) / n
+    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+    return mean_difference(mean, error, n - 1, n)
+
+
+def finite(differences: Sequence[float]) -> list[float]:
+    """Return differences as floats.
+
+    Raises:
+        ValueError: one is not finite.
+    """
+    values = [float(value) for value in differences]
+    if not all(map(math.isfinite, values)):
+        message = "a difference is a finite number, got one that is not"
+        raise ValueError(message)
+    return values
+
+
+def mean_difference(mean: float, error: float, df: int, n: int) -> MeanDifference:
+    """Return a mean of n differences with what its standard error makes of it."""
+    half, half90 = t_quantile(0.975, df) * error, t_quantile(0.95, df) * error
+    p = two_sided_p(mean, error, df)
     return MeanDifference(mean, mean - half, mean + half, mean - half90, mean + half90, p, n)
+
+
+def two_sided_p(difference: float, error: float, df: int) -> float:
+    """Return the p of a difference; without an error 1 for none, 0 for any."""
+    if error == 0:
+        return 1.0 if difference == 0 else 0.0
+    return min(max(2 * t_cdf(-abs(difference) / error, df), SMALLEST_P), 1.0)
 
 
 def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:

@@ -25,7 +25,7 @@ MIN_MARGIN = 0.01
 """However near a rate is to 0 or 1: a margin of less than a point would take thousands of cases."""
 
 ROUNDING = 1e-12
-"""A share that a division blurred is not below its limit."""
+"""A share that a division blurred is neither above nor below its limit."""
 
 MAX_Z = 37.0
 """Beyond it a level is below the range of floats."""
@@ -75,14 +75,8 @@ def rate_difference(
     Never zero wide and never outside -1 and 1. Newcombe 1998 (Stat. Med. 17:2635), method 10, and
     Zou & Donner 2008, on effective numbers of trials; the correlation is shrunk by 1 - 1/n.
 
-    Args:
-        k_a: passed trials of each case of the base.
-        m_a: its scored trials, at least one a case.
-        k_b: passed trials of each case of the candidate.
-        m_b: its scored trials, at least one a case.
-
     Raises:
-        ValueError: the counts are no pairs (see `paired_counts`).
+        ValueError: the counts are no pairs, as `paired_counts` takes them.
     """
     both = _both(paired_counts(k_a, m_a, k_b, m_b))
     if both is None:
@@ -97,17 +91,11 @@ def p_excluding_zero(
 ) -> float:
     """Return the level at which the interval of `rate_difference` just excludes 0, by bisection.
 
-    Args:
-        k_a: passed trials of each case of the base.
-        m_a: its scored trials, at least one a case.
-        k_b: passed trials of each case of the candidate.
-        m_b: its scored trials, at least one a case.
-
     Returns:
         1 for a difference of 0 and below two cases.
 
     Raises:
-        ValueError: the counts are no pairs (see `paired_counts`).
+        ValueError: the counts are no pairs, as `paired_counts` takes them.
     """
     both = _both(paired_counts(k_a, m_a, k_b, m_b))
     if both is None or both.difference == 0:
@@ -124,10 +112,6 @@ def margin_at(base_rate: float, margin: float) -> float:
     """Return the margin at a rate of the base, which is smaller near 0 and 1.
 
     Where two of a hundred trials fail, twice as many failures are no small thing.
-
-    Args:
-        base_rate: between 0 and 1.
-        margin: away from the ends.
     """
     room = max(MIN_MARGIN, min(base_rate, 1 - base_rate))
     return room if room < margin - ROUNDING else margin
@@ -204,14 +188,8 @@ def rate_test(
     (Berger 1982): do these cases differ (the permutation within cases), and would others (the
     interval over cases, or Student's t over them).
 
-    Args:
-        k_a: passed trials of each case of the base.
-        m_a: its scored trials, at least one a case.
-        k_b: passed trials of each case of the candidate.
-        m_b: its scored trials, at least one a case.
-
     Raises:
-        ValueError: the counts are no pairs (see `paired_counts`).
+        ValueError: the counts are no pairs, as `paired_counts` takes them.
     """
     pairs = paired_counts(k_a, m_a, k_b, m_b)
     if list(pairs.m_a) == list(pairs.m_b):
@@ -228,14 +206,8 @@ def over_cases_p(
 ) -> float:
     """Return the smaller p of two that take the cases as a sample: of the interval, and of t.
 
-    Args:
-        k_a: passed trials of each case of the base.
-        m_a: its scored trials, at least one a case.
-        k_b: passed trials of each case of the candidate.
-        m_b: its scored trials, at least one a case.
-
     Raises:
-        ValueError: the counts are no pairs (see `paired_counts`).
+        ValueError: the counts are no pairs, as `paired_counts` takes them.
     """
     pairs = paired_counts(k_a, m_a, k_b, m_b)
     differences = [b / n_b - a / n_a for a, n_a, b, n_b in zip(*pairs, strict=True)]

@@ -136,10 +136,7 @@ def interval_of_units(
 ) -> Interval | None:
     """Return the 95 % interval of the mean rate of units, which clusters of cases are.
 
-    Args:
-        clusters: of each case.
-        hits: of each case.
-        trials: of each case; a case without any is left out.
+    A case without trials is left out.
     """
     if not any(clusters):
         return wilson_shrunk(hits, trials)
@@ -155,10 +152,7 @@ def interval_of_units(
 def case_rate(hits: Sequence[int], trials: Sequence[int], clusters: Clusters = ()) -> CaseRate:
     """Return the rate over cases.
 
-    Args:
-        hits: of each case.
-        trials: of each case; a case without any is left out.
-        clusters: of each case; left out when each of them stands alone.
+    A case without trials is left out; without clusters each stands alone.
     """
     n_trials, n_hits = sum(trials), sum(hits)
     tried = [cluster for cluster, m in zip(clusters, trials, strict=False) if m]
@@ -203,11 +197,7 @@ def may_be_best(models: Sequence[RankedModel], alpha: float = 0.05) -> list[bool
 
     The best was chosen by looking, so any pair of models could have been tested: each p is
     multiplied by the number of pairs (Bonferroni; Holm over the rivals alone leaves out one of ten
-    equal models in 10 to 14 of 100 draws).
-
-    Args:
-        models: of one run, so that they met the same night.
-        alpha: chance that one of equal models is left out.
+    equal models in 10 to 14 of 100 draws). All are of one run, so that they met the same night.
     """
     highest = max((model.rate for model in models), default=0.0)
     best = [model for model in models if model.rate == highest]
@@ -238,10 +228,6 @@ def flip_rate(k: int, n: int) -> float | None:
 
     The chance is that of two trials drawn at random under the same fingerprint, whatever their
     order: transitions between neighbouring runs are never counted.
-
-    Args:
-        k: trials that passed.
-        n: trials with a verdict.
 
     Raises:
         ValueError: not 0 <= k <= n.
@@ -298,10 +284,6 @@ def repetitions_identical(n_repeated: int, n_identical: int) -> bool | None:
     """Return whether repeating changed nothing, or None when nothing was repeated.
 
     See S21.
-
-    Args:
-        n_repeated: cases with at least two answers.
-        n_identical: those of them whose answers are byte-identical.
     """
     if n_repeated == 0:
         return None

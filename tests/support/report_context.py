@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.query.run_list import read_run
 from analyze.query.run_ref import run_folder
@@ -31,7 +32,8 @@ def context_of(session, run_id, baseline=None, **thresholds):
     limits, comparison, run_ids = limits_of(**thresholds), None, ()
     if baseline is not None:
         sides = resolve_sides(session, baseline, run_id)
-        comparison, run_ids = compare(session, *sides, limits=limits), sides[0].run_ids
+        comparison = compare(read_evidence(session, *sides), limits=limits)
+        run_ids = sides[0].run_ids
     run, folder = read_run(session, run_id), run_folder(session, run_id)
     summary = summary_of(session, run_id, folder)
     return ReportContext(session, run, folder, summary, run_ids, comparison, limits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.query.catalog import select_of
@@ -61,25 +62,26 @@ def read_facts(
         f"from trials where {among(run_ids)}",
         run_ids,
     ):
-        said[_plan_of(run_id, described), model_id].append(tuple(names))
+        run_group, _ = described.get(run_id, (None, None))
+        said[plan_name(run_id, run_group), model_id].append(tuple(names))
     found = {}
     for run_id, model_id in wanted:
         run_group, judge_hash = described.get(run_id, (None, None))
-        names = said[_plan_of(run_id, described), model_id]
+        names = said[plan_name(run_id, run_group), model_id]
         models, providers, routing = (
-            _distinct_names(one[place] for one in names) for place in range(3)
+            distinct_names(one[place] for one in names) for place in range(3)
         )
         found[run_id, model_id] = RunFacts(run_group, judge_hash, models, providers, routing)
     return found
 
 
-def _plan_of(run_id: str, described: Mapping[str, tuple[str | None, str | None]]) -> str:
+def plan_name(run_id: str, run_group: str | None) -> str:
     """Return what the shards of one plan share: their group, or the run itself."""
-    run_group, _ = described.get(run_id, (None, None))
     return f"run {run_id}" if run_group is None else f"group {run_group}"
 
 
-def _distinct_names(names: Iterable[str | None]) -> tuple[str, ...]:
+def distinct_names(names: Iterable[str | None]) -> tuple[str, ...]:
+    """Return those that are known, sorted."""
     return tuple(sorted({name for name in names if name is not None}))
 
 
@@ -155,6 +157,12 @@ class CaseCounts(NamedTuple):
     n_free: int = 0
     """Made in the run at a known cost of 0, which has no logarithm."""
 
+    @classmethod
+    def total(cls, counts: Iterable[CaseCounts]) -> CaseCounts:
+        """Return the sums, of none all 0."""
+        none = [0] * len(cls._fields)
+        return cls(*map(sum, zip(none, *counts, strict=True)))
+
 
 class Answers(NamedTuple):
     """Whether the answers of a case are the same bytes: successes made in the run."""
@@ -175,6 +183,8 @@ class Answers(NamedTuple):
         """Every trial answered, and with the same bytes."""
         return self.is_repeated and not self.n_failed and self.first_hash == self.last_hash
 
+
+CAUSES = (files("analyze.comparison.evidence") / "causes.sql").read_text(encoding="utf-8")
 
 Causes = Mapping[tuple[str, str, CaseKey], Counter[str]]
 """(run_id, model_id, case) to how many of its trials have no verdict, by why."""
@@ -218,10 +228,7 @@ COLUMNS = (
 def read_outcomes(session: Session, run_ids: Sequence[str]) -> list[CaseOutcome]:
     """Return every case that runs planned, with each model, ordered by run, model and case.
 
-    Args:
-        session: the open lake.
-        run_ids: the runs, every shard of a plan among them; one that the lake does not know has
-            no cases.
+    A run that the lake does not know has no cases; every shard of a plan is to be among them.
 
     Raises:
         ViewError: the lake cannot be read.
@@ -263,10 +270,6 @@ def read_causes(session: Session, run_ids: Sequence[str]) -> Causes:
 
     A cause of the table of failures, `missing` where there is no result, else `unknown`.
 
-    Args:
-        session: the open lake.
-        run_ids: the runs.
-
     Raises:
         ViewError: the lake cannot be read.
     """
@@ -274,18 +277,7 @@ def read_causes(session: Session, run_ids: Sequence[str]) -> Causes:
     if not run_ids:
         return found
     for run_id, model_id, suite_id, case_id, has_result, failure_type, n in session.rows(
-        f"""
-        select
-            plans.run_id, plans.model_id, plans.suite_id, plans.case_id,
-            came.run_id is not null as has_result, came.failure_type, count(*)
-        from (select * from stg_plans where is_scorable and {among(run_ids)}) as plans
-        left join (select * from trials where {among(run_ids)}) as came
-            on plans.run_id = came.run_id and plans.model_id = came.model_id
-            and plans.case_id = came.case_id and plans.repetition = came.repetition
-        where came.passed is null
-        group by all
-        order by all
-        """,  # noqa: S608 - our own names
+        CAUSES.format(runs=among(run_ids)),
         [*run_ids, *run_ids],
     ):
         why = cause_of(failure_type) if has_result else "missing"
@@ -299,10 +291,6 @@ Cuts = Mapping[tuple[str, str], tuple[int, int]]
 
 def read_cuts(session: Session, run_ids: Sequence[str]) -> Cuts:
     """Return after how many tokens answers were cut off, of the runs that say it.
-
-    Args:
-        session: the open lake.
-        run_ids: the runs.
 
     Raises:
         ViewError: the lake cannot be read.

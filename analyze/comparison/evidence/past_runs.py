@@ -13,94 +13,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib.resources import files
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.comparison.evidence.outcomes import LN_SCALE, METRICS, CaseKey, among
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
 
-CELLS = """
-with
-
-planned as (
-    select
-        run_id,
-        model_id,
-        suite_id,
-        case_id,
-        min(case_hash) as case_hash,
-        min(cluster) as cluster,
-        count(case when is_scorable then 1 end) as n_scorable
-    from stg_plans
-    where {runs} and {models}
-    group by all
-),
-
-came as (
-    select
-        run_id,
-        model_id,
-        suite_id,
-        case_id,
-        passed,
-        case when is_measured then passed end as own_passed,
-        case when is_measured and is_success then output_hash end as answer_hash,
-        case when is_measured and not is_success and passed is not null then 1 end as failed_answer,
-        {logs}
-    from trials
-    where {runs} and {models}
-),
-
-counted as (
-    select
-        run_id,
-        model_id,
-        suite_id,
-        case_id,
-        count(passed) as n_scored,
-        count(case when own_passed then 1 end) as k,
-        count(own_passed) as m,
-        count(answer_hash) as n_answers,
-        count(failed_answer) as n_failed_answers,
-        min(answer_hash) as first_hash,
-        max(answer_hash) as last_hash,
-        n_answers > 1 and n_failed_answers = 0
-        and first_hash = last_hash and k in (0, m) as is_same,
-        {means},
-        case when ? then [{sums}] end as sums
-    from came
-    group by all
-)
-
-select
-    planned.run_id,
-    planned.model_id,
-    planned.suite_id,
-    planned.case_id,
-    planned.case_hash,
-    planned.cluster,
-    planned.n_scorable,
-    coalesce(counted.n_scored, 0),
-    coalesce(case when counted.is_same then least(counted.k, 1) else counted.k end, 0),
-    coalesce(case when counted.is_same then least(counted.m, 1) else counted.m end, 0),
-    coalesce(counted.k, 0),
-    coalesce(counted.m, 0),
-    coalesce(counted.n_answers, 0),
-    coalesce(counted.n_failed_answers, 0),
-    counted.first_hash,
-    counted.last_hash,
-    {names},
-    counted.sums
-from planned
-left join counted
-    on planned.run_id = counted.run_id
-    and planned.model_id = counted.model_id
-    and planned.suite_id = counted.suite_id
-    and planned.case_id = counted.case_id
-order by planned.run_id, planned.model_id, planned.case_id
-"""
+CELLS = (files("analyze.comparison.evidence") / "past_cells.sql").read_text(encoding="utf-8")
 """A test holds it equal to int_case_outcomes."""
 
 AT_ONCE = "is_success and attempt_count = 1 and"
@@ -119,51 +41,7 @@ LAST_PLANS = 24
 LEAST_COVERAGE = 0.9
 """Share of its trials with a verdict below which a run says nothing about its level."""
 
-PLANS = """
-with
-
-described as materialized (
-    select
-        run_id,
-        suite_id,
-        coalesce('group ' || run_group, 'run ' || run_id) as plan,
-        started_at_ms,
-        {judged} as is_judged,
-        {sides} as is_of_side
-    from stg_runs
-),
-
-plans as (
-    select
-        suite_id,
-        coalesce(max(started_at_ms), -1) as moment,
-        max(run_id) as name,
-        list(run_id order by run_id) as run_ids,
-        list(started_at_ms) as starts,
-        bool_or(is_judged) as is_judged,
-        bool_or(is_of_side) as is_of_side
-    from described
-    where suite_id in (select suite_id from described where is_of_side)
-    group by suite_id, plan
-),
-
-judged as (
-    select suite_id, min((moment, name)) as place from plans where is_judged group by all
-)
-
-select
-    plans.suite_id,
-    plans.run_ids,
-    plans.starts,
-    coalesce((plans.moment, plans.name) < judged.place, false) as is_before
-from plans
-left join judged on plans.suite_id = judged.suite_id
-where is_before or plans.is_of_side
-qualify plans.is_of_side or row_number() over (
-    partition by plans.suite_id, is_before order by plans.moment desc, plans.name desc
-) <= ?
-order by plans.moment, plans.name
-"""
+PLANS = (files("analyze.comparison.evidence") / "past_plans.sql").read_text(encoding="utf-8")
 
 
 class PastCell(NamedTuple):
@@ -200,6 +78,9 @@ class PastCell(NamedTuple):
     """Of each metric its trials and the sum of their logarithms, in 1 / LN_SCALE; read only where a
     plan has shards."""
 
+
+COUNTS = PastCell._fields[6:14]
+"""From `n_scorable` to `n_failed_answers`."""
 
 FIRST_LOG = PastCell._fields.index("e2e_ms")
 """Place of the first mean logarithm of a cell."""
@@ -248,29 +129,20 @@ def together(one: PastCell, other: PastCell) -> PastCell:
     none: Sequence[int | None] = [0] * 2 * len(METRICS)  # of a shard that has no result of the case
     both = zip(one.sums or none, other.sums or none, strict=True)
     sums = [(a or 0) + (b or 0) for a, b in both]
-    e2e_ms, ttft_ms, input_tokens, output_tokens, cost_usd = (
-        total / n / LN_SCALE if n else None for n, total in zip(sums[::2], sums[1::2], strict=True)
-    )
+    means: dict[str, Any] = {
+        name: total / n / LN_SCALE if n else None
+        for name, n, total in zip(METRICS, sums[::2], sums[1::2], strict=True)
+    }
+    counts: dict[str, Any] = {name: getattr(one, name) + getattr(other, name) for name in COUNTS}
     hashes = (one.first_hash, one.last_hash, other.first_hash, other.last_hash)
     known = [hash_ for hash_ in hashes if hash_ is not None]
     return one._replace(
         case_hash=one.case_hash if one.case_hash == other.case_hash else None,
-        n_scorable=one.n_scorable + other.n_scorable,
-        n_scored=one.n_scored + other.n_scored,
-        passed=one.passed + other.passed,
-        scored=one.scored + other.scored,
-        n_independent_passed=one.n_independent_passed + other.n_independent_passed,
-        n_independent=one.n_independent + other.n_independent,
-        n_answers=one.n_answers + other.n_answers,
-        n_failed_answers=one.n_failed_answers + other.n_failed_answers,
         first_hash=min(known, default=None),
         last_hash=max(known, default=None),
-        e2e_ms=e2e_ms,
-        ttft_ms=ttft_ms,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        cost_usd=cost_usd,
         sums=sums,
+        **counts,
+        **means,
     )
 
 
@@ -295,10 +167,7 @@ class PastNights(NamedTuple):
 def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -> list[Plan]:
     """Return the plans of some runs, and the last ones before others, oldest first.
 
-    Args:
-        session: the open lake.
-        runs: of both sides; plans before them are of the same suites.
-        before: runs before which the past nights are.
+    The plans before the runs `before` are of the suites of the others.
 
     Raises:
         ViewError: the lake cannot be read.

@@ -7,7 +7,7 @@ since what a comparison asks for is almost always among the last few plans.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.comparison.evidence.outcomes import ModelKey, among
@@ -94,12 +94,7 @@ class History:
         return [run_id for plan in self.plans for run_id in plan.run_ids]
 
     def newest_first(self, suite_id: str | None = None, before: int | None = None) -> list[Plan]:
-        """Return plans, the newest first.
-
-        Args:
-            suite_id: of this suite only.
-            before: only those before this place.
-        """
+        """Return plans, the newest first, of one suite or before a place where these are given."""
         return [plan for plan in reversed(self.plans[:before]) if suite_id in (None, plan.suite_id)]
 
     def with_models(self, plans: Sequence[Plan]) -> Iterator[Planned]:
@@ -137,13 +132,12 @@ class History:
         """
         older = self.newest_first(suite_id, place)
         seen: list[Planned] = []
-        by_name = {model: _by_name(model) for model in models}
-        found: dict[ModelKey | str, list[tuple[str, Plan]]] = {model: [] for model in by_name}
+        found: dict[ModelKey | str, list[tuple[str, Plan]]] = {model: [] for model in models}
         for planned in self.with_models(older):
             seen.append(planned)
-            for model, name_in in by_name.items():
-                if len(found[model]) < n and (name := name_in(planned.models)) is not None:
-                    found[model].append((name, planned.plan))
+            for model, plans in found.items():
+                if len(plans) < n and (name := _name_of(model, planned.models)) is not None:
+                    plans.append((name, planned.plan))
             if all(len(plans) == n for plans in found.values()):
                 break
         for model, plans in found.items():
@@ -156,15 +150,11 @@ class History:
         return {name: tuple(reversed(plans)) for name, plans in by_id.items()}
 
 
-def _by_name(model: ModelKey | str) -> Callable[[frozenset[ModelKey]], str | None]:
-    """Return what finds the model_id of a model among those of a plan."""
-
-    def find(keys: frozenset[ModelKey]) -> str | None:
-        if isinstance(model, ModelKey):
-            return next((key.model_id for key in keys if key.model_id == model.model_id), None)
-        return min((key.model_id for key in keys if is_called(key, model)), default=None)
-
-    return find
+def _name_of(model: ModelKey | str, keys: frozenset[ModelKey]) -> str | None:
+    """Return the model_id that a model has among those of a plan; None: it is none of them."""
+    if isinstance(model, ModelKey):
+        return model.model_id if any(key.model_id == model.model_id for key in keys) else None
+    return min((key.model_id for key in keys if is_called(key, model)), default=None)
 
 
 def _alike(model: ModelKey, seen: Iterable[Planned]) -> list[tuple[str, Plan]]:

@@ -57,11 +57,7 @@ def read_evidence(
 ) -> Evidence:
     """Return what the lake knows of two sides.
 
-    Args:
-        session: the open lake.
-        base: runs and models of the one side.
-        candidate: of the other.
-        before: past nights are those before these runs; by default before the candidate's.
+    Past nights are those before the runs `before`, by default before the candidate's.
 
     Raises:
         ViewError: the lake cannot be read.

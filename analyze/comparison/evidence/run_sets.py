@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,10 +73,7 @@ class Texts:
     """What texts mean in one lake."""
 
     def __init__(
-        self,
-        session: Session,
-        texts: Collection[str] = (),
-        words: Sequence[str] = SIDE_WORDS,
+        self, session: Session, texts: Collection[str] = (), words: Sequence[str] = SIDE_WORDS
     ) -> None:
         """Read the plans of a lake.
 
@@ -92,9 +89,7 @@ class Texts:
     def alone(self, text: str, models: Sequence[str]) -> list[Plan]:
         """Return the plans that a text means by itself, oldest first.
 
-        Args:
-            text: what was said.
-            models: that `latest`, `previous` and `last:N` are to have asked.
+        Words such as `latest` mean runs that asked the models.
 
         Raises:
             RunNotFound: there is no such run.
@@ -173,7 +168,7 @@ class Texts:
             what = f"no run asked {' and '.join(f'`{name}`' for name in models)}"
             raise refused(what)
         if len(found) <= skip:
-            raise self._nothing_before(part, found[-1:], models)
+            raise NothingBefore(part, found[-1], models, self._session.runs_dir)
         return found[skip:]
 
     def _that_asked(self, plans: Sequence[Plan], models: Sequence[str]) -> Iterator[Plan]:
@@ -202,7 +197,7 @@ class Texts:
             )
         found = self.history.previous_plans(suite_id, oldest.place, count, wanted)
         if not found:
-            raise self._nothing_before(part, [oldest], _model_list(model))
+            raise NothingBefore(part, oldest, _model_list(model), self._session.runs_dir)
         return found
 
     def _suite_of(self, part: str, candidate: Sequence[Plan]) -> str:
@@ -212,11 +207,6 @@ class Texts:
             what = f"`{part}` is of the candidate's suite, and the candidate has {listed}"
             raise refused(what)
         return suites[0]
-
-    def _nothing_before(
-        self, part: str, plans: Sequence[Plan], models: Sequence[str]
-    ) -> NothingBefore:
-        return NothingBefore(part, plans[0], models, self._session.runs_dir)
 
 
 def runs_of(plans: Iterable[Plan]) -> tuple[str, ...]:
@@ -246,9 +236,7 @@ def _how_many(part: str, history: History) -> tuple[int, int] | None:
     """
     if part in RELATIVE:
         return RELATIVE[part]
-    if history.of(part) is not None:
-        return None
-    if not part.startswith(LAST):
+    if history.of(part) is not None or not part.startswith(LAST):
         return None
     number = part.removeprefix(LAST)
     if not (number.isascii() and number.isdigit() and int(number) > 0):
@@ -279,7 +267,7 @@ def resolve_sides(
     against: str | None = None,
     words: Sequence[str] = SIDE_WORDS,
 ) -> tuple[ChosenSide, ChosenSide]:
-    """Return the base and the candidate.
+    """Return the base and the candidate; the base may be `history` as well, which is `last:7`.
 
     A side is a run id, a path, `latest`, `previous`, `label:NAME`, `last:N`, or several of these
     with commas between. Of the base, `latest`, `previous` and `last:N` mean runs of the candidate's
@@ -305,20 +293,24 @@ def resolve_sides(
         )
         raise refused(what)
     is_of_same_runs = candidate is None and against is not None
-    texts = Texts(session, {base, base if is_of_same_runs else candidate or "latest"}, words)
-    if candidate is None and model is not None and against is not None:
-        runs = runs_of(texts.alone(base, [model, against]))
-        first, second = ChosenSide(base, runs, model), ChosenSide(base, runs, against)
-    else:
-        text, name = candidate or "latest", against or model
-        plans = texts.alone(text, [] if name is None else [name])
-        second = ChosenSide(text, runs_of(plans), name)
-        before, only = texts.base_plans(base, plans, model, against)
-        first = ChosenSide(base, runs_of(before), model, only)
+    plain = plain_text(base)
+    texts = Texts(session, {plain, plain if is_of_same_runs else candidate or "latest"}, words)
+    try:
+        if candidate is None and model is not None and against is not None:
+            runs = runs_of(texts.alone(plain, [model, against]))
+            first, second = ChosenSide(plain, runs, model), ChosenSide(plain, runs, against)
+        else:
+            text, name = candidate or "latest", against or model
+            plans = texts.alone(text, _model_list(name))
+            second = ChosenSide(text, runs_of(plans), name)
+            before, only = texts.base_plans(plain, plans, model, against)
+            first = ChosenSide(plain, runs_of(before), model, only)
+    except NothingBefore as exc:
+        raise (exc.with_word(base) if exc.part == plain else exc) from None
     _require_two(first, second)
     for side in (first, second):
         _require_model(session, texts.history, side, is_one=against is not None)
-    return first, second
+    return replace(first, asked=base), second
 
 
 def _require_two(base: ChosenSide, candidate: ChosenSide) -> None:

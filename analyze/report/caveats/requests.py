@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from analyze.comparison.verdict import ROUNDING
 from analyze.render.numbers import percent, whole
 from analyze.report.caveats.facts import (
     ModelFacts,
@@ -16,6 +15,7 @@ from analyze.report.caveats.facts import (
     share,
     some,
 )
+from analyze.stats.paired_rates import ROUNDING
 from schemas.output.comparison import SideFacts
 from schemas.output.report import Doubt
 from schemas.run.config import output_limits

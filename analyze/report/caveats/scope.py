@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from analyze.comparison.verdict import ROUNDING
 from analyze.gate.rules import LEAST_CASES
 from analyze.render.numbers import percent, whole
 from analyze.report.caveats.facts import (
@@ -24,6 +23,7 @@ from analyze.report.caveats.facts import (
     some,
 )
 from analyze.report.sections.answer import n_cases_of
+from analyze.stats.paired_rates import ROUNDING
 from schemas.errors import counted
 from schemas.output.report import Doubt
 from schemas.run.config import Narrowed

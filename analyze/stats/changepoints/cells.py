@@ -12,7 +12,7 @@ as a geometric series, which leaves few splits of a cell whose tail must be adde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,28 +41,17 @@ class CellSplit:
     after_scored: int
 
 
-def cell_shifts(k: ArrayLike, m: ArrayLike) -> CellSplit | None:
-    """Return the best split of one cell, or None below six runs with a verdict.
+def cell_splits(cells: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[CellSplit | None]:
+    """Return the best split of each cell, None below six runs with a verdict.
 
     Args:
-        k: of each run, oldest first, the trials that passed.
-        m: of each run the trials that have a verdict; without any, the run is no point.
-
-    Raises:
-        ValueError: k and m are not of equal length.
-    """
-    return cell_splits([(k, m)])[0]
-
-
-def cell_splits(cells: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[CellSplit | None]:
-    """Return `cell_shifts` of every cell.
+        cells: of each cell k and m. k: of each run, oldest first, the trials that passed; m: those
+            that have a verdict; without any, the run is no point.
 
     Raises:
         ValueError: k and m of a cell are not of equal length.
     """
-    splits: list[CellSplit | None] = [None] * len(cells)
-    chosen: list[int] = []
-    points: list[Ints] = []
+    points: dict[int, Ints] = {}
     passed: list[Ints] = []
     scored: list[Ints] = []
     for place, (k, m) in enumerate(cells):
@@ -72,40 +61,21 @@ def cell_splits(cells: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[CellSplit 
             raise ValueError(message)
         filled = np.flatnonzero(m_of_run)
         if len(filled) >= MIN_LENGTH:
-            chosen.append(place)
-            points.append(filled)
+            points[place] = filled
             passed.append(k_of_run[filled])
             scored.append(m_of_run[filled])
-    if chosen:
-        found = _best(passed, scored)
-        for place, filled, best in zip(chosen, points, found, strict=True):
-            splits[place] = best.in_runs(filled)
-    return splits
+    found = dict(zip(points, _best(points.values(), passed, scored), strict=True)) if points else {}
+    return [found.get(place) for place in range(len(cells))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Best:
-    """The best split of a cell, counted in runs with a verdict."""
+def _best(points: Iterable[Ints], passed: list[Ints], scored: list[Ints]) -> list[CellSplit]:
+    """Return the best split of every cell; each has at least six runs.
 
-    runs_before: int
-    p: float
-    before: tuple[int, int]
-    whole: tuple[int, int]
-
-    def in_runs(self, filled: Ints) -> CellSplit:
-        """Return it with an index among all runs of the cell."""
-        return CellSplit(
-            at=int(filled[self.runs_before]),
-            p=self.p,
-            before_passed=self.before[0],
-            before_scored=self.before[1],
-            after_passed=self.whole[0] - self.before[0],
-            after_scored=self.whole[1] - self.before[1],
-        )
-
-
-def _best(passed: list[Ints], scored: list[Ints]) -> list[_Best]:
-    """Return the best split of every cell; each has at least six runs."""
+    Args:
+        points: of each cell the indices of the runs that have a verdict.
+        passed: of each cell the trials of these runs that passed.
+        scored: those with a verdict.
+    """
     lengths = np.array([len(one) for one in scored])
     n_splits = lengths - (MIN_LENGTH - 1)
     starts = np.concatenate(([0], n_splits.cumsum()[:-1]))
@@ -123,10 +93,12 @@ def _best(passed: list[Ints], scored: list[Ints]) -> list[_Best]:
     _, first = np.unique(cell[ties], return_index=True)
     at = ties[first]
     chance = np.minimum(1.0, 2 * least * n_splits)
-    columns = (at - starts + MIN_RUNS, chance, before_k[at], before_m[at], whole_k, whole_m)
+    k, m = before_k[at], before_m[at]
+    counts = np.stack([k, m, whole_k - k, whole_m - m], axis=1).tolist()
+    firsts = at - starts + MIN_RUNS
     return [
-        _Best(int(runs), float(p), (int(k), int(m)), (int(all_k), int(all_m)))
-        for runs, p, k, m, all_k, all_m in zip(*columns, strict=True)
+        CellSplit(int(filled[first]), float(p), *of_cell)
+        for filled, first, p, of_cell in zip(points, firsts, chance, counts, strict=True)
     ]
 
 

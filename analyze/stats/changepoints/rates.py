@@ -28,9 +28,11 @@ from analyze.stats.changepoints.scan import (
     best_splits,
     blocks,
     both_hold,
+    filled,
     find_points,
     scan_series,
     scan_tail,
+    split_places,
     surprising,
 )
 from analyze.stats.intervals import Z95, Clusters, unit_places
@@ -100,21 +102,16 @@ class RunValues:
         found: Floats = means - self.shares[:length] @ self.levels[length - 1]
         return found
 
-    def sums(self, low: int, high: int, first: int) -> tuple[Floats, Floats]:
+    def sums(self, low: int, high: int) -> tuple[Floats, Floats]:
         """Return the partial sums and the scatter of the lengths `low` to `high`.
-
-        Args:
-            low: first length.
-            high: last length.
-            first: fewest runs on either side of a split.
 
         Returns:
             For each length the sums of the first k values less their mean over the whole length,
-            a column each k from `first` to `high` - `first`; and the sum of the squares of the
-            values less that mean.
+            a column each k of `split_places`; and the sum of the squares of the values less that
+            mean.
         """
         lengths = np.arange(low, high + 1)
-        places = np.arange(first, high - first + 1)
+        places = split_places(high)
         if self.shares is None:
             centred = self.means[:high] - self.means[0]
             sums, squares = centred.cumsum(), (centred * centred).cumsum()
@@ -178,7 +175,7 @@ class _Rates:
         variance = _variance(passed, scored)
         for low, high in blocks(first, len(rows)):
             lengths = np.arange(low, high + 1)
-            partial, squares = values.sums(low, high, MIN_RUNS)
+            partial, squares = values.sums(low, high)
             gain, k = best_splits(partial, low, high)
             noise = _dispersed(variance[low - 1 : high], squares - gain, lengths)
             b = np.sqrt(gain / noise)
@@ -196,10 +193,7 @@ class _Rates:
                     and self.levels(start, at, seen + 1, cases) is not None
                 ):
                     return Alert(
-                        at=at,
-                        seen=seen,
-                        p=p,
-                        direction="up" if old.mean() < new.mean() else "down",
+                        at=at, seen=seen, p=p, direction="up" if old.mean() < new.mean() else "down"
                     )
         return None
 
@@ -231,18 +225,9 @@ class _Rates:
         )
 
     def _counts(self, start: int, end: int, cases: Bools) -> tuple[Ints, Floats, Floats]:
-        """Return the rows in which any of the cases has a verdict, and the counts there.
-
-        Of the cases those that have a verdict in any of the rows.
-        """
-        passed, scored = self.passed[start:end], self.scored[start:end]
-        cases = cases & scored.any(axis=0)
-        if not cases.all():
-            passed, scored = passed.compress(cases, axis=1), scored.compress(cases, axis=1)
-        filled = scored.any(axis=1)
-        if not filled.all():
-            passed, scored = passed[filled], scored[filled]
-        return start + np.flatnonzero(filled), passed, scored
+        """Return the rows in which any of the cases has a verdict, and the counts there."""
+        rows, scored, passed = filled(cases, self.scored[start:end], self.passed[start:end])
+        return start + rows, passed, scored
 
 
 def _values(passed: Floats, scored: Floats) -> RunValues:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,7 @@ LEAST, MOST = 2.0, 40.0
 that counts."""
 
 Bools = NDArray[np.bool_]
+Known = TypeVar("Known", np.float64, np.bool_)
 Direction = Literal["up", "down"]
 Cause = Literal["start", "suite_changed", "shift"]
 
@@ -71,10 +72,7 @@ def scan_tail(b: float, length: int) -> float:
 def surprising(b: Floats, first: int, alpha: float) -> list[int]:
     """Return the places at which the tail of the statistic is below alpha.
 
-    Args:
-        b: of each length, the largest standardised difference.
-        first: length of the first of them.
-        alpha: chance of a false alert in one look.
+    Places are counted from the length `first`; alpha is the chance of a false alert in one look.
     """
     near = np.flatnonzero(b >= critical(alpha, first)).tolist()
     return [place for place in near if scan_tail(float(b[place]), first + place) < alpha]
@@ -272,6 +270,22 @@ def find_points(
         raise ValueError(message)
     counts = (shares >= MIN_COVERAGE) & ((planned >= 0) & np.asarray(known)).any(axis=1)
     return np.flatnonzero(counts)
+
+
+def filled(
+    cases: Bools, known: NDArray[Known], values: Floats
+) -> tuple[Ints, NDArray[Known], Floats]:
+    """Return the rows in which any of the cases has a value, and both matrices there.
+
+    They are runs x cases, `known` not 0 where there is a value, and lose the cases without any.
+    """
+    cases = cases & known.any(axis=0)
+    if not cases.all():
+        known, values = known.compress(cases, axis=1), values.compress(cases, axis=1)
+    rows = known.any(axis=1)
+    if not rows.all():
+        known, values = known[rows], values[rows]
+    return np.flatnonzero(rows), known, values
 
 
 def scan_series(points: Ints, hashes: Ints, track: Track) -> Scan:

@@ -34,6 +34,7 @@ from analyze.stats.changepoints.scan import (
     best_splits,
     blocks,
     both_hold,
+    filled,
     find_points,
     scan_series,
 )
@@ -102,7 +103,7 @@ class _Values:
             return None
         for low, high in blocks(first, len(rows)):
             lengths = np.arange(low, high + 1)
-            partial, squares = values.sums(low, high, MIN_RUNS)
+            partial, squares = values.sums(low, high)
             gain, k = best_splits(partial, low, high)
             scatter = np.maximum(squares - gain, 0)
             step = np.sqrt(gain * lengths / (k * (lengths - k)))
@@ -159,14 +160,8 @@ class _Values:
 
     def _values(self, start: int, end: int, cases: Bools) -> tuple[Ints, RunValues]:
         """Return the rows in which any of the cases has a value, and the value of each."""
-        logs, known = self.logs[start:end], self.known[start:end]
-        cases = cases & known.any(axis=0)
-        if not cases.all():
-            logs, known = logs.compress(cases, axis=1), known.compress(cases, axis=1)
-        filled = known.any(axis=1)
-        if not filled.all():
-            logs, known = logs[filled], known[filled]
-        return start + np.flatnonzero(filled), RunValues.of(logs, known, logs, known.astype(float))
+        rows, known, logs = filled(cases, self.known[start:end], self.logs[start:end])
+        return start + rows, RunValues.of(logs, known, logs, known.astype(float))
 
 
 def _chance(gain: float, scatter: float, length: int) -> float:

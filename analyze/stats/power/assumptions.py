@@ -63,10 +63,15 @@ class CaseSeen(NamedTuple):
     """They are the same, byte for byte."""
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """Passes and trials."""
+        return self.n_passed, self.n_scored
+
+    @property
     def own(self) -> tuple[int, int]:
         """Passes and trials that a test counts: the same answer over again is one."""
         is_one = self.is_identical and self.n_scored and self.n_passed in {0, self.n_scored}
-        return (self.n_passed // self.n_scored, 1) if is_one else (self.n_passed, self.n_scored)
+        return (self.n_passed // self.n_scored, 1) if is_one else self.counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +185,7 @@ def assumptions_of(
 def _by_cluster(run: RunSeen, clusters: Mapping[str, str | None], *, once: bool) -> RunSeen:
     """Return a run with a cluster in the place of its cases.
 
-    Args:
-        run: with what became of its cases.
-        clusters: of the cases that count; others are left out.
-        once: count one trial of each case.
+    Cases without an entry in `clusters` are left out; with `once` one trial of each case counts.
     """
     case_ids = sorted(run.cases.keys() & clusters.keys())
     units: dict[int, list[CaseSeen]] = {}
@@ -233,7 +235,11 @@ def _assumptions(
     if clusters is not None:
         common = [one for one in common if one.case_id in clusters]
     names = [None if clusters is None else clusters[one.case_id] for one in common]
-    kappa, pair = two_runs(names, _counts(common), _own_counts(common))
+    kappa, pair = two_runs(
+        names,
+        [(one.before.counts, one.newest.counts) for one in common],
+        [(one.before.own, one.newest.own) for one in common],
+    )
     nights, night_run_ids = _nights([run for run, _ in usable], margin)
     found: dict[Part, float | None] = {"rho": rho, "kappa": kappa}
     seen = parts.p or 0.0
@@ -255,29 +261,38 @@ def _assumptions(
     )
 
 
+BothCounts = Sequence[tuple[int, int]]
+"""Passes and trials of a case in the older run or base, then in the newer one."""
+
+
 def two_runs(
-    clusters: Clusters, counts: Sequence[Sequence[int]], own: Sequence[Sequence[int]]
+    clusters: Clusters, counts: Sequence[BothCounts], own: Sequence[BothCounts]
 ) -> tuple[float | None, PairSeen | None]:
     """Return kappa of two runs, and how they stand beside each other; None below five units.
 
     Args:
         clusters: of each case that both were asked.
-        counts: passes and trials of each case of the older run or base, then of the newer one.
+        counts: of each case.
         own: the same of trials that a test counts, where the same answer over again is one. Of
             clusters these tell kappa as well.
     """
-    of_units = unit_sums(clusters, *own)
+    asked = _columns(counts)
+    of_units = unit_sums(clusters, *_columns(own))
     if len(of_units[0]) < FEWEST_CASES:
         return None, None
-    kappa = kappa_of(*(of_units if any(clusters) else counts))
+    kappa = kappa_of(*(of_units if any(clusters) else asked))
     found = rate_difference(*of_units)
     if found is None:
         return kappa, None
     k_a, m_a, *_ = of_units
-    _, asked_a, _, asked_b = unit_sums(clusters, *counts)
+    _, asked_a, _, asked_b = unit_sums(clusters, *asked)
     repetitions = 2 * len(m_a) / math.fsum(1 / count for count in (*asked_a, *asked_b))
     base_rate = mean_rate([k / m for k, m in zip(k_a, m_a, strict=True)])
     return kappa, PairSeen(len(k_a), repetitions, base_rate, found)
+
+
+def _columns(cases: Sequence[BothCounts]) -> tuple[list[int], ...]:
+    return tuple([case[side][place] for case in cases] for side in (0, 1) for place in (0, 1))
 
 
 def _clean(rho: float | None) -> float | None:
@@ -315,22 +330,6 @@ def _common(newest: RunSeen, before: RunSeen) -> list[_Both]:
         and case.n_scored
         and old.n_scored
     ]
-
-
-def _counts(both: Sequence[_Both]) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Return passes and trials of the older run, then of the newer."""
-    return (
-        [one.before.n_passed for one in both],
-        [one.before.n_scored for one in both],
-        [one.newest.n_passed for one in both],
-        [one.newest.n_scored for one in both],
-    )
-
-
-def _own_counts(both: Sequence[_Both]) -> tuple[list[int], ...]:
-    """Return the same of trials that a test counts."""
-    sides = ([one.before.own for one in both], [one.newest.own for one in both])
-    return tuple([one[place] for one in side] for side in sides for place in (0, 1))
 
 
 def _nights(usable: Sequence[RunSeen], margin: float) -> tuple[Nights, tuple[str, ...]]:

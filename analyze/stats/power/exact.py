@@ -73,15 +73,7 @@ class PairModel(NamedTuple):
 
     def formula(self, n_cases: int, repetitions: float, alpha: float, power: float) -> float | None:
         """Return the drop of the t formula."""
-        return planning_mde(
-            n_cases,
-            repetitions,
-            p=self.p,
-            rho=self.rho,
-            kappa=self.kappa,
-            alpha=alpha,
-            power=power,
-        )
+        return planning_mde(n_cases, repetitions, alpha=alpha, power=power, **self._asdict())
 
 
 def exact_mde(
@@ -96,14 +88,8 @@ def exact_mde(
 
     Beyond the table's repetitions and pass rates, and for another alpha or power, its drop is
     carried on in proportion to the t formula's; another alpha asks for more or fewer changed cases
-    (k of k have a mid-p of 2^-k), and is looked up at as many cases fewer or more.
-
-    Args:
-        n_cases: cases that both runs ask.
-        repetitions: trials of each case in each run, at least 1.
-        model: of the two runs.
-        alpha: two-sided chance of a false alarm.
-        power: chance of showing the drop.
+    (k of k have a mid-p of 2^-k), and is looked up at as many cases fewer or more. The chance of a
+    false alarm, alpha, is two-sided.
 
     Returns:
         The drop as a share, or None when not even the drop to zero is found so often.
@@ -147,11 +133,8 @@ def _enumerated(n_cases: int, model: PairModel, alpha: float, power: float) -> f
 def _mcnemar_power(n_cases: int, differ: float, worse: float, alpha: float) -> float:
     """Return how often so many of the differing cases are worse that the mid-p is at most alpha.
 
-    Args:
-        n_cases: cases.
-        differ: chance that a case differs between the runs.
-        worse: chance that a case which differs is worse.
-        alpha: two-sided.
+    A case differs between the runs with the chance `differ`, and is then worse with `worse`; alpha
+    is two-sided.
     """
     least = _least_worse(n_cases, alpha)
     total = 0.0
@@ -302,8 +285,7 @@ def more_cases_above(
 
 def _estimate(rate: float, interval: Interval | None) -> float:
     """Return what the interval is of: the mean over cases, around which it shrinks."""
-    known = None if interval is None else interval.estimate
-    return rate if known is None else known
+    return rate if interval is None or interval.estimate is None else interval.estimate
 
 
 def _more(

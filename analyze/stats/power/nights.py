@@ -109,12 +109,6 @@ def interval_se(n_cases: int, repetitions: float, model: PairModel, drop: float)
     """Return the standard error that the interval of the difference is expected to have.
 
     Its side that faces zero, over z: of the better rate the lower half, of the worse the upper one.
-
-    Args:
-        n_cases: cases that both runs ask.
-        repetitions: trials of each case in each run.
-        model: of the two runs.
-        drop: from the better rate to the worse.
     """
     p, worse = model.p, max(model.p - drop, 0.0)
     spread = 1 + (repetitions - 1) * model.rho
@@ -184,14 +178,8 @@ def night_mde(
 ) -> float | None:
     """Return the smallest drop D = (t(1 - alpha/2) + t(power)) sqrt(SE^2 + V); None: there is none.
 
-    Args:
-        n_cases: cases that both runs ask.
-        repetitions: trials of each case in each run.
-        model: of the two runs.
-        night_variance: V, what the nights add to the variance of the difference, of a drop.
-        night_df: degrees of freedom behind it.
-        alpha: two-sided chance of a false alarm.
-        power: chance of showing the drop.
+    V is what the nights add to the variance of the difference, by the drop, with `night_df` degrees
+    of freedom behind it.
     """
     chances = 1 - alpha / 2, power
 
@@ -243,6 +231,11 @@ def fewest(is_enough: Callable[[int], bool], least: int) -> int | None:
         if many >= MOST_CASES:
             return None
         few, many = many, many * 2
+    return fewest_between(few, many, is_enough)
+
+
+def fewest_between(few: int, many: int, is_enough: Callable[[int], bool]) -> int:
+    """Return the fewest that are enough, above `few`, which are not, up to `many`, which are."""
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (few, middle) if is_enough(middle) else (middle, many)

@@ -20,6 +20,7 @@ from analyze.stats.power.nights import (
     MOST_CASES,
     cases_for_unchanged,
     fewest,
+    fewest_between,
     interval_se,
     night_mde,
 )
@@ -106,9 +107,7 @@ class Planner:
             found = self.smallest(n_cases, repetitions, same_night=same_night)
             return found is not None and found <= difference
 
-        if not is_enough(MOST_CASES):
-            return None
-        return fewest(is_enough, self.least_cases)
+        return fewest(is_enough, self.least_cases) if is_enough(MOST_CASES) else None
 
     def margin(self, margin: float) -> float:
         """Return the margin that a proof goes by, which is smaller near a rate of 0 or 1."""
@@ -145,24 +144,16 @@ class Planner:
         other = 1.0 if shown == 0 else model.variance(0.0, repetitions) / shown
         return (high - low) / 2 / z * math.sqrt(pair.n_cases / n_cases * other)
 
-    def repetitions(
-        self, difference: float, n_cases: int, *, same_night: bool = False
-    ) -> int | None:
+    def repetitions(self, difference: float, n_cases: int) -> int | None:
         """Return the fewest repetitions that show a difference; None when no number does."""
 
         def is_enough(repetitions: int) -> bool:
-            found = self.smallest(n_cases, repetitions, same_night=same_night)
+            found = self.smallest(n_cases, repetitions)
             return found is not None and found <= difference
 
         if is_enough(1):
             return 1
-        if not is_enough(ENDLESS):
-            return None
-        few, many = 1, ENDLESS
-        while many - few > 1:
-            middle = (few + many) // 2
-            few, many = (few, middle) if is_enough(middle) else (middle, many)
-        return many
+        return fewest_between(1, ENDLESS, is_enough) if is_enough(ENDLESS) else None
 
     @property
     def _model(self) -> PairModel:
@@ -302,13 +293,7 @@ def power_plan(
 ) -> PowerPlan:
     """Return what a size shows of a model and what a difference needs.
 
-    Args:
-        model_ids: whom it is about.
-        given: what is known of them.
-        limits: alpha, power, and the margin that stands for `difference` unless it is given.
-        n_cases: scorable cases; None where no suite is known.
-        repetitions: of each case, at least 1.
-        difference: as a share, above 0.
+    The arguments are those of `size_answer`.
     """
     answer = size_answer(
         given, limits, n_cases=n_cases, repetitions=repetitions, difference=difference

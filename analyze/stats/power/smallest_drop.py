@@ -96,15 +96,8 @@ def variance_of(drop: float, *, p: float, rho: float, kappa: float, repetitions:
     """Return n times the variance of the mean difference between rates p and p - drop.
 
     However alike two runs are said to be, they correlate no more than such case rates can, and the
-    mean of a case moves in steps of 1/m, so that a mean difference D has a variance of at least
-    D/m - D^2.
-
-    Args:
-        drop: as a share, at least 0.
-        p: pass rate of the better run.
-        rho: share of a trial's variance that lies between cases.
-        kappa: correlation of the true case rates of the two runs.
-        repetitions: trials of each case in each run.
+    mean of a case moves in steps of 1/m, so that a mean difference D has a variance of at least D/m
+    - D^2. The parameters are those of `planning_mde`.
     """
     worse = max(p - drop, 0.0)
     v_a, v_b = p * (1 - p), worse * (1 - worse)
@@ -120,11 +113,6 @@ def most_alike(p: float, worse: float, rho: float) -> float:
     Those of one order, beta-distributed: with every case at 0 or 1 it is exp(-d/2) exactly, d the
     distance of the two means on the logit scale; below, the more alike the less lies between cases.
     Within 0.04 of the true one for rho of 0.25 to 1.
-
-    Args:
-        p: mean of one run's case rates.
-        worse: mean of the other's.
-        rho: share of a trial's variance that lies between cases.
     """
     if p == worse or rho == 0:
         return 1.0
@@ -172,11 +160,8 @@ def parts_of_one(k: Sequence[int], m: Sequence[int]) -> RunVariance:
 
     The method of moments. A trial's variance p (1 - p) has a part between cases and a part within
     them; within a case it is seen from repetitions. With equal repetitions the share is the
-    analysis of variance estimator (Ridout, Demetrio & Firth 1999, Biometrics 55:137).
-
-    Args:
-        k: passed trials of each case.
-        m: scored trials of each case; a case with none is left out.
+    analysis of variance estimator (Ridout, Demetrio & Firth 1999, Biometrics 55:137). A case
+    without a scored trial is left out.
 
     Raises:
         ValueError: not one of both per case.

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.comparison.verdict import limits_of, verdict_of
 from analyze.query.session import open_session
@@ -31,7 +32,7 @@ def compared(run, base="night_00", candidate="night_01", limits=None, **options)
     with open_session(run.runs_dir) as session:
         first, second = resolve_sides(session, base, candidate, **sides)
         limits = limits or ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)
-        return compare(session, first, second, limits=limits, **options)
+        return compare(read_evidence(session, first, second), limits=limits, **options)
 
 
 def only(comparison):

@@ -123,7 +123,7 @@ def test_cases_of_both_sides_are_paired_and_others_listed(runs):
     (group,) = found.groups
     assert [(one.case.case_id, one.base.counts.n_passed, one.candidate.counts.n_passed)
             for one in group.cases] == [("a", 1, 0), ("b", 0, 1)]  # fmt: skip
-    assert (group.base_runs, group.candidate_runs) == (("old",), ("new",))
+    assert (group.base.runs, group.candidate.runs) == (("old",), ("new",))
     assert why(found) == {
         ("m1", "gone"): ("only_in_base", ()),
         ("m1", "fresh"): ("only_in_candidate", ()),
@@ -224,7 +224,7 @@ def test_shards_that_part_the_repetitions_have_the_settings_of_their_plan(runs):
         (2, ("new-1", "new-2")), (2, ("new-3",)),
     ]  # fmt: skip
     assert axis(found, "settings").n_same == 2
-    assert group.candidate_runs == ("new-1", "new-2", "new-3")
+    assert group.candidate.runs == ("new-1", "new-2", "new-3")
 
 
 # ---------------------------------------------------------------- who answered, who judged
@@ -251,7 +251,7 @@ def test_another_served_model_leaves_out_and_an_unknown_one_does_not(runs):
     report = axis(differs, "served_model")
     assert (report.base, report.candidate) == (("v1",), ("v1", "v2"))
     (group,) = differs.groups
-    assert (group.base_served, group.candidate_served) == (("v1",), ("v1", "v2"))
+    assert (group.base.served, group.candidate.served) == (("v1",), ("v1", "v2"))
 
 
 def test_shards_are_served_as_one_run(runs):
@@ -304,7 +304,7 @@ def test_runs_of_a_side_pool_as_repetitions_where_they_are_like_the_candidate(ru
     assert (first.base.measured[0].n, first.base.measured[0].total) == (2, 600)
     assert found.excluded == ()
     assert axis(found, "settings").n_differ == 1
-    assert found.groups[0].base_runs == ("one", "two", "three")
+    assert found.groups[0].base.runs == ("one", "two", "three")
 
 
 def test_the_newest_run_of_the_candidate_decides_what_is_comparable(runs):
@@ -318,7 +318,7 @@ def test_the_newest_run_of_the_candidate_decides_what_is_comparable(runs):
     (case,) = found.groups[0].cases
     assert (case.base.run_ids, case.candidate.run_ids) == (("old",), ("newest",))
     assert axis(found, "case").n_differ == 1
-    assert found.groups[0].candidate_runs == ("newest",)
+    assert found.groups[0].candidate.runs == ("newest",)
 
 
 def test_a_base_run_counts_for_the_models_it_was_chosen_for(runs):
@@ -328,7 +328,7 @@ def test_a_base_run_counts_for_the_models_it_was_chosen_for(runs):
 
     found = paired(runs, "previous")
 
-    assert [group.base_runs for group in found.groups] == [("mid",), ("old",)]
+    assert [group.base.runs for group in found.groups] == [("mid",), ("old",)]
 
 
 def test_pooled_answers_are_identical_when_all_runs_answered_alike(runs):
@@ -355,7 +355,7 @@ def test_models_are_matched_by_name_and_else_by_what_they_are(runs):
 
     found = paired(runs, "old")
 
-    assert [(group.base_key.model_id, group.candidate_key.model_id) for group in found.groups] == [
+    assert [(group.base.key.model_id, group.candidate.key.model_id) for group in found.groups] == [
         ("was", "is"), ("m1", "m1"),
     ]  # fmt: skip
     assert found.unmatched == (
@@ -370,7 +370,7 @@ def test_two_models_of_the_same_make_are_not_guessed(runs):
 
     found = paired(runs, "old")
 
-    assert [group.candidate_key.model_id for group in found.groups] == ["one"]
+    assert [group.candidate.key.model_id for group in found.groups] == ["one"]
     assert len(found.unmatched) == 2
 
 
@@ -382,8 +382,8 @@ def test_a_model_id_that_became_another_model_is_matched_and_says_so(runs):
     found = paired(runs, "old")
 
     (group,) = found.groups
-    assert (group.base_key.model, group.candidate_key.model) == ("llama", "qwen")
-    assert (group.is_one_model, group.cases) == (False, ())
+    assert (group.base.key.model, group.candidate.key.model) == ("llama", "qwen")
+    assert group.cases == ()
     assert why(found)["m1", "a"] == ("axis_differs", ("endpoint",))
 
 
@@ -400,8 +400,8 @@ def test_two_models_of_one_run_may_differ_in_what_makes_them_two(runs):
     other = paired(runs, "one", model="m1", against="m3")
 
     (group,) = found.groups
-    assert (group.base_key.model_id, group.candidate_key.model_id) == ("m1", "m2")
-    assert (len(group.cases), group.is_one_model) == (1, False)
+    assert (group.base.key.model_id, group.candidate.key.model_id) == ("m1", "m2")
+    assert len(group.cases) == 1
     assert found.allowed == ("endpoint", "model_build", "served_model", "routing")
     assert axis(found, "endpoint").is_allowed
     assert axis(found, "endpoint").n_differ == 1
@@ -415,7 +415,7 @@ def test_a_named_model_is_the_only_one_on_both_sides(runs):
 
     found = paired(runs, "old", model="model-m2")
 
-    assert [group.candidate_key.model_id for group in found.groups] == ["m2"]
+    assert [group.candidate.key.model_id for group in found.groups] == ["m2"]
     assert found.unmatched == ()
 
 
@@ -457,5 +457,5 @@ def test_hostile_names_are_data(runs):
 
     found = paired(runs, "old", model=name)
 
-    assert found.groups[0].candidate_key.model == name
+    assert found.groups[0].candidate.key.model == name
     assert axis(found, "served_model").candidate == (name + "2",)

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.query.session import open_session
 from analyze.report.caveats import CODES, doubts_of
@@ -534,8 +535,8 @@ def test_what_changed_and_was_allowed_may_stand_behind_a_verdict(runs):
     night(runs, plan=edited("a"))
     with open_session(runs.runs_dir) as session:
         context = context_of(session, "now", "before")
-        sides = resolve_sides(session, "before", "now")
-        allowed = compare(session, *sides, limits=limits_of(), allow={"settings"})
+        evidence = read_evidence(session, *resolve_sides(session, "before", "now"))
+        allowed = compare(evidence, limits=limits_of(), allow={"settings"})
         found = doubts_of(dataclasses.replace(context, comparison=allowed), None)
 
     assert one(found, "changed_with_it").is_serious

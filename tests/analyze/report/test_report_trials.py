@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyze.comparison.compare import compare
+from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.report.sections import transcripts as transcripts_room
 from analyze.report.sections.flips import ANSWER_CHARS, MOST_PAIRS, answer_diff, flips_of
@@ -169,10 +170,9 @@ def test_a_baseline_run_that_asked_the_same_case_goes_before_a_newer_one(runs):
     runs.add("edited", 1, result=went(), plan=edited)
     runs.add("now", 2, result=went(a=0))
     with open_context(runs.runs_dir, "now") as context:
-        comparison = compare(
-            context.session, ChosenSide("x", ("same", "edited")), ChosenSide("now", ("now",)),
-            limits=context.limits, allow=("case",),
-        )  # fmt: skip
+        sides = ChosenSide("x", ("same", "edited")), ChosenSide("now", ("now",))
+        evidence = read_evidence(context.session, *sides)
+        comparison = compare(evidence, limits=context.limits, allow=("case",))
         (flip,) = flips_of(replace(context, comparison=comparison))
 
     assert flip.base_run_id == "same"

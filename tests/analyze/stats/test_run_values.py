@@ -22,7 +22,7 @@ def test_sums_at_every_length_are_those_of_the_values_at_that_length(seed, n_run
     present[np.arange(n_runs), rng.integers(0, n_cases, n_runs)] = True
     series = of(values, present)
 
-    partial, squares = series.sums(6, n_runs, 3)
+    partial, squares = series.sums(6, n_runs)
 
     for row, length in enumerate(range(6, n_runs + 1)):
         here, there = values[:length], present[:length]
