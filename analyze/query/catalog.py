@@ -20,7 +20,7 @@ import duckdb
 from analyze.lake.raw_tables import RAW_TABLES, declare, engine_errors, fill, literal
 
 if TYPE_CHECKING:
-    from analyze.contracts import ViewRow
+    from analyze.contracts.base import ViewRow
 
 VIEWS = (
     "staging/stg_runs",

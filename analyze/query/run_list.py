@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from analyze.contracts import RunsRow, RunSummaryRow
+from analyze.contracts.models import RunSummaryRow
+from analyze.contracts.trials import RunsRow
 from analyze.query.run_ref import in_runs, run_folder
 from analyze.stats.rates import CaseRate, case_rate
 

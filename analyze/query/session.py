@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from analyze.contracts import ViewRow
+    from analyze.contracts.base import ViewRow
 
     Column = np.ndarray[Any, np.dtype[Any]]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyze.contracts import (
+from analyze.contracts.models import (
     FailureSummaryRow,
     ModelSummaryRow,
     PassCountsRow,

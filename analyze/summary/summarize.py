@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from analyze.contracts import (
+from analyze.contracts.base import Group, GroupRow, ViewRow
+from analyze.contracts.models import (
     FailureSummaryRow,
-    Group,
-    GroupRow,
     ModelSummaryRow,
     PassCountsRow,
     RepetitionsRow,
     RunSummaryRow,
     ToolCountsRow,
-    ViewRow,
 )
 from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
 from analyze.lake.raw_tables import connect
