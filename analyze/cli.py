@@ -27,38 +27,15 @@ from schemas.io.standard_streams import (
 )
 
 SECTIONS = {
-    "Look": {
-        "runs": "runs",
-        "show": "show",
-        "report": "report",
-        "chart": "chart",
-        "sql": "sql",
-        "views": "views",
-        "open": "open_database",
-    },
-    "Judge": {
-        "compare": "compare",
-        "gate": "gate",
-        "regressions": "regressions",
-        "flaky": "flaky",
-        "power": "power",
-        "tiers": "tiers",
-        "route": "route",
-    },
-    "Exchange": {
-        "import": "import_runs",
-        "export": "export",
-        "migrate": "migrate",
-        "validate": "validate",
-    },
-    "Keep": {
-        "sync": "sync",
-        "summarize": "summarize",
-        "label": "label",
-        "alias": "alias",
-    },
+    "Look": ("runs", "show", "report", "chart", "sql", "views", "open"),
+    "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route"),
+    "Exchange": ("import", "export", "migrate", "validate"),
+    "Keep": ("sync", "summarize", "label", "alias"),
 }
-"""Of the help page, in its order: name of each command, which is its file's, to its function."""
+"""Of the help page, in its order: each command, which is called as its file and its function."""
+
+FUNCTIONS = {"open": "open_database", "import": "import_runs"}
+"""Of the commands whose names Python has taken."""
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
@@ -71,10 +48,11 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(analyze)
     alone = {name for name in arguments[:1] if any(name in names for names in SECTIONS.values())}
-    for section, functions in SECTIONS.items():
-        for name, function_name in functions.items():
+    for section, names in SECTIONS.items():
+        for name in names:
             if name in alone or not alone:
-                function = getattr(import_module(f"analyze.commands.{name}"), function_name)
+                module = import_module(f"analyze.commands.{name}")
+                function = getattr(module, FUNCTIONS.get(name, name))
                 app.command(name, cls=LeanCommand, rich_help_panel=section)(function)
     return app
 

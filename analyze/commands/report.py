@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption
+from analyze.commands import known_in
 from schemas.errors import ConfigError, Problem, shown
 
 if TYPE_CHECKING:
@@ -94,9 +95,7 @@ def report(
             message = f"{runs} is a run, and --run names another; one of them is enough"
             raise typer.BadParameter(message)
         named = str(runs.absolute())
-    from analyze.gate.known_issues import read_known
-
-    entries = None if known is None else read_known(known)
+    entries = known_in(known)
     modules = PAINTERS if wanted == "html" else BUILDERS
     with _bundle_for(wanted) as bundle:
         with (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.commands import known_in
 
 if TYPE_CHECKING:
     from analyze.query.run_list import Listed
@@ -43,27 +44,18 @@ def runs(
 
     Example: analyze runs --limit 20
     """
-    from analyze.gate.known_issues import read_known
     from analyze.query.run_list import read_runs
     from analyze.query.run_list_render import run_lines, runs_json
-    from analyze.query.run_ref import (
-        meant_model,
-        read_names,
-        require_label,
-        require_model,
-        require_suite,
-    )
+    from analyze.query.run_ref import meant_model, read_names, require_label, require_those
     from analyze.query.session import open_session
     from analyze.regressions.document import open_lines, unused_lines
     from analyze.render.text import screen_width
     from schemas.run.model_names import NO_NAMES, with_names
 
-    entries = None if known is None else read_known(known)
+    entries = known_in(known)
     with open_session(runs, sync=not no_sync) as session:
-        if suite is not None:
-            require_suite(session, suite)
-        if (model := meant_model(session, model)) is not None:
-            require_model(session, model)
+        model = meant_model(session, model)
+        require_those(session, suite, model)
         if label is not None:
             require_label(session, label)
         listed = read_runs(session, suite=suite, model=model, label=label, limit=limit)

@@ -6,14 +6,14 @@ What a sync did is told as text and as JSON.
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analyze.render.progress import Progress
 from schemas.errors import (
     MOST_SHOWN,
     AnalyzeError,
@@ -27,29 +27,6 @@ from schemas.lake.layout import lake_of
 
 if TYPE_CHECKING:
     from analyze.lake.sync import Synced
-
-PATIENCE_S = 1.0
-"""Work that takes longer than this is told about."""
-
-
-class Progress:
-    """Says on a terminal how much is done, once the work takes noticeable time."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._is_shown = False
-
-    def __call__(self, n_done: int, n_bytes: int) -> None:
-        """Take note that so many of the new bytes are in the lake."""
-        if n_bytes and sys.stderr.isatty() and time.monotonic() - self._began > PATIENCE_S:
-            self._is_shown = True
-            sys.stderr.write(f"\r\x1b[Kbringing runs into the lake: {n_done / n_bytes:.0%}")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """Remove the line."""
-        if self._is_shown:
-            sys.stderr.write("\r\x1b[K")
 
 
 def bring_news(runs_dir: Path, tell: Callable[[str], None]) -> None:
@@ -85,12 +62,13 @@ def sync_runs(runs_dir: Path, names: Sequence[str] | None) -> Synced:
 
     _require_folder(runs_dir)
     only = [_folder(runs_dir, name) for name in names] if names else None
-    progress = Progress()
-    try:
-        with _disk_errors(runs_dir):
-            return sync(runs_dir, only=only, progress=progress)
-    finally:
-        progress.close()
+    with Progress() as progress, _disk_errors(runs_dir):
+
+        def report(n_done: int, n_bytes: int) -> None:
+            if n_bytes:
+                progress.show(f"bringing runs into the lake: {n_done / n_bytes:.0%}")
+
+        return sync(runs_dir, only=only, progress=report)
 
 
 def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
@@ -119,9 +97,7 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
             ).fetchall()
         return {run_id for (run_id,) in rows}
 
-    def repair() -> bool:
-        return settle(lake, writes=True)
-
+    repair = partial(settle, lake, writes=True)
     known = until_settled(lake, in_lake, repair)
     for run_id in run_ids:
         if run_id not in known:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
@@ -30,6 +31,7 @@ from analyze.contracts.models import (
 )
 from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
 from analyze.lake.raw_tables import connect
+from analyze.lake.repair import settle
 from analyze.query.catalog import named_in, prepare, read_view
 from analyze.render.numbers import iso_moment
 from analyze.summary.model_summary import Evidence, group_summary
@@ -195,12 +197,7 @@ def summarize_run(
                     raise FilesMoved from exc
                 raise
 
-    def leave_out() -> bool:
-        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
-
-        return settle(lake, writes=False, tell=tell)
-
-    return until_settled(lake, attempt, leave_out)
+    return until_settled(lake, attempt, partial(settle, lake, writes=False, tell=tell))
 
 
 def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
