@@ -20,11 +20,7 @@ from analyze.cli_startup import LeanCommand, LeanGroup
 from schemas.command_group import VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError, file_error
 from schemas.io.files import shortage_of, too_few_addresses
-from schemas.io.standard_streams import (
-    closing_code,
-    is_trouble_of_output,
-    open_standard_streams,
-)
+from schemas.io.standard_streams import closing_code, is_trouble_of_output, open_standard_streams
 
 SECTIONS = {
     "Look": ("runs", "show", "report", "chart", "sql", "views", "open"),
@@ -41,10 +37,7 @@ FUNCTIONS = {"open": "open_database", "import": "import_runs"}
 def app_for(arguments: Sequence[str]) -> typer.Typer:
     """Return the application, with the one command that the arguments name, else with all."""
     app = typer.Typer(
-        cls=LeanGroup,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        no_args_is_help=True,
+        cls=LeanGroup, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True
     )
     app.callback()(analyze)
     alone = {name for name in arguments[:1] if any(name in names for names in SECTIONS.values())}

@@ -75,11 +75,7 @@ class Verdicts:
             known=known_of(known),
         )
         return compare(
-            self._session,
-            *sides,
-            limits=used,
-            allow=allowed,
-            by="tag" if by_tag else "model",
+            self._session, *sides, limits=used, allow=allowed, by="tag" if by_tag else "model"
         )
 
     def gate(

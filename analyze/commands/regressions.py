@@ -37,12 +37,10 @@ def regressions(
     suite: SuiteOption = None,
     model: ModelOption = None,
     known: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Shifts that need no alert: TOML or YAML."),
+        Path | None, typer.Option(metavar="FILE", help="Shifts that need no alert: TOML or YAML.")
     ] = None,
     allow: Annotated[
-        Literal["case"] | None,
-        typer.Option(help="Go by case_id, whatever the content of a case."),
+        Literal["case"] | None, typer.Option(help="Go by case_id, whatever the content of a case.")
     ] = None,
     is_all: Annotated[
         bool, typer.Option("--all", help="Tell what is better or acknowledged in full, too.")

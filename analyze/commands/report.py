@@ -30,8 +30,7 @@ KB = 1024
 
 def report(
     runs: Annotated[
-        Path,
-        typer.Argument(metavar="RUNS", help="Where runs are kept, or a run's own folder."),
+        Path, typer.Argument(metavar="RUNS", help="Where runs are kept, or a run's own folder.")
     ] = RUNS,
     output: Annotated[
         Path | None,
@@ -58,12 +57,10 @@ def report(
         typer.Option(metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
     ] = None,
     form: Annotated[
-        Form | None,
-        typer.Option("--format", help="Default: by the name of FILE, else html."),
+        Form | None, typer.Option("--format", help="Default: by the name of FILE, else html.")
     ] = None,
     transcripts: Annotated[
-        int,
-        typer.Option(min=0, metavar="KB", help="Text of transcripts that is shown, at most."),
+        int, typer.Option(min=0, metavar="KB", help="Text of transcripts that is shown, at most.")
     ] = 100,
     force: Annotated[
         bool, typer.Option("--force", help="Replace FILE although it is no report of ours.")

@@ -23,8 +23,7 @@ LIMIT = 30
 def runs(
     suite: Annotated[str | None, typer.Option(help="Runs of this suite.")] = None,
     model: Annotated[
-        str | None,
-        typer.Option(help="Runs that asked this model_id, model string or label."),
+        str | None, typer.Option(help="Runs that asked this model_id, model string or label.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="Runs with this label.")] = None,
     limit: Annotated[

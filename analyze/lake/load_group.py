@@ -234,12 +234,7 @@ class _Group:
         self._brought.n_runs += bool(n_lines)
         tail = torn_tail(log, mirror.n_bytes, seen)
         lost = tail if seen.size < mirror.n_bytes else []  # a torn line may be written on
-        self._note(
-            name,
-            seen,
-            [*problems, *mirror.problems, *tail],
-            told=[*mirror.problems, *lost],
-        )
+        self._note(name, seen, [*problems, *mirror.problems, *tail], told=[*mirror.problems, *lost])
 
     def _seal(self, runs: list[WholeRun]) -> None:
         if not runs:

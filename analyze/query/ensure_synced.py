@@ -28,12 +28,14 @@ from schemas.lake.layout import lake_of
 if TYPE_CHECKING:
     from analyze.lake.sync import Synced
 
+UNHARMED = "nothing of the runs themselves is lost"
+
 
 def bring_news(runs_dir: Path, tell: Callable[[str], None]) -> None:
     """Bring what is new into the lake, where anything is, and say in a line what went wrong."""
     from analyze.lake.sync import has_news  # noqa: PLC0415 - not needed by `--no-sync`
 
-    with _disk_errors(runs_dir):
+    with disk_errors(lake_of(runs_dir)):
         if not has_news(runs_dir):
             return
     from analyze.lake.repair import tell_set_aside  # noqa: PLC0415
@@ -62,7 +64,7 @@ def sync_runs(runs_dir: Path, names: Sequence[str] | None) -> Synced:
 
     _require_folder(runs_dir)
     only = [_folder(runs_dir, name) for name in names] if names else None
-    with Progress() as progress, _disk_errors(runs_dir):
+    with Progress() as progress, disk_errors(lake_of(runs_dir)):
 
         def report(n_done: int, n_bytes: int) -> None:
             if n_bytes:
@@ -102,18 +104,22 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
     for run_id in run_ids:
         if run_id not in known:
             raise RunNotFound(run_id, lake, known)
-    with _disk_errors(runs_dir):
+    with disk_errors(lake):
         return until_settled(lake, lambda: prune(runs_dir, list(run_ids)), repair)
 
 
 @contextmanager
-def _disk_errors(runs_dir: Path) -> Iterator[None]:
-    """Turn what the disk refuses into an error of ours."""
+def disk_errors(folder: Path, end: str = UNHARMED) -> Iterator[None]:
+    """Turn what the disk refuses into an error of ours.
+
+    Args:
+        folder: is named where the error names no file.
+        end: of the sentence, for what became of the work.
+    """
     try:
         yield
     except OSError as exc:
-        where = exc.filename or lake_of(runs_dir)
-        message = f"{where}: {exc.strerror}; nothing of the runs themselves is lost"
+        message = f"{exc.filename or folder}: {exc.strerror or exc}; {end}"
         raise AnalyzeError(message) from exc
 
 
@@ -125,28 +131,23 @@ def _require_folder(runs_dir: Path) -> None:
 def _folder(runs_dir: Path, name: str) -> Path:
     from schemas.run.layout import is_run_folder  # noqa: PLC0415 - looking for news does without
 
-    folder = runs_dir / Path(name).name
-    if is_run_folder(folder):
+    if is_run_folder(folder := runs_dir / Path(name).name):
         return folder
-    raise RunNotFound(
-        name, runs_dir, [path.name for path in runs_dir.iterdir() if is_run_folder(path)]
-    )
+    known = [path.name for path in runs_dir.iterdir() if is_run_folder(path)]
+    raise RunNotFound(name, runs_dir, known)
 
 
 def sync_text(synced: Synced, *, as_json: bool = False) -> str:
     """Return what a sync did: counts first, then each known problem, new ones first."""
     if as_json:
         return json.dumps(asdict(synced), indent=2, ensure_ascii=False) + "\n"
-    runs = counted(synced.n_runs, "run")
-    lines = [
-        "nothing new"
-        if not synced.n_rows and not synced.n_runs
-        else f"{counted(synced.n_rows, 'row')} of {runs} brought into the lake"
-    ]
+    lines = ["nothing new"]
+    if synced.n_rows or synced.n_runs:
+        runs = counted(synced.n_runs, "run")
+        lines = [f"{counted(synced.n_rows, 'row')} of {runs} brought into the lake"]
     if synced.n_compacted:
-        lines.append(
-            f"{counted(synced.n_compacted, 'small file was', 'small files were')} put together"
-        )
+        files = counted(synced.n_compacted, "small file was", "small files were")
+        lines.append(f"{files} put together")
     if synced.read_only:
         lines.append("the lake cannot be written, so it stays as it is")
     lines += [f"damaged: {printable(one)}" for one in synced.set_aside]

@@ -161,9 +161,8 @@ def _rate_of(passed: CaseRate, strict: float | None, coverage: float | None) -> 
 
 def cost_of(run: ListedRun) -> str:
     """Return the cost, and of how many trials it is known where not of all."""
-    if run.came.n_cost_known == 0:
+    if not (known := run.came.n_cost_known):
         return ""
-    known = run.came.n_cost_known
     part = f" ({whole(known)}/{whole(run.came.n_total)})" if known < run.came.n_total else ""
     return usd(run.came.cost_usd) + part
 

@@ -143,8 +143,7 @@ def _previous(session: Session, runs: Sequence[KnownRun]) -> str:
 
 def _labelled(session: Session, runs: Sequence[KnownRun], text: str, words: Sequence[str]) -> str:
     name = text.removeprefix(LABEL)
-    found = [run.run_id for run in runs if name in run.labels]
-    if found:
+    if found := [run.run_id for run in runs if name in run.labels]:
         return found[0]
     ids = [run.run_id for run in runs]
     raise RunNotFound(text, session.runs_dir, ids, _with_labels(words, runs))

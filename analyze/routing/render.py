@@ -21,7 +21,6 @@ from schemas.config.project import Thresholds
 from schemas.output.route import (
     ComparedQuality,
     NearestMiss,
-    Need,
     RoutedModel,
     RoutedName,
     RoutedRate,
@@ -67,7 +66,8 @@ def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
     else:
         yield "nothing fits; nearest to each need:"
         for nearest in route.nearest:
-            yield f"  {_title(nearest.aspect)}: {name_of(nearest.option)}: {nearest.reason.text}"
+            need = "tool access" if nearest.aspect == "tool_use" else nearest.aspect
+            yield f"  {need}: {name_of(nearest.option)}: {nearest.reason.text}"
     for judged in route.judged:
         yield ""
         yield f"{_standing(judged)}: {name_of(judged.option)}"
@@ -121,10 +121,6 @@ def _needs_text(needs: Needs) -> str:
         "" if needs.max_latency_ms is None else f"p95 at most {whole(needs.max_latency_ms)} ms",
     ]
     return ", ".join(filter(None, parts)) or "nothing; ordered by quality"
-
-
-def _title(aspect: Need) -> str:
-    return {"tool_use": "tool access"}.get(aspect, aspect)
 
 
 def _key(option: Option) -> dict[str, Any]:
