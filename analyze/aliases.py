@@ -65,10 +65,6 @@ def renames_among(asked: Iterable[AskedId], runs_dir: Path) -> tuple[Rename, ...
 def find_renames(session: Session, suite: str | None = None) -> tuple[Rename, ...]:
     """Return the renames in the history of a suite, or of all, that are joined to nothing.
 
-    Args:
-        session: the open lake.
-        suite: only this one.
-
     Raises:
         ViewError: the lake cannot be read.
     """
@@ -78,12 +74,6 @@ def find_renames(session: Session, suite: str | None = None) -> tuple[Rename, ..
 
 def join_cases(session: Session, suite_id: str, old: str, new: str) -> bool:
     """Let an id stand for an older one of the same case; return whether it did not yet.
-
-    Args:
-        session: the open lake.
-        suite_id: of both.
-        old: the id that runs wrote before.
-        new: the id since.
 
     Raises:
         ConfigError: there is no such suite or id, a run asked both, or they never had the same
@@ -161,11 +151,12 @@ def list_aliases(session: Session, suite_id: str) -> Aliases:
 def _require_ids(session: Session, suite_id: str, case_ids: list[str]) -> None:
     rows = session.rows("select distinct case_id from stg_plans where suite_id = ?", [suite_id])
     there = sorted(case_id for (case_id,) in rows)
+    some = ", ".join(there[:MOST_NAMED]) + (", …" if len(there) > MOST_NAMED else "")
     problems = [
         Problem(
             None,
             f"no run of suite `{suite_id}` asked a case `{case_id}`",
-            allowed=None if (near := nearest(case_id, there)) else _some(there),
+            allowed=None if (near := nearest(case_id, there)) else some,
             nearest=near,
         )
         for case_id in case_ids
@@ -213,10 +204,6 @@ def _runs_with_both(session: Session, suite_id: str, old: str, new: str) -> tupl
         [suite_id, old, new],
     )
     return tuple(run_id for (run_id,) in rows)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption
+from analyze.cli_options import RUN_HELP, RUNS, KnownOption, NoSyncOption
 from analyze.commands import known_in
 from schemas.errors import ConfigError, Problem, shown
 
@@ -52,10 +52,7 @@ def report(
             "as `gate` has them, or `none`. Default: the run before of its suite.",
         ),
     ] = None,
-    known: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
-    ] = None,
+    known: KnownOption = None,
     form: Annotated[
         Form | None, typer.Option("--format", help="Default: by the name of FILE, else html.")
     ] = None,

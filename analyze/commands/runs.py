@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, JsonOption, KnownOption, NoSyncOption, RunsOption
 from analyze.commands import known_in
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ def runs(
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="List the newest N; 0: all.")
     ] = LIMIT,
-    known: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
-    ] = None,
+    known: KnownOption = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,

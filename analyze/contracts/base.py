@@ -17,7 +17,6 @@ GROUP_ORDER = "run_id, provider, model, thinking_level nulls first, model_id"
 
 TRIAL_ORDER = f"{GROUP_ORDER}, case_id, repetition"
 
-
 STARTED_AT = "started_at_ms as a timestamp in UTC; null also beyond the year 9999."
 
 

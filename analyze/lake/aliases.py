@@ -100,12 +100,6 @@ def join(lake: Path, suite_id: str, joins: Sequence[Join], origin: AliasOrigin) 
 
     A prompt list joins only what nobody ever joined or took back: people have the last word.
 
-    Args:
-        lake: the lake.
-        suite_id: of all of the ids.
-        joins: what to join.
-        origin: who says so.
-
     Raises:
         ConfigError: a person's alias would make an id stand for two, or for itself.
         LakeBusy: another process rewrites the lake.

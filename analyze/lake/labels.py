@@ -55,12 +55,6 @@ def changed_labels(
 ) -> tuple[str, ...]:
     """Return a run's labels after a change, in the order in which they were given.
 
-    Args:
-        run_id: the run, for messages.
-        labels: that it has.
-        names: to give, or to take.
-        remove: take them.
-
     Raises:
         ConfigError: one to take is not there; names the nearest.
     """

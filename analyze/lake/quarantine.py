@@ -149,7 +149,8 @@ def _moved(lake: Path, name: str, damage: DamagedFile, rows: dict[str, int] | No
     folder = lake / QUARANTINE
     folder.mkdir(parents=True, exist_ok=True)
     table, old = name.partition("/")[0], damage.path.name
-    runs = "" if rows is None or ONE_RUN.fullmatch(old) else _named(list(rows))
+    first, *more = [""] if not rows or ONE_RUN.fullmatch(old) else rows
+    runs = first + (f"-and-{len(more)}-more" if more else "")
     stem = "-".join(filter(None, (now.strftime("%Y%m%dT%H%M%S.%fZ"), table, runs)))
     short = stem.encode()[: MOST_NAME_BYTES - len(old.encode())].decode(errors="ignore")
     target = folder / f"{short}-{old}"
@@ -161,12 +162,6 @@ def _moved(lake: Path, name: str, damage: DamagedFile, rows: dict[str, int] | No
     note = asdict(aside) | {"set_aside_at": now.isoformat()}
     write_whole(target.with_name(f"{target.name}.json"), orjson.dumps(note))
     return aside
-
-
-def _named(run_ids: list[str]) -> str:
-    """Return runs as part of a file's name: the first, and how many more."""
-    more = len(run_ids) - 1
-    return "".join(run_ids[:1]) + (f"-and-{more}-more" if more > 0 else "")
 
 
 def sentences(

@@ -59,8 +59,8 @@ def run_lines(listed: Listed, width: int) -> list[str]:
             if (text := field.text(run)) and not (field is MODELS and models)
         ]
         shown += [line, *_wrapped(" · ".join(words), width)]
-        if is_strict_below and (strict := _strict_of(run)):
-            shown.append(f"   {strict}")
+        if is_strict_below and (strict := strict_after(run.came.score_strict, run.came.coverage)):
+            shown.append(f"   {strict.removeprefix(', ')}")
         shown += [part for told in models for part in _wrapped(told, width)]
     more = listed.n_all - len(listed.runs)
     return [*shown, *([f"and {whole(more)} older: --limit 0 lists all"] if more else [])]
@@ -146,10 +146,6 @@ def _model_line(one: ListedModel, *, has_twin: bool) -> str:
     if one.passed.rate is None:
         return line_of(f"{name}: no verdict")
     return line_of(f"{name}: passed% {_rate_of(one.passed, one.score_strict, one.coverage)}")
-
-
-def _strict_of(run: ListedRun) -> str:
-    return strict_after(run.came.score_strict, run.came.coverage).removeprefix(", ")
 
 
 def _rate_of(passed: CaseRate, strict: float | None, coverage: float | None) -> str:

@@ -164,11 +164,8 @@ class Session:
     def only_months(self, months: Collection[str] | None) -> Iterator[None]:
         """Open files of these months alone, for questions about runs that began in them.
 
-        All rows of a run lie in the month of its start. Nothing changes where the results are open
-        already, since to open them is what takes the time.
-
-        Args:
-            months: such as `2026-02`; None: all.
+        All rows of a run lie in the month of its start (`2026-02`). Nothing changes where the
+        results are open already, since to open them is what takes the time; None: all months.
         """
         if months is None or "raw_results" in self._there:
             yield

@@ -46,11 +46,7 @@ ADVICE = "a query is one statement that reads the lake: SELECT, FROM, WITH, VALU
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Refuse a text that is anything but one statement which reads.
-
-    Args:
-        connection: of which only the parser is used.
-        sql: what a user wrote.
+    """Refuse a text that is anything but one statement which reads; of the engine only parses it.
 
     Raises:
         QueryRefused: says in one sentence why.

@@ -62,10 +62,9 @@ def table(
         if needed([min(NARROWEST, natural) for natural in widths]) > width:
             return _blocks(heads, texts, width)
         widths = _fitted(widths, width)
-        told_apart = heads_apart(heads, widths)
-        if told_apart is None:
+        if (cut_heads := heads_apart(heads, widths)) is None:
             return _blocks(heads, texts, width)
-        heads = told_apart
+        heads = cut_heads
     right = [column.is_number for column in columns]
     lines = [_line(heads, widths, right), "  ".join("-" * wide for wide in widths)]
     lines += [_line(row, widths, right) for row in texts]
@@ -82,8 +81,7 @@ def _fitted(widths: Sequence[int], width: int) -> list[int]:
         over = needed(fitted) - width
         share = min(widest - second, -(-over // len(places)))
         for place in places:
-            give = min(share, needed(fitted) - width)
-            fitted[place] -= give
+            fitted[place] -= min(share, needed(fitted) - width)
     return fitted
 
 

@@ -196,12 +196,7 @@ def summarize_run(
 
 
 def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
-    """Return the summary of what is known of a run.
-
-    Args:
-        rows: of the lake.
-        run_id: the run.
-        run_dir: its folder; None when it is not here.
+    """Return the summary of what is known of a run, whose folder may be elsewhere.
 
     Raises:
         SchemaError: the run's config is there and cannot be read.
@@ -236,11 +231,7 @@ def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
 
 
 def thresholds_of(run_dir: Path | None) -> Thresholds:
-    """Return the thresholds in force when a run was made; the packaged ones where nobody knows.
-
-    Args:
-        run_dir: its folder; None when it is not here.
-    """
+    """Return the thresholds in force when a run was made; the packaged ones where nobody knows."""
     config = _config_of(run_dir)
     return config.thresholds if config else Thresholds()
 

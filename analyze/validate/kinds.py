@@ -161,11 +161,7 @@ def refused(
 
 
 def kind_of(value: object) -> DocumentKind:
-    """Return the kind of a JSON document.
-
-    Args:
-        value: the parsed document, of any kind.
-    """
+    """Return the kind of a JSON document, from what was parsed of it."""
     if isinstance(value, list):
         return "predictions" if _any_patch(value) else "unknown"
     if not isinstance(value, dict):

@@ -40,11 +40,7 @@ LineProblems = Callable[[FileLine], Iterable[Finding]]
 
 
 def document_problems(content: bytes) -> tuple[DocumentKind, tuple[Finding, ...]]:
-    """Return the kind of a document, and every problem of it.
-
-    Args:
-        content: of the whole file.
-    """
+    """Return the kind of a document, and every problem of it, from all bytes of its file."""
     value, told = read_json_text(content)
     if value is None and told:
         first, wrong = read_json_text(content.partition(b"\n")[0])
@@ -158,11 +154,7 @@ def _line_problems(kind: LinesKind) -> LineProblems:
 
 
 def validation_lines(files: Sequence[ValidatedFile]) -> Iterator[str]:
-    """Yield one line a file, and below it each of its findings as `path:line pointer: sentence`.
-
-    Args:
-        files: in the order in which they were named.
-    """
+    """Yield one line a file, and below it each of its findings as `path:line pointer: sentence`."""
     kinds = max((cells(one.kind) for one in files), default=0)
     paths = max((cells(safe(one.path)) for one in files), default=0)
     for one in files:
