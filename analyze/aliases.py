@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from analyze.lake.content_ids import ASKED, AskedId, alike, asked_ids
+from analyze.query.ensure_synced import disk_errors
 from analyze.query.run_ref import MOST_NAMED, require_suite
 from analyze.render.numbers import moment, whole
 from analyze.render.text import UNLIMITED, Column, line_of, table
-from schemas.errors import AnalyzeError, ConfigError, Problem, nearest, runs_flag
+from schemas.errors import ConfigError, Problem, nearest, runs_flag
 from schemas.run.alias import Alias, Aliases, Rename
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ MOST_RENAMES = 5
 """Renames that a command names which is about something else."""
 
 COLUMNS = (Column("old id"), Column("case"), Column("since"), Column("by"), Column("not in"))
+
+UNCHANGED = "nothing was joined or taken apart"
 
 BY = {"person": "a person", "prompt_list": "its prompt list"}
 
@@ -63,10 +65,6 @@ def renames_among(asked: Iterable[AskedId], runs_dir: Path) -> tuple[Rename, ...
 def find_renames(session: Session, suite: str | None = None) -> tuple[Rename, ...]:
     """Return the renames in the history of a suite, or of all, that are joined to nothing.
 
-    Args:
-        session: the open lake.
-        suite: only this one.
-
     Raises:
         ViewError: the lake cannot be read.
     """
@@ -76,12 +74,6 @@ def find_renames(session: Session, suite: str | None = None) -> tuple[Rename, ..
 
 def join_cases(session: Session, suite_id: str, old: str, new: str) -> bool:
     """Let an id stand for an older one of the same case; return whether it did not yet.
-
-    Args:
-        session: the open lake.
-        suite_id: of both.
-        old: the id that runs wrote before.
-        new: the id since.
 
     Raises:
         ConfigError: there is no such suite or id, a run asked both, or they never had the same
@@ -94,7 +86,7 @@ def join_cases(session: Session, suite_id: str, old: str, new: str) -> bool:
         _require_ids(written, suite_id, [old, new])
         if old != new:
             _require_one_case(written, suite_id, old, new)
-    with _disk_errors(session):
+    with disk_errors(session.lake, UNCHANGED):
         from analyze.lake.aliases import Join, join  # noqa: PLC0415 - loads pyarrow
 
         return join(session.lake, suite_id, [Join(old, new)], "person") > 0
@@ -121,20 +113,8 @@ def take_cases_apart(session: Session, suite_id: str, old: str, new: str) -> Non
             advice=f"`analyze alias {suite_id}` lists what is joined",
         )
         raise ConfigError([problem])
-    with _disk_errors(session):
+    with disk_errors(session.lake, UNCHANGED):
         take_back(session.lake, suite_id, old)
-
-
-@contextmanager
-def _disk_errors(session: Session) -> Iterator[None]:
-    """Turn what the disk refuses into an error of ours."""
-    try:
-        yield
-    except OSError as exc:
-        message = (
-            f"{exc.filename or session.lake}: {exc.strerror}; nothing was joined or taken apart"
-        )
-        raise AnalyzeError(message) from exc
 
 
 def list_aliases(session: Session, suite_id: str) -> Aliases:
@@ -147,25 +127,22 @@ def list_aliases(session: Session, suite_id: str) -> Aliases:
     from analyze.lake.aliases import read_aliases  # noqa: PLC0415 - as above
 
     require_suite(session, suite_id)
-    joined = [
-        (row.old_case_id, row.joined_to, row.case_id, row)
-        for (suite, _), row in sorted(read_aliases(session.lake).items())
-        if suite == suite_id
-    ]
+    known = sorted(read_aliases(session.lake).items())
+    rows = [row for (suite, _), row in known if suite == suite_id]
     with session.as_written() as written:
         return Aliases(
             suite_id=suite_id,
             aliases=tuple(
                 Alias(
-                    old_case_id=old,
-                    joined_to=joined_to,
-                    case_id=newest,
+                    old_case_id=row.old_case_id,
+                    joined_to=row.joined_to,
+                    case_id=row.case_id,
                     origin=row.origin,
                     recorded_at_ms=row.recorded_at_ms,
-                    apart_in=tuple(_runs_with_both(written, suite_id, old, newest)),
+                    apart_in=_runs_with_both(written, suite_id, row.old_case_id, row.case_id),
                 )
-                for old, joined_to, newest, row in joined
-                if joined_to is not None and newest is not None
+                for row in rows
+                if row.joined_to is not None and row.case_id is not None
             ),
             renames=find_renames(session, suite_id),
         )
@@ -174,11 +151,12 @@ def list_aliases(session: Session, suite_id: str) -> Aliases:
 def _require_ids(session: Session, suite_id: str, case_ids: list[str]) -> None:
     rows = session.rows("select distinct case_id from stg_plans where suite_id = ?", [suite_id])
     there = sorted(case_id for (case_id,) in rows)
+    some = ", ".join(there[:MOST_NAMED]) + (", …" if len(there) > MOST_NAMED else "")
     problems = [
         Problem(
             None,
             f"no run of suite `{suite_id}` asked a case `{case_id}`",
-            allowed=None if (near := nearest(case_id, there)) else _some(there),
+            allowed=None if (near := nearest(case_id, there)) else some,
             nearest=near,
         )
         for case_id in case_ids
@@ -213,7 +191,7 @@ def _require_one_case(session: Session, suite_id: str, old: str, new: str) -> No
         raise ConfigError([Problem(None, what, advice=advice)])
 
 
-def _runs_with_both(session: Session, suite_id: str, old: str, new: str) -> list[str]:
+def _runs_with_both(session: Session, suite_id: str, old: str, new: str) -> tuple[str, ...]:
     rows = session.rows(
         """
         select run_id
@@ -225,11 +203,7 @@ def _runs_with_both(session: Session, suite_id: str, old: str, new: str) -> list
         """,
         [suite_id, old, new],
     )
-    return [run_id for (run_id,) in rows]
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    return tuple(run_id for (run_id,) in rows)
 
 
 @dataclass(frozen=True)
@@ -246,9 +220,8 @@ class CaseIds:
     def all_of(self, suite_id: str, case_id: str) -> list[str]:
         """Return every id of a case, the newest first."""
         newest = self.newest_of(suite_id, case_id)
-        older = (
-            old for (suite, old), end in self.newest.items() if (suite, end) == (suite_id, newest)
-        )
+        ends = self.newest.items()
+        older = (old for (suite, old), end in ends if (suite, end) == (suite_id, newest))
         return [newest, *sorted(older)]
 
     def with_newest_ids(self, known: KnownFile | None) -> KnownFile | None:

@@ -20,61 +20,32 @@ from analyze.cli_startup import LeanCommand, LeanGroup
 from schemas.command_group import VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError, file_error
 from schemas.io.files import shortage_of, too_few_addresses
-from schemas.io.standard_streams import (
-    closing_code,
-    is_trouble_of_output,
-    open_standard_streams,
-)
+from schemas.io.standard_streams import closing_code, is_trouble_of_output, open_standard_streams
 
 SECTIONS = {
-    "Look": {
-        "runs": "runs",
-        "show": "show",
-        "report": "report",
-        "chart": "chart",
-        "sql": "sql",
-        "views": "views",
-        "open": "open_database",
-    },
-    "Judge": {
-        "compare": "compare",
-        "gate": "gate",
-        "regressions": "regressions",
-        "flaky": "flaky",
-        "power": "power",
-        "tiers": "tiers",
-        "route": "route",
-    },
-    "Exchange": {
-        "import": "import_runs",
-        "export": "export",
-        "migrate": "migrate",
-        "validate": "validate",
-    },
-    "Keep": {
-        "sync": "sync",
-        "summarize": "summarize",
-        "label": "label",
-        "alias": "alias",
-    },
+    "Look": ("runs", "show", "report", "chart", "sql", "views", "open"),
+    "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route"),
+    "Exchange": ("import", "export", "migrate", "validate"),
+    "Keep": ("sync", "summarize", "label", "alias"),
 }
-"""Of the help page, in its order: name of each command, which is its file's, to its function."""
+"""Of the help page, in its order: each command, which is called as its file and its function."""
+
+FUNCTIONS = {"open": "open_database", "import": "import_runs"}
+"""Of the commands whose names Python has taken."""
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
     """Return the application, with the one command that the arguments name, else with all."""
     app = typer.Typer(
-        cls=LeanGroup,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        no_args_is_help=True,
+        cls=LeanGroup, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True
     )
     app.callback()(analyze)
     alone = {name for name in arguments[:1] if any(name in names for names in SECTIONS.values())}
-    for section, functions in SECTIONS.items():
-        for name, function_name in functions.items():
+    for section, names in SECTIONS.items():
+        for name in names:
             if name in alone or not alone:
-                function = getattr(import_module(f"analyze.commands.{name}"), function_name)
+                module = import_module(f"analyze.commands.{name}")
+                function = getattr(module, FUNCTIONS.get(name, name))
                 app.command(name, cls=LeanCommand, rich_help_panel=section)(function)
     return app
 

@@ -39,6 +39,10 @@ ModelOption = Annotated[
     str | None,
     typer.Option("--model", metavar="MODEL", help="Only this, by model_id, model string or label."),
 ]
+KnownOption = Annotated[
+    Path | None,
+    typer.Option("--known", metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
+]
 FormOption = Annotated[
     Literal["table", "md", "json"] | None,
     typer.Option("--format", help="Default: table, for the terminal; md is Markdown."),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.api.verdicts import Verdicts
+from analyze.api.verdicts import Verdicts, known_of
 from analyze.query.catalog import NAMES, VIEWS, grain_of, name_of, sql_of
 from analyze.query.frames import frame, frame_of_table
 from analyze.query.run_ref import resolve_run, run_folder
@@ -108,7 +108,6 @@ class Pages:
             RunNotFound: there is no such run; names the nearest.
             ConfigError: the baseline means nothing, or the run itself.
         """
-        from analyze.api.verdicts import known_of  # noqa: PLC0415 - as above
         from analyze.query.thresholds import limits_in_force  # noqa: PLC0415 - loads pydantic
         from analyze.report.build import TRANSCRIPT_BYTES, build_report  # noqa: PLC0415 - loads all
 
@@ -198,15 +197,8 @@ class History(Verdicts, Pages):
             schema, batches = answer.batches()
             return pa.Table.from_batches(batches, schema)
 
-        return frame_of_table(
-            ask(
-                self.path,
-                bind(query, parameters),
-                table_of,
-                timeout_s=timeout_s,
-                repairs=self._session.repairs,
-            )
-        )
+        sql, repairs = bind(query, parameters), self._session.repairs
+        return frame_of_table(ask(self.path, sql, table_of, timeout_s=timeout_s, repairs=repairs))
 
     def view(self, name: str) -> pl.LazyFrame:
         """Return a view as a lazy frame; it is read when this is called.
@@ -239,9 +231,8 @@ class History(Verdicts, Pages):
         from analyze.render.numbers import moment  # noqa: PLC0415
 
         span = f", {moment(first)} to {moment(last)} UTC" if first is not None else ""
-        return (
-            f"History of {counted(n_runs, 'run')} in {self.path}{span}; marts: {', '.join(MARTS)}"
-        )
+        runs = counted(n_runs, "run")
+        return f"History of {runs} in {self.path}{span}; marts: {', '.join(MARTS)}"
 
     def _repr_html_(self) -> str:
         head = html.escape(repr(self).partition("; marts")[0])

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analyze.query.run_ref import meant_model, require_those
 from analyze.query.session import Session
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ class Verdicts:
             base,
             candidate,
             limits=used.thresholds,
-            model=self._model_id_of(model),
-            against=self._model_id_of(against),
+            model=meant_model(self._session, model),
+            against=meant_model(self._session, against),
             allow=allowed,
             known=known_of(known),
         )
@@ -132,7 +133,7 @@ class Verdicts:
             limits=used,
             candidate=candidate,
             baseline=baseline,
-            model=self._model_id_of(model),
+            model=meant_model(self._session, model),
             confirm=confirm,
             allow=axes_named(allow),
             known=known_of(known if quarantine is None else quarantine),
@@ -165,8 +166,8 @@ class Verdicts:
         from analyze.comparison.axes import axes_named  # noqa: PLC0415 - as in `compare`
         from analyze.regressions.alerts import find_regressions  # noqa: PLC0415 - loads numpy
 
-        model = self._model_id_of(model)
-        self._require(suite, model)
+        model = meant_model(self._session, model)
+        require_those(self._session, suite, model)
         return find_regressions(
             self._session,
             limits=limits or _limits(),
@@ -198,8 +199,8 @@ class Verdicts:
         """
         from analyze.regressions.flaky import find_flaky  # noqa: PLC0415 - loads scipy
 
-        model = self._model_id_of(model)
-        self._require(suite, model)
+        model = meant_model(self._session, model)
+        require_those(self._session, suite, model)
         return find_flaky(
             self._session,
             limits=limits or _limits(),
@@ -237,23 +238,9 @@ class Verdicts:
         from analyze.power.plan import PowerQuestion, plan_power  # noqa: PLC0415 - as above
 
         question = PowerQuestion(
-            suite, run, self._model_id_of(model), cases, repetitions, difference
+            suite, run, meant_model(self._session, model), cases, repetitions, difference
         )
         return plan_power(self._session, question, (limits or _limits()).thresholds)
-
-    def _model_id_of(self, model: str | None) -> str | None:
-        """Return the model_id of a label; anything else stays."""
-        from analyze.query.run_ref import meant_model  # noqa: PLC0415 - loads the base records
-
-        return meant_model(self._session, model)
-
-    def _require(self, suite: str | None, model: str | None) -> None:
-        from analyze.query.run_ref import require_model, require_suite  # noqa: PLC0415 - as above
-
-        if suite is not None:
-            require_suite(self._session, suite)
-        if model is not None:
-            require_model(self._session, model)
 
 
 def _limits() -> ThresholdsUsed:

@@ -34,14 +34,14 @@ def alias(
         what = "name both ids, the old one first: `analyze alias SUITE OLD NEW`"
         raise typer.BadParameter(what)
     with open_session(runs, sync=not no_sync) as session:
-        said = []
+        lines = []
         if old is not None and new is not None and undo:
             take_cases_apart(session, suite, old, new)
-            said = [f"`{old}` stands for itself again"]
+            lines = [f"`{old}` stands for itself again"]
         elif old is not None and new is not None:
             is_new = join_cases(session, suite, old, new)
-            said = [f"`{old}` is `{new}` now" if is_new else f"`{old}` was `{new}` already"]
-        if json or not said:
+            lines = [f"`{old}` is `{new}` now" if is_new else f"`{old}` was `{new}` already"]
+        if json or not lines:
             found = list_aliases(session, suite)
-            said = [found.model_dump_json(indent=2)] if json else list(alias_lines(found))
-    typer.echo("\n".join(said))
+            lines = [found.model_dump_json(indent=2)] if json else list(alias_lines(found))
+    typer.echo("\n".join(lines))

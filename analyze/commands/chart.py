@@ -38,8 +38,7 @@ def chart(
     ],
     run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)] = "latest",
     baseline: Annotated[
-        str,
-        typer.Option(metavar="RUN", help="Of comparison: what the run is compared with."),
+        str, typer.Option(metavar="RUN", help="Of comparison: what the run is compared with.")
     ] = "previous",
     dark: Annotated[bool, typer.Option("--dark", help="Draw it for a dark ground.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")] = False,

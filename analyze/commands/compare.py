@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,10 +19,10 @@ from analyze.cli_options import (
     RunsOption,
     form_of,
 )
+from analyze.commands import known_in, print_record
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE
 
 if TYPE_CHECKING:
-    from schemas.config.known_issues import KnownFile
     from schemas.output.comparison import Axis
 
 MODELS = (
@@ -74,12 +75,11 @@ def compare(
     from analyze.query.run_ref import meant_model, read_names, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
-    from schemas.run.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES
 
-    wanted, allowed = form_of(form, json=json), _axes(allow)
+    wanted, allowed, entries = form_of(form, json=json), _axes(allow), known_in(known)
     where = runs_dir_of(runs, candidate or base)
     limits = limits_in_force(Path.cwd())
-    entries = None if known is None else _read_known_file(known)
     with (
         imported_meanwhile(*MODELS),
         open_session(where, sync=not no_sync, threads=1) as session,  # two runs are quick to read
@@ -98,35 +98,21 @@ def compare(
         names = NO_NAMES if wanted == "json" else read_names(session)
 
     from analyze.comparison.compare import compare
+    from analyze.comparison.render import comparison_lines, comparison_markdown
 
     found = compare(evidence, limits=limits, allow=allowed, by=by)
-    if wanted == "json":
-        from analyze.render.text import record_json
-
-        typer.echo(record_json(found))
-    elif wanted == "md":
-        from analyze.comparison.render import comparison_markdown
-
-        shown = with_names(found, names)
-        typer.echo(comparison_markdown(shown, all_cases=by == "cell"), nl=False)
-    else:
-        from analyze.comparison.render import comparison_lines
-        from analyze.render.text import screen_width
-
-        shown = with_names(found, names)
-        lines = comparison_lines(shown, screen_width(), all_cases=by == "cell")
-        typer.echo("\n".join(lines))
+    print_record(
+        found,
+        wanted,
+        names,
+        partial(comparison_markdown, all_cases=by == "cell"),
+        partial(comparison_lines, all_cases=by == "cell"),
+    )
     verdicts = {group.verdict for group in found.groups}
     if "regressed" in verdicts:
         raise typer.Exit(EXIT_BAD_NEWS)
     if verdicts <= {"not_comparable"}:
         raise typer.Exit(EXIT_CANNOT_JUDGE)
-
-
-def _read_known_file(path: Path) -> KnownFile:
-    from analyze.gate.known_issues import read_known  # loads YAML
-
-    return read_known(path)
 
 
 def _axes(allow: list[str] | None) -> frozenset[Axis]:

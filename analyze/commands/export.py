@@ -20,10 +20,7 @@ else:
 
 
 def export(
-    format: Annotated[
-        Format,
-        typer.Argument(metavar="FORMAT", help=f"{EXPORTERS}."),
-    ],
+    format: Annotated[Format, typer.Argument(metavar="FORMAT", help=f"{EXPORTERS}.")],
     what: Annotated[
         str,
         typer.Argument(
@@ -62,7 +59,9 @@ def export(
 
     Example: analyze export report-v2 latest
     """
-    from analyze.exporters.files import STDOUT, document, placed
+    from analyze.exporters.files import STDOUT, document, own_place, placed, texts_of_run
+    from analyze.query.run_ref import meant_model, resolve_run, run_folder, runs_dir_of
+    from analyze.query.session import open_session
     from analyze.report_v2.files import write_texts
     from schemas.errors import ConfigError, Problem
     from schemas.run.layout import is_run_folder
@@ -77,7 +76,13 @@ def export(
     if Path(what).is_file() and not is_run_folder(runs / what):
         texts = _of_report(Path(what), exporter, output, number, model)
     else:
-        texts, own = _of_run(what, exporter, output, number, model, runs, not no_sync)
+        with open_session(runs_dir_of(runs, what), sync=not no_sync) as session:
+            run_id = resolve_run(session, what)
+            model = meant_model(session, model)
+            if exporter.is_folder and output is None:
+                own = own_place(run_folder(session, run_id))
+            with session.as_written() as written:  # files of a run have the ids of that run
+                texts = texts_of_run(written, run_id, exporter, style=number, model=model)
     if output == STDOUT:
         if json:
             raise ConfigError([Problem(None, "--json lists files, and `-` is none", "--json")])
@@ -106,27 +111,3 @@ def _of_report(
         problem = "is no run with a folder of its own; name a folder for what comes out"
         raise ConfigError([Problem(path, problem, key="--output")])
     return exporter.of_report(read_report(path), style)
-
-
-def _of_run(
-    what: str,
-    exporter: Exporter,
-    output: Path | None,
-    style: Style | None,
-    model: str | None,
-    runs: Path,
-    sync: bool,
-) -> tuple[list[ExportText], Path | None]:
-    """Return the files of a run, and where its reports go unless somebody says otherwise."""
-    from analyze.exporters.files import own_place, texts_of_run
-    from analyze.query.run_ref import meant_model, resolve_run, run_folder, runs_dir_of
-    from analyze.query.session import open_session
-
-    with open_session(runs_dir_of(runs, what), sync=sync) as session:
-        run_id = resolve_run(session, what)
-        model = meant_model(session, model)
-        own = None
-        if exporter.is_folder and output is None:
-            own = own_place(run_folder(session, run_id))
-        with session.as_written() as written:  # files of a run have the ids of that run
-            return texts_of_run(written, run_id, exporter, style=style, model=model), own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from analyze.cli_options import (
     SuiteOption,
     form_of,
 )
+from analyze.commands import known_in, print_record
 
 
 def flaky(
@@ -38,18 +40,17 @@ def flaky(
 
     Example: analyze flaky --suite nightly
     """
-    from analyze.gate.known_issues import read_known
     from analyze.query.run_ref import meant_model, read_names, require_those
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from analyze.regressions.flaky import find_flaky
+    from analyze.regressions.render import flaky_lines, flaky_markdown
     from analyze.render.progress import Progress
-    from analyze.render.text import screen_width
-    from schemas.run.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES
 
     wanted = form_of(form, json=json)
     limits = limits_in_force(Path.cwd())
-    known = None if quarantine is None else read_known(quarantine)
+    known = known_in(quarantine)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
         model = meant_model(session, model)
         require_those(session, suite, model)
@@ -57,15 +58,5 @@ def flaky(
         found = find_flaky(
             session, limits=limits, known=known, suite=suite, model=model, tell=progress
         )
-    if wanted == "json":
-        from analyze.render.text import record_json
-
-        typer.echo(record_json(found))
-        return
-    from analyze.regressions.render import flaky_lines, flaky_markdown
-
-    shown = with_names(found, names)
-    if wanted == "md":
-        typer.echo(flaky_markdown(shown, is_all=is_all), nl=False)
-    else:
-        typer.echo("\n".join(flaky_lines(shown, screen_width(), is_all=is_all)))
+    markdown, lines = partial(flaky_markdown, is_all=is_all), partial(flaky_lines, is_all=is_all)
+    print_record(found, wanted, names, markdown, lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from analyze.cli_options import (
     RunsOption,
     form_of,
 )
+from analyze.commands import known_in, print_record
 
 METRIC_HELP = (
     "Judge this: passed_rate, the default, e2e_ms, ttft_ms, input_tokens, output_tokens, cost_usd. "
@@ -88,21 +90,18 @@ def gate(
 
     from analyze.comparison.axes import axes_named, metrics_named
     from analyze.gate.decide import Question, decide
-    from analyze.gate.known_issues import read_known
+    from analyze.gate.render import gate_lines, gate_markdown
     from analyze.query.run_ref import meant_model, read_names, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from schemas.output.regressions import GateRules
-    from schemas.run.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES
 
     wanted, limits = form_of(form, json=json), limits_in_force(Path.cwd())
     least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
     question = Question(
         rules=GateRules(
-            metrics=metrics_named(metric or ()),
-            max_drop=max_drop,
-            min_coverage=least,
-            prove=prove,
+            metrics=metrics_named(metric or ()), max_drop=max_drop, min_coverage=least, prove=prove
         ),
         limits=limits,
         candidate=candidate,
@@ -110,7 +109,7 @@ def gate(
         model=model,
         confirm=confirm,
         allow=axes_named(allow or ()),
-        known=None if known is None else read_known(known),
+        known=known_in(known),
     )
     if junit is not None:
         _require_place(junit)
@@ -124,20 +123,8 @@ def gate(
             from analyze.gate.junit import junit_xml
 
             report = junit_xml(decision.result, candidate_cases(session, decision.candidate))
-    if wanted == "json":
-        from analyze.render.text import record_json
-
-        typer.echo(record_json(decision.result))
-    elif wanted == "md":
-        from analyze.gate.render import gate_markdown
-
-        typer.echo(gate_markdown(with_names(decision.result, names), where), nl=False)
-    else:
-        from analyze.gate.render import gate_lines
-        from analyze.render.text import screen_width
-
-        shown = with_names(decision.result, names)
-        typer.echo("\n".join(gate_lines(shown, screen_width(), where)))
+    markdown, lines = partial(gate_markdown, runs_dir=where), partial(gate_lines, runs_dir=where)
+    print_record(decision.result, wanted, names, markdown, lines)
     if junit is not None:
         _write(junit, report)
     if decision.result.exit_code:

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 else:
     Format = Literal[IMPORTERS.names]
 
+UNFINISHED = "what is not whole was not imported, and the same command tries again"
+
 
 def import_runs(
-    format: Annotated[
-        Format,
-        typer.Argument(metavar="FORMAT", help=f"{IMPORTERS}."),
-    ],
+    format: Annotated[Format, typer.Argument(metavar="FORMAT", help=f"{IMPORTERS}.")],
     path: Annotated[
         Path,
         typer.Argument(
@@ -69,8 +68,9 @@ def import_runs(
 
     from analyze.importers import ImportRequest
     from analyze.importers.render import import_text
+    from analyze.query.ensure_synced import disk_errors
     from analyze.render.progress import Progress
-    from schemas.errors import AnalyzeError, ConfigError, Problem
+    from schemas.errors import ConfigError, Problem
 
     importer = IMPORTERS.load(format)
     given = {
@@ -83,17 +83,10 @@ def import_runs(
     _refuse_others(format, importer.options, given)
     if runs.exists() and not runs.is_dir():
         raise ConfigError([Problem(runs, "is there and is no folder", key="--runs")])
-    try:
-        with Progress() as progress:
-            files = partial(progress, "looks at files")
-            request = ImportRequest(path, runs, run_id, suite, model, predictions, logs, files)
-            written = importer.run(request)
-    except OSError as exc:
-        message = (
-            f"{exc.filename or runs}: {exc.strerror or exc}; what is not whole was not imported, "
-            "and the same command tries again"
-        )
-        raise AnalyzeError(message) from exc
+    with disk_errors(runs, UNFINISHED), Progress() as progress:
+        files = partial(progress, "looks at files")
+        request = ImportRequest(path, runs, run_id, suite, model, predictions, logs, files)
+        written = importer.run(request)
     typer.echo(import_text(written, as_json=json), nl=False)
 
 

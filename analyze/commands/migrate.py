@@ -72,14 +72,10 @@ def _require_apart(found: OldReport, target: Path) -> None:
     """
     from schemas.errors import ConfigError, Problem
 
-    sources = (*(file.path for file in found.files), *found.others)
-    if any(_is_same(target, path) for path in sources):
-        what = "is a file of the source, which is never changed; name another"
-        raise ConfigError([Problem(target, what, key="--output")])
-
-
-def _is_same(target: Path, path: Path) -> bool:
-    return target.resolve() == path.resolve() or (target.exists() and target.samefile(path))
+    for path in (*(file.path for file in found.files), *found.others):
+        if target.resolve() == path.resolve() or (target.exists() and target.samefile(path)):
+            what = "is a file of the source, which is never changed; name another"
+            raise ConfigError([Problem(target, what, key="--output")])
 
 
 def _migrated(source: Path, found: OldReport, model: str | None, *, json: bool) -> Migration:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUN_HELP, RUNS, JsonOption, ModelOption, NoSyncOption, RunsOption
 
 
 def power(
@@ -27,10 +27,7 @@ def power(
     suite: Annotated[
         str | None, typer.Option(metavar="ID", help="Learn from its last runs.")
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Only this, by model_id, model string or label."),
-    ] = None,
+    model: ModelOption = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,

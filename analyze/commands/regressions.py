@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,6 +18,7 @@ from analyze.cli_options import (
     SuiteOption,
     form_of,
 )
+from analyze.commands import known_in, print_record
 from schemas.errors import EXIT_BAD_NEWS
 
 if TYPE_CHECKING:
@@ -35,12 +37,10 @@ def regressions(
     suite: SuiteOption = None,
     model: ModelOption = None,
     known: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Shifts that need no alert: TOML or YAML."),
+        Path | None, typer.Option(metavar="FILE", help="Shifts that need no alert: TOML or YAML.")
     ] = None,
     allow: Annotated[
-        Literal["case"] | None,
-        typer.Option(help="Go by case_id, whatever the content of a case."),
+        Literal["case"] | None, typer.Option(help="Go by case_id, whatever the content of a case.")
     ] = None,
     is_all: Annotated[
         bool, typer.Option("--all", help="Tell what is better or acknowledged in full, too.")
@@ -56,21 +56,20 @@ def regressions(
 
     Example: analyze regressions --suite nightly
     """
-    from analyze.gate.known_issues import read_known
     from analyze.query.run_ref import meant_model, read_names, require_those
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from analyze.regressions.alerts import find_regressions
     from analyze.regressions.document import everything, is_alert, look_options
+    from analyze.regressions.render import regressions_lines, regressions_markdown
     from analyze.render.progress import Progress
-    from analyze.render.text import screen_width
-    from schemas.run.model_names import NO_NAMES, with_names
+    from schemas.run.model_names import NO_NAMES
 
     wanted = form_of(form, json=json)
     allowed: tuple[Axis, ...] = () if allow is None else (allow,)
     look = look_options(runs, allowed)
     limits = limits_in_force(Path.cwd())
-    entries = None if known is None else read_known(known)
+    entries = known_in(known)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
         model = meant_model(session, model)
         require_those(session, suite, model)
@@ -85,19 +84,7 @@ def regressions(
             model=model,
             tell=progress,
         )
-    if wanted == "json":
-        from analyze.render.text import record_json
-
-        typer.echo(record_json(found))
-    elif wanted == "md":
-        from analyze.regressions.render import regressions_markdown
-
-        typer.echo(regressions_markdown(with_names(found, names), look), nl=False)
-    else:
-        from analyze.regressions.render import regressions_lines
-
-        shown = with_names(found, names)
-        lines = regressions_lines(shown, screen_width(), look, is_all=is_all)
-        typer.echo("\n".join(lines))
+    lines = partial(regressions_lines, options=look, is_all=is_all)
+    print_record(found, wanted, names, partial(regressions_markdown, options=look), lines)
     if any(map(is_alert, everything(found))):
         raise typer.Exit(EXIT_BAD_NEWS)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption
+from analyze.cli_options import RUN_HELP, RUNS, KnownOption, NoSyncOption
+from analyze.commands import known_in
 from schemas.errors import ConfigError, Problem, shown
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ KB = 1024
 
 def report(
     runs: Annotated[
-        Path,
-        typer.Argument(metavar="RUNS", help="Where runs are kept, or a run's own folder."),
+        Path, typer.Argument(metavar="RUNS", help="Where runs are kept, or a run's own folder.")
     ] = RUNS,
     output: Annotated[
         Path | None,
@@ -52,17 +52,12 @@ def report(
             "as `gate` has them, or `none`. Default: the run before of its suite.",
         ),
     ] = None,
-    known: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
-    ] = None,
+    known: KnownOption = None,
     form: Annotated[
-        Form | None,
-        typer.Option("--format", help="Default: by the name of FILE, else html."),
+        Form | None, typer.Option("--format", help="Default: by the name of FILE, else html.")
     ] = None,
     transcripts: Annotated[
-        int,
-        typer.Option(min=0, metavar="KB", help="Text of transcripts that is shown, at most."),
+        int, typer.Option(min=0, metavar="KB", help="Text of transcripts that is shown, at most.")
     ] = 100,
     force: Annotated[
         bool, typer.Option("--force", help="Replace FILE although it is no report of ours.")
@@ -94,9 +89,7 @@ def report(
             message = f"{runs} is a run, and --run names another; one of them is enough"
             raise typer.BadParameter(message)
         named = str(runs.absolute())
-    from analyze.gate.known_issues import read_known
-
-    entries = None if known is None else read_known(known)
+    entries = known_in(known)
     modules = PAINTERS if wanted == "html" else BUILDERS
     with _bundle_for(wanted) as bundle:
         with (

@@ -12,8 +12,7 @@ from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunsOption
 
 def route(
     need: Annotated[
-        Literal["tool_use"] | None,
-        typer.Option(help="Tool access: only for a confident Tier 1."),
+        Literal["tool_use"] | None, typer.Option(help="Tool access: only for a confident Tier 1.")
     ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0, metavar="USD", help="Of 1,000 trials, on average.")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, JsonOption, KnownOption, NoSyncOption, RunsOption
+from analyze.commands import known_in
 
 if TYPE_CHECKING:
     from analyze.query.run_list import Listed
@@ -22,17 +23,13 @@ LIMIT = 30
 def runs(
     suite: Annotated[str | None, typer.Option(help="Runs of this suite.")] = None,
     model: Annotated[
-        str | None,
-        typer.Option(help="Runs that asked this model_id, model string or label."),
+        str | None, typer.Option(help="Runs that asked this model_id, model string or label.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="Runs with this label.")] = None,
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="List the newest N; 0: all.")
     ] = LIMIT,
-    known: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
-    ] = None,
+    known: KnownOption = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
@@ -43,27 +40,18 @@ def runs(
 
     Example: analyze runs --limit 20
     """
-    from analyze.gate.known_issues import read_known
     from analyze.query.run_list import read_runs
     from analyze.query.run_list_render import run_lines, runs_json
-    from analyze.query.run_ref import (
-        meant_model,
-        read_names,
-        require_label,
-        require_model,
-        require_suite,
-    )
+    from analyze.query.run_ref import meant_model, read_names, require_label, require_those
     from analyze.query.session import open_session
     from analyze.regressions.document import open_lines, unused_lines
     from analyze.render.text import screen_width
     from schemas.run.model_names import NO_NAMES, with_names
 
-    entries = None if known is None else read_known(known)
+    entries = known_in(known)
     with open_session(runs, sync=not no_sync) as session:
-        if suite is not None:
-            require_suite(session, suite)
-        if (model := meant_model(session, model)) is not None:
-            require_model(session, model)
+        model = meant_model(session, model)
+        require_those(session, suite, model)
         if label is not None:
             require_label(session, label)
         listed = read_runs(session, suite=suite, model=model, label=label, limit=limit)

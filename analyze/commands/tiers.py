@@ -11,8 +11,7 @@ from analyze.cli_options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOp
 
 def tiers(
     run: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="RUN", help=f"{RUN_HELP} Or `all`, the default."),
+        list[str] | None, typer.Argument(metavar="RUN", help=f"{RUN_HELP} Or `all`, the default.")
     ] = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,

@@ -17,7 +17,6 @@ RUN_MODEL_ORDER = "run_id, model_id"
 
 TRIAL_ORDER = f"{GROUP_ORDER}, case_id, repetition"
 
-
 STARTED_AT = "started_at_ms as a timestamp in UTC; null also beyond the year 9999."
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from schemas.errors import counted, printable, shown
+from schemas.errors import printable, shown
 from schemas.io.files import write_whole
 from schemas.lake.layout import ALIASES, live_paths, strays
 
@@ -106,9 +106,3 @@ def _lines(path: Path) -> list[bytes]:
     if not path.is_file():  # a pipe would be waited for
         return []
     return [line for line in path.read_bytes().splitlines() if line.strip()]
-
-
-def count_sentence(lake: Path, n_rows: int) -> str:
-    """Return what was carried over, as a sentence."""
-    rows = counted(n_rows, "alias row was", "alias rows were")
-    return f"{rows} copied from the lake to {shown(alias_file(lake))}: keep that file with the runs"

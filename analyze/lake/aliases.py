@@ -11,22 +11,16 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analyze.lake.alias_file import (
-    alias_file,
-    append,
-    count_sentence,
-    is_in_lake,
-    note_in_lake,
-    read_file,
-)
+from analyze.lake.alias_file import alias_file, append, is_in_lake, note_in_lake, read_file
 from analyze.lake.left_out import without_left_out
-from schemas.errors import ConfigError, Problem, shown
+from schemas.errors import ConfigError, Problem, counted, shown
 from schemas.io.arrow import arrow_schema, record_of
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.lake.layout import ALIASES, live_files, month_of
@@ -85,7 +79,9 @@ def _brought_together(lake: Path) -> list[str]:
         in_file, told = read_file(lake)
         if missing := [row for row in in_lake if row not in set(in_file)]:
             append(lake, missing)
-            told.append(count_sentence(lake, len(missing)))
+            n_rows = counted(len(missing), "alias row was", "alias rows were")
+            file = shown(alias_file(lake))
+            told.append(f"{n_rows} copied from the lake to {file}: keep that file with the runs")
     except OSError as exc:
         path = alias_file(lake)
         return [f"{shown(path)}: {exc.strerror}; renamed cases are joined as the lake has them"]
@@ -99,32 +95,17 @@ def _brought_together(lake: Path) -> list[str]:
     return told
 
 
-def newest_of(known: Known, suite_id: str, case_id: str) -> str:
-    """Return the newest id of a case; its own where it was never joined."""
-    row = known.get((suite_id, case_id))
-    return case_id if row is None or row.case_id is None else row.case_id
-
-
 def join(lake: Path, suite_id: str, joins: Sequence[Join], origin: AliasOrigin) -> int:
     """Let ids of a suite stand for older ones; return how many were not joined so already.
 
     A prompt list joins only what nobody ever joined or took back: people have the last word.
-
-    Args:
-        lake: the lake.
-        suite_id: of all of the ids.
-        joins: what to join.
-        origin: who says so.
 
     Raises:
         ConfigError: a person's alias would make an id stand for two, or for itself.
         LakeBusy: another process rewrites the lake.
         OSError: the lake cannot be written.
     """
-    with lake_lock(lake, LOCK_WAIT_S):
-        _brought_together(lake)
-        known = read_aliases(lake)
-        edges = _edges(known, suite_id)
+    with _changing(lake, suite_id) as (known, edges):
         n_before = len(edges)
         for one in joins:
             end_of_old, end_of_new = _end(edges, one.old), _end(edges, one.new)
@@ -135,7 +116,6 @@ def join(lake: Path, suite_id: str, joins: Sequence[Join], origin: AliasOrigin) 
                 raise _refused(edges, one, suite_id)
             if is_free and (origin == "person" or (suite_id, one.old) not in known):
                 edges[one.old] = one.new, origin
-        _write(lake, known, suite_id, edges)
     return len(edges) - n_before
 
 
@@ -146,24 +126,27 @@ def take_back(lake: Path, suite_id: str, old: str) -> None:
         LakeBusy: another process rewrites the lake.
         OSError: the lake cannot be written.
     """
-    with lake_lock(lake, LOCK_WAIT_S):
-        _brought_together(lake)
-        known = read_aliases(lake)
-        edges = _edges(known, suite_id)
+    with _changing(lake, suite_id) as (_, edges):
         edges.pop(old, None)
-        _write(lake, known, suite_id, edges)
 
 
 Edges = dict[str, tuple[str, AliasOrigin]]
 """Old id to the id it was joined to, and by whom."""
 
 
-def _edges(known: Known, suite_id: str) -> Edges:
-    return {
-        old: (row.joined_to, row.origin)
-        for (suite, old), row in known.items()
-        if suite == suite_id and row.joined_to is not None
-    }
+@contextmanager
+def _changing(lake: Path, suite_id: str) -> Iterator[tuple[Known, Edges]]:
+    """Yield the rows of a lake, and of a suite what is joined; writes what was changed in that."""
+    with lake_lock(lake, LOCK_WAIT_S):
+        _brought_together(lake)
+        known = read_aliases(lake)
+        edges = {
+            old: (row.joined_to, row.origin)
+            for (suite, old), row in known.items()
+            if suite == suite_id and row.joined_to is not None
+        }
+        yield known, edges
+        _write(lake, known, suite_id, edges)
 
 
 def _end(edges: Edges, case_id: str) -> str:
@@ -185,10 +168,8 @@ def _refused(edges: Edges, join: Join, suite_id: str) -> ConfigError:
 
 def _write(lake: Path, known: Known, suite_id: str, edges: Edges) -> None:
     """Add a row for each old id of a suite for which something is another than before."""
-    stamp = max(
-        time.time_ns() // 1_000_000,
-        max((row.recorded_at_ms for row in known.values()), default=0) + 1,
-    )
+    newest = max((row.recorded_at_ms for row in known.values()), default=0)
+    stamp = max(time.time_ns() // 1_000_000, newest + 1)
     old_ids = {old for suite, old in known if suite == suite_id} | edges.keys()
     rows = []
     for old in sorted(old_ids):

@@ -13,7 +13,7 @@ from pathlib import Path
 from schemas.errors import counted, restore_command
 from schemas.io.own_files import refuse_other
 from schemas.lake.manifest import Manifest
-from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen, is_planned, look_of, run_folders
+from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen, is_planned, look_of
 
 Progress = Callable[[int, int], None]
 """Is told how many bytes of logs of how many are done."""
@@ -100,13 +100,8 @@ class Synced:
     """The lake cannot be written, so it is read as it is."""
 
 
-def news(runs_dir: Path, manifest: Manifest) -> list[str]:
-    """Return the names of the run folders that changed since they were brought in."""
-    return changed(run_folders(runs_dir), manifest)
-
-
 def changed(folders: Iterable[tuple[str, LogSeen]], manifest: Manifest) -> list[str]:
-    """Return the names of those folders that changed since they were brought in."""
+    """Return the names of the run folders that changed since they were brought in."""
     known, runs_dir = manifest.runs, manifest.lake.parent
     names = []
     for name, log in folders:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from analyze.lake.load_group import latest_row, seal_row
+from analyze.lake.repair import settle
 from schemas.errors import ConfigError, Problem, RunNotFound, nearest, printable
 from schemas.io.files import write_whole
 from schemas.lake.bulk_load import is_imported
@@ -22,14 +24,10 @@ def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
         OSError: config.json or the lake cannot be written.
     """
     from analyze.lake.moved_files import until_settled  # noqa: PLC0415 - the engine
-    from analyze.lake.repair import settle  # noqa: PLC0415
 
     lake = lake_of(runs_dir)
-    until_settled(
-        lake,
-        lambda: set_labels(runs_dir, run_id, tuple(labels)),
-        lambda: settle(lake, writes=True),
-    )
+    write = partial(set_labels, runs_dir, run_id, tuple(labels))
+    until_settled(lake, write, partial(settle, lake, writes=True))
 
 
 def set_labels(runs_dir: Path, run_id: str, labels: tuple[str, ...]) -> None:
@@ -57,18 +55,11 @@ def changed_labels(
 ) -> tuple[str, ...]:
     """Return a run's labels after a change, in the order in which they were given.
 
-    Args:
-        run_id: the run, for messages.
-        labels: that it has.
-        names: to give, or to take.
-        remove: take them.
-
     Raises:
         ConfigError: one to take is not there; names the nearest.
     """
     if remove:
-        missing = [name for name in names if name not in labels]
-        if missing:
+        if missing := [name for name in names if name not in labels]:
             raise ConfigError([_not_there(run_id, name, labels) for name in missing])
         return tuple(label for label in labels if label not in names)
     return tuple(dict.fromkeys([*labels, *names]))

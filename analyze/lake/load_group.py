@@ -47,7 +47,6 @@ WHOLE_BYTES = 32 * 2**20
 EVERYWHERE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
 """Errors that say nothing about the folder in which they happen."""
 
-
 FILE_OF = {PlannedTrial.__name__: "plan.jsonl", ImportRecord.__name__: IMPORT_FILE}
 """Name of a record to the file that holds it; every other one is in config.json."""
 
@@ -179,7 +178,8 @@ class _Group:
             return self._look_again(folder, seen)
         known = self._manifest.runs.get(name)
         logged = [part for table, _, part in held if table in BATCH_TABLES]
-        if known and known.is_robbed and all(_is_held(folder, part) for part in logged):
+        is_held = (holds(folder / LOG, part.coverage) for part in logged if part.coverage.end)
+        if known and known.is_robbed and all(is_held):
             if seen.size <= WHOLE_BYTES:
                 self._read_again.add(name)
                 return read_whole(folder, imported=False)
@@ -234,12 +234,7 @@ class _Group:
         self._brought.n_runs += bool(n_lines)
         tail = torn_tail(log, mirror.n_bytes, seen)
         lost = tail if seen.size < mirror.n_bytes else []  # a torn line may be written on
-        self._note(
-            name,
-            seen,
-            [*problems, *mirror.problems, *tail],
-            told=[*mirror.problems, *lost],
-        )
+        self._note(name, seen, [*problems, *mirror.problems, *tail], told=[*mirror.problems, *lost])
 
     def _seal(self, runs: list[WholeRun]) -> None:
         if not runs:
@@ -270,11 +265,6 @@ class _Group:
     ) -> None:
         self._brought.seen[name] = RunSeen(name, *seen, tuple(problems), refused_as=refused_as)
         self._brought.problems += told
-
-
-def _is_held(folder: Path, part: Part) -> bool:
-    """Return whether a run's log holds the lines that a part was made of."""
-    return not part.coverage.end or holds(folder / LOG, part.coverage)
 
 
 def seal_row(lake: Path, row: RunRow) -> None:

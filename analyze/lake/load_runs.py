@@ -318,10 +318,8 @@ def take_out(runs_dir: Path, run_ids: Sequence[str]) -> int:
             handles.append(lock_run(folder, lake, outside=is_imported(folder)))
         n_rows = prune(lake, run_ids)
         manifest = Manifest.load(lake)
-        for run_id in run_ids:
-            if run_id in there:
-                log = there[run_id]
-                manifest.runs[run_id] = RunSeen(run_id, *log, is_pruned=True)
+        for run_id in there.keys() & set(run_ids):
+            manifest.runs[run_id] = RunSeen(run_id, *there[run_id], is_pruned=True)
         manifest.refresh()
         manifest.save()
     finally:

@@ -25,11 +25,7 @@ ANY_PREFIX = "select 1 from raw_plans where suite_id = ? and ({}) limit 1"
 
 
 def join_prefixed(runs_dir: Path, run_ids: Iterable[str]) -> int:
-    """Join the ids that lost a prefix in the suites of some runs; return how many there were.
-
-    Args:
-        runs_dir: the folder that holds the runs.
-        run_ids: runs that came into the lake just now.
+    """Join the ids that lost a prefix in the suites of new runs; return how many there were.
 
     Raises:
         ViewError: the lake cannot be read.

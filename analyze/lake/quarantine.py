@@ -92,8 +92,7 @@ def find_damaged(lake: Path, manifest: Manifest) -> list[DamagedFile]:
     for table in (*TABLES, ALIASES):
         found += [DamagedFile(path, NO_REGULAR_FILE) for path in strays(lake, table).values()]
         for name, path in live_paths(lake, table).items():
-            damage = damage_of(path, manifest.checksum(name))
-            if damage is not None:
+            if (damage := damage_of(path, manifest.checksum(name))) is not None:
                 found.append(damage)
     return found
 
@@ -150,7 +149,8 @@ def _moved(lake: Path, name: str, damage: DamagedFile, rows: dict[str, int] | No
     folder = lake / QUARANTINE
     folder.mkdir(parents=True, exist_ok=True)
     table, old = name.partition("/")[0], damage.path.name
-    runs = "" if rows is None or ONE_RUN.fullmatch(old) else _named(list(rows), "and")
+    first, *more = [""] if not rows or ONE_RUN.fullmatch(old) else rows
+    runs = first + (f"-and-{len(more)}-more" if more else "")
     stem = "-".join(filter(None, (now.strftime("%Y%m%dT%H%M%S.%fZ"), table, runs)))
     short = stem.encode()[: MOST_NAME_BYTES - len(old.encode())].decode(errors="ignore")
     target = folder / f"{short}-{old}"
@@ -162,12 +162,6 @@ def _moved(lake: Path, name: str, damage: DamagedFile, rows: dict[str, int] | No
     note = asdict(aside) | {"set_aside_at": now.isoformat()}
     write_whole(target.with_name(f"{target.name}.json"), orjson.dumps(note))
     return aside
-
-
-def _named(run_ids: list[str], word: str) -> str:
-    """Return runs as part of a file's name: the first, and how many more."""
-    more = len(run_ids) - 1
-    return "".join(run_ids[:1]) + (f"-{word}-{more}-more" if more > 0 else "")
 
 
 def sentences(
@@ -195,14 +189,12 @@ def sentences(
         waits = {run: n for run, n in one.rows.items() if run not in again and run in folders}
         gone = {run: n for run, n in one.rows.items() if run not in again and run not in folders}
         if again:
-            text += (
-                f"; {_rows(one.table, again)} made again from the {plural(len(again), 'folder')}"
-            )
+            folder = plural(len(again), "folder")
+            text += f"; {_rows(one.table, again)} made again from the {folder}"
         if waits:
-            text += (
-                f"; {_rows(one.table, waits)} still to be made again from the "
-                f"{plural(len(waits), 'folder')}: `analyze sync` goes on"
-            )
+            folder = plural(len(waits), "folder")
+            text += f"; {_rows(one.table, waits)} still to be made again from the {folder}"
+            text += ": `analyze sync` goes on"
         if gone:
             text += f"; {_rows(one.table, gone)} lost, since there is no folder to make them from"
         yield text

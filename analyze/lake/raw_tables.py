@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 
 import duckdb
@@ -27,47 +28,6 @@ TABLE = "case_names"
 
 NAMED_TABLES = frozenset({"results", "outputs", "plans"})
 """Raw tables that name cases."""
-
-_MADE = """
-create or replace table case_names as
-with acts as (
-    select
-        suite_id,
-        old_case_id,
-        case_id,
-        row_number() over (
-            partition by suite_id, old_case_id
-            order by recorded_at_ms desc, case_id desc nulls last
-        ) as age
-    from {aliases}
-),
-newest as (
-    select suite_id, old_case_id, case_id from acts where age = 1 and case_id is not null
-),
-concerned as (
-    select suite_id, old_case_id as case_id from newest
-    union
-    select suite_id, case_id from newest
-),
-written as (
-    select distinct plans.run_id, plans.suite_id, plans.case_id as written_id
-    from {plans} as plans
-    semi join concerned
-        on plans.suite_id = concerned.suite_id and plans.case_id = concerned.case_id
-),
-named as (
-    select
-        written.run_id,
-        written.written_id,
-        coalesce(newest.case_id, written.written_id) as case_id
-    from written
-    left join newest
-        on written.suite_id = newest.suite_id and written.written_id = newest.old_case_id
-)
-select run_id, written_id, case_id
-from (select *, count(*) over (partition by run_id, case_id) as n_ids from named)
-where n_ids = 1 and written_id <> case_id
-"""
 
 SCHEMA_VERSION = 1
 """Version of files up to which this program reads; a test holds it equal to `schemas.base`."""
@@ -97,19 +57,13 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 """Of every connection: what is not in the lake plays no part."""
 
 
-def make_case_names(connection: duckdb.DuckDBPyConnection, aliases: str, plans: str) -> bool:
-    """Make the table, and return whether anything is in it.
-
-    Args:
-        connection: where to.
-        aliases: select of the rows of `aliases`.
-        plans: select of the rows of `plans`.
-    """
-    connection.execute(_MADE.format(aliases=f"({aliases})", plans=f"({plans})")).fetchall()
-    return bool(connection.execute(f"select 1 from {TABLE} limit 1").fetchall())  # noqa: S608
+@functools.cache
+def read_sql(name: str) -> str:
+    """Return the text of a file of SQL in this package, such as `lake/case_names.sql`."""
+    return (resources.files("analyze") / name).read_text(encoding="utf-8")
 
 
-def with_newest_ids(sql: str) -> str:
+def _with_newest_ids(sql: str) -> str:
     """Return a select of a raw table with each case under its newest id."""
     return (
         "select written.* replace (coalesce(names.case_id, written.case_id) as case_id) "  # noqa: S608
@@ -170,9 +124,8 @@ def fill(
         ViewError: one of the files cannot be read.
     """
     listed: list[Path] = []
-    is_renamed = False
-    if run_id is None and not as_written and not NAMED_TABLES.isdisjoint(tables):
-        is_renamed = _read_names(connection, lake, months, listed)
+    may_be_renamed = run_id is None and not as_written and not NAMED_TABLES.isdisjoint(tables)
+    is_renamed = may_be_renamed and _read_names(connection, lake, months, listed)
     for table in tables:
         columns = lake_columns()[table]
         if table == "thresholds":
@@ -190,7 +143,7 @@ def fill(
             with engine_errors(f"raw_{table}"):
                 sql = _select(connection, table, columns, files)
             if is_renamed and table in NAMED_TABLES:
-                sql = with_newest_ids(sql)
+                sql = _with_newest_ids(sql)
             if run_id is not None and table != ALIASES:
                 sql = f"select * from ({sql}) where run_id = {literal(run_id)}"  # noqa: S608
             _view(connection, table, sql)
@@ -210,11 +163,12 @@ def _read_names(
     if not plans:
         return False
     with engine_errors(f"raw_{ALIASES}"):
-        sources = [
-            _select(connection, table, lake_columns()[table], files)
+        sources = {
+            table: f"({_select(connection, table, lake_columns()[table], files)})"
             for table, files in ((ALIASES, aliases), ("plans", plans))
-        ]
-        return make_case_names(connection, *sources)
+        }
+        connection.execute(read_sql("lake/case_names.sql").format(**sources)).fetchall()
+        return bool(connection.execute(f"select 1 from {TABLE} limit 1").fetchall())  # noqa: S608
 
 
 def _select(
@@ -225,13 +179,10 @@ def _select(
 ) -> str:
     """Return the select of a table over its files: declared columns, in the declared order."""
     layouts = _layouts(connection, files)
-    current = [path for path in files if layouts[path] >= LAYOUT]
-    older = [path for path in files if layouts[path] < LAYOUT]
-    if table != "results":
-        current, older = list(files), []
+    older = {path for path in files if table == "results" and layouts[path] < LAYOUT}
     parts = []
-    for paths, computed in ((current, {}), (older, {SUPERSEDES: BEFORE_IT})):
-        if paths:
+    for group, computed in ((set(files) - older, {}), (older, {SUPERSEDES: BEFORE_IT})):
+        if paths := [path for path in files if path in group]:
             names = ", ".join(literal(no_pattern(path)) for path in paths)
             source = f"read_parquet([{names}], hive_partitioning = false, union_by_name = true)"
             parts.append(_columns(connection, source, columns, computed))
@@ -245,9 +196,8 @@ def _columns(
     computed: Mapping[str, str],
 ) -> str:
     """Return a select of the declared columns from files; what they lack is null."""
-    there = {
-        name: kind for name, kind, *_ in connection.execute(f"describe from {source}").fetchall()
-    }
+    described = connection.execute(f"describe from {source}").fetchall()
+    there = {name: kind for name, kind, *_ in described}
     terms = []
     for column in columns:
         term = computed.get(column.name) or (f'"{column.name}"' if column.name in there else "null")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 """Takes a line for the user."""
 
-
 MOST_TOLD = 5
 """Damaged files that are told of one by one; each has a note beside it in the quarantine."""
 

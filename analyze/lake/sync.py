@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from analyze.lake.alias_file import is_in_lake
-from analyze.lake.find_changes import Progress, Synced, changed, news, with_known_problems
+from analyze.lake.find_changes import Progress, Synced, changed, with_known_problems
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
 from schemas.io.own_files import locked, make_own_folder
@@ -34,7 +34,7 @@ __all__ = ["Progress", "Synced", "has_news", "problems_of", "prune", "sync"]
 def has_news(runs_dir: Path) -> bool:
     """Return whether a run folder or a file of the lake changed; one stat each."""
     lake = lake_of(runs_dir)
-    if news(runs_dir, Manifest.load(lake)):
+    if changed(run_folders(runs_dir), Manifest.load(lake)):
         return True
     return not (is_as_left(lake) and is_in_lake(lake))
 

@@ -11,16 +11,15 @@ import functools
 import itertools
 import re
 from collections.abc import Collection, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from analyze.lake.raw_tables import RAW_TABLES, declare, engine_errors, fill, literal
+from analyze.lake.raw_tables import RAW_TABLES, declare, engine_errors, fill, literal, read_sql
 
 if TYPE_CHECKING:
-    from analyze.contracts import ViewRow
+    from analyze.contracts.base import ViewRow
 
 VIEWS = (
     "staging/stg_runs",
@@ -101,10 +100,9 @@ EVERYTHING = frozenset(NAMES) | {f"raw_{table}" for table in RAW_TABLES}
 """Every view and raw table."""
 
 
-@functools.cache
 def sql_of(view: str) -> str:
     """Return the select of a view."""
-    return (files("analyze") / "views" / f"{view}.sql").read_text(encoding="utf-8")
+    return read_sql(f"views/{view}.sql")
 
 
 def portable_sql_of(view: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -9,6 +10,7 @@ import duckdb
 from analyze.contracts import meaning_of
 from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
 from analyze.lake.raw_tables import declare, engine_errors, fill, literal
+from analyze.lake.repair import settle
 from analyze.query.catalog import create_views
 from analyze.query.dictionary import RAW_GRAINS
 from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, shown
@@ -48,8 +50,7 @@ def write_database(
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "a device or a pipe"
-        message = f"{shown(path)} is there and is {what}; name a file"
-        raise ConfigError([Problem(None, message)])
+        raise ConfigError([Problem(None, f"{shown(path)} is there and is {what}; name a file")])
     if path.exists() and not force:
         _refuse_others(path)
 
@@ -70,14 +71,10 @@ def write_database(
             raise
         return len(files)
 
-    def settle_damage() -> bool:
-        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
-
-        return settle(lake, writes=repairs)
-
     try:
         with replacing(path, ".duckdb") as temporary:
-            return until_settled(lake, lambda: attempt(temporary), settle_damage)
+            mend = partial(settle, lake, writes=repairs)
+            return until_settled(lake, partial(attempt, temporary), mend)
     except (OSError, duckdb.IOException) as exc:
         message = f"{shown(path)}: cannot be written ({exc})"
         raise AnalyzeError(message) from exc
@@ -85,10 +82,9 @@ def write_database(
 
 def _sign(connection: duckdb.DuckDBPyConnection, lake: Path) -> None:
     """Say in the file itself what it is, and of which lake."""
+    about = f"create view about as select {literal(MARK)} as what, {literal(lake)} as lake"
     with engine_errors("about"):
-        connection.execute(
-            f"create view about as select {literal(MARK)} as what, {literal(lake)} as lake"
-        ).fetchall()
+        connection.execute(about).fetchall()
         connection.execute(f"comment on view about is {literal(MARK)}").fetchall()
 
 
@@ -99,9 +95,8 @@ def _describe_raw(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"comment on view raw_{table} is {grain}").fetchall()
         for column in columns:
             if meaning := meaning_of(column):
-                connection.execute(
-                    f'comment on column raw_{table}."{column.name}" is {literal(meaning)}'
-                ).fetchall()
+                what = f'raw_{table}."{column.name}"'
+                connection.execute(f"comment on column {what} is {literal(meaning)}").fetchall()
 
 
 def _refuse_others(path: Path) -> None:

@@ -8,6 +8,7 @@ and fails when the committed page is not what they say.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import sys
 import textwrap
@@ -15,6 +16,8 @@ from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from duckdb import DuckDBPyConnection
 
 from analyze.contracts import meaning_of, meanings_of
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare
@@ -34,15 +37,13 @@ RAW_GRAINS = {
 }
 """What one row of each raw table is."""
 
-LAYERS = ("marts", "intermediate", "staging", "raw")
-"""Folders of the views, those for users first; tables of the lake last."""
-
 LAYER_TEXTS = {
     "marts": "marts: what people ask",
     "intermediate": "intermediate: steps on the way there",
     "staging": "staging: the tables with their names and units in order",
     "raw": "raw: the lake's files as they are",
 }
+"""Folders of the views, those for users first; tables of the lake last."""
 
 WIDTH = 100
 
@@ -83,7 +84,7 @@ class ViewPage:
 
 def names_by_layer() -> dict[str, list[tuple[str, str]]]:
     """Return the name and grain of every view and raw table, by layer."""
-    found: dict[str, list[tuple[str, str]]] = {layer: [] for layer in LAYERS}
+    found: dict[str, list[tuple[str, str]]] = {layer: [] for layer in LAYER_TEXTS}
     for name, view in NAMES.items():
         found[view.partition("/")[0]].append((name, grain_of(sql_of(view))))
     found["raw"] = [(f"raw_{table}", RAW_GRAINS[table]) for table in RAW_TABLES]
@@ -105,43 +106,33 @@ def page_of(name: str) -> ViewPage:
 @functools.cache
 def all_pages() -> dict[str, ViewPage]:
     """Return every view and raw table by its name, those for users first."""
-    connection = connect()
-    try:
+    with connect() as connection:
         declare(connection)
         create_views(connection, described=False)
-        pages = {}
-        for layer, names in names_by_layer().items():
-            for name, grain in names:
-                described = connection.execute(f"describe {name}").fetchall()
-                types = {column: kind for column, kind, *_ in described}
-                pages[name] = _page(layer, name, grain, types, meanings_of(connection, name))
-        return pages
-    finally:
-        connection.close()
+        return {
+            name: _page(connection, layer, name, grain)
+            for layer, names in names_by_layer().items()
+            for name, grain in names
+        }
 
 
-def _page(
-    layer: str, name: str, grain: str, types: dict[str, str], meanings: dict[str, str]
-) -> ViewPage:
+def _page(connection: DuckDBPyConnection, layer: str, name: str, grain: str) -> ViewPage:
     if layer == "raw":
         raw = lake_columns()[name.removeprefix("raw_")]
         columns = tuple(ColumnPage(one.name, one.type, meaning_of(one) or None) for one in raw)
         return ViewPage(name, layer, grain, "", columns, None)
-    sql = sql_of(NAMES[name])
+    sql, meanings = sql_of(NAMES[name]), meanings_of(connection, name)
+    described = connection.execute(f"describe {name}").fetchall()
     columns = tuple(
-        ColumnPage(column, kind, meanings.get(column)) for column, kind in types.items()
+        ColumnPage(column, kind, meanings.get(column)) for column, kind, *_ in described
     )
     return ViewPage(name, layer, grain, notes_of(sql), columns, sql)
 
 
 def notes_of(sql: str) -> str:
     """Return the comment below a view's first line, as one paragraph."""
-    notes = []
-    for line in sql.splitlines()[1:]:
-        if not line.startswith("--"):
-            break
-        notes.append(line.removeprefix("--").strip())
-    return " ".join(notes)
+    notes = itertools.takewhile(lambda line: line.startswith("--"), sql.splitlines()[1:])
+    return " ".join(line.removeprefix("--").strip() for line in notes)
 
 
 def views_text() -> str:
@@ -150,9 +141,8 @@ def views_text() -> str:
     widest = max(len(name) for names in layers.values() for name, _ in names)
     lines = []
     for layer, names in layers.items():
-        lines += [LAYER_TEXTS[layer], ""]
-        lines += [f"  {name:<{widest}}  {grain}" for name, grain in names]
-        lines += [""]
+        rows = (f"  {name:<{widest}}  {grain}" for name, grain in names)
+        lines += [LAYER_TEXTS[layer], "", *rows, ""]
     lines += ["`analyze views NAME` says what the columns of one mean."]
     return "\n".join(lines) + "\n"
 

@@ -6,14 +6,14 @@ What a sync did is told as text and as JSON.
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analyze.render.progress import Progress
 from schemas.errors import (
     MOST_SHOWN,
     AnalyzeError,
@@ -28,35 +28,14 @@ from schemas.lake.layout import lake_of
 if TYPE_CHECKING:
     from analyze.lake.sync import Synced
 
-PATIENCE_S = 1.0
-"""Work that takes longer than this is told about."""
-
-
-class Progress:
-    """Says on a terminal how much is done, once the work takes noticeable time."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._is_shown = False
-
-    def __call__(self, n_done: int, n_bytes: int) -> None:
-        """Take note that so many of the new bytes are in the lake."""
-        if n_bytes and sys.stderr.isatty() and time.monotonic() - self._began > PATIENCE_S:
-            self._is_shown = True
-            sys.stderr.write(f"\r\x1b[Kbringing runs into the lake: {n_done / n_bytes:.0%}")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """Remove the line."""
-        if self._is_shown:
-            sys.stderr.write("\r\x1b[K")
+UNHARMED = "nothing of the runs themselves is lost"
 
 
 def bring_news(runs_dir: Path, tell: Callable[[str], None]) -> None:
     """Bring what is new into the lake, where anything is, and say in a line what went wrong."""
     from analyze.lake.sync import has_news  # noqa: PLC0415 - not needed by `--no-sync`
 
-    with _disk_errors(runs_dir):
+    with disk_errors(lake_of(runs_dir)):
         if not has_news(runs_dir):
             return
     from analyze.lake.repair import tell_set_aside  # noqa: PLC0415
@@ -85,12 +64,13 @@ def sync_runs(runs_dir: Path, names: Sequence[str] | None) -> Synced:
 
     _require_folder(runs_dir)
     only = [_folder(runs_dir, name) for name in names] if names else None
-    progress = Progress()
-    try:
-        with _disk_errors(runs_dir):
-            return sync(runs_dir, only=only, progress=progress)
-    finally:
-        progress.close()
+    with Progress() as progress, disk_errors(lake_of(runs_dir)):
+
+        def report(n_done: int, n_bytes: int) -> None:
+            if n_bytes:
+                progress.show(f"bringing runs into the lake: {n_done / n_bytes:.0%}")
+
+        return sync(runs_dir, only=only, progress=report)
 
 
 def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
@@ -119,25 +99,27 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
             ).fetchall()
         return {run_id for (run_id,) in rows}
 
-    def repair() -> bool:
-        return settle(lake, writes=True)
-
+    repair = partial(settle, lake, writes=True)
     known = until_settled(lake, in_lake, repair)
     for run_id in run_ids:
         if run_id not in known:
             raise RunNotFound(run_id, lake, known)
-    with _disk_errors(runs_dir):
+    with disk_errors(lake):
         return until_settled(lake, lambda: prune(runs_dir, list(run_ids)), repair)
 
 
 @contextmanager
-def _disk_errors(runs_dir: Path) -> Iterator[None]:
-    """Turn what the disk refuses into an error of ours."""
+def disk_errors(folder: Path, end: str = UNHARMED) -> Iterator[None]:
+    """Turn what the disk refuses into an error of ours.
+
+    Args:
+        folder: is named where the error names no file.
+        end: of the sentence, for what became of the work.
+    """
     try:
         yield
     except OSError as exc:
-        where = exc.filename or lake_of(runs_dir)
-        message = f"{where}: {exc.strerror}; nothing of the runs themselves is lost"
+        message = f"{exc.filename or folder}: {exc.strerror or exc}; {end}"
         raise AnalyzeError(message) from exc
 
 
@@ -149,28 +131,23 @@ def _require_folder(runs_dir: Path) -> None:
 def _folder(runs_dir: Path, name: str) -> Path:
     from schemas.run.layout import is_run_folder  # noqa: PLC0415 - looking for news does without
 
-    folder = runs_dir / Path(name).name
-    if is_run_folder(folder):
+    if is_run_folder(folder := runs_dir / Path(name).name):
         return folder
-    raise RunNotFound(
-        name, runs_dir, [path.name for path in runs_dir.iterdir() if is_run_folder(path)]
-    )
+    known = [path.name for path in runs_dir.iterdir() if is_run_folder(path)]
+    raise RunNotFound(name, runs_dir, known)
 
 
 def sync_text(synced: Synced, *, as_json: bool = False) -> str:
     """Return what a sync did: counts first, then each known problem, new ones first."""
     if as_json:
         return json.dumps(asdict(synced), indent=2, ensure_ascii=False) + "\n"
-    runs = counted(synced.n_runs, "run")
-    lines = [
-        "nothing new"
-        if not synced.n_rows and not synced.n_runs
-        else f"{counted(synced.n_rows, 'row')} of {runs} brought into the lake"
-    ]
+    lines = ["nothing new"]
+    if synced.n_rows or synced.n_runs:
+        runs = counted(synced.n_runs, "run")
+        lines = [f"{counted(synced.n_rows, 'row')} of {runs} brought into the lake"]
     if synced.n_compacted:
-        lines.append(
-            f"{counted(synced.n_compacted, 'small file was', 'small files were')} put together"
-        )
+        files = counted(synced.n_compacted, "small file was", "small files were")
+        lines.append(f"{files} put together")
     if synced.read_only:
         lines.append("the lake cannot be written, so it stays as it is")
     lines += [f"damaged: {printable(one)}" for one in synced.set_aside]

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from analyze.contracts import RunsRow, RunSummaryRow
+from analyze.contracts.models import RunSummaryRow
+from analyze.contracts.trials import RunsRow
+from analyze.lake.raw_tables import read_sql
 from analyze.query.run_ref import in_runs, run_folder
 from analyze.stats.rates import CaseRate, case_rate
 
@@ -19,35 +21,7 @@ LONGEST_WAIT_MS = 600_000
 """In which no trial is in progress while a run goes on: for a rate limit, a warm-up, a model that
 loads. What is longer is a pause, as between an interruption and its resume."""
 
-TOOK = """
-select
-    run_id,
-    case
-        when count(elapsed_ms) = count(*) then max(elapsed_ms)
-        when max(ended_at_ms) >= min(started_at_ms)
-            then cast(max(ended_at_ms) - min(started_at_ms) - coalesce(sum(pause_ms), 0) as bigint)
-    end
-from (
-    select
-        *,
-        case when idle_ms > ? then idle_ms end as pause_ms
-    from (
-        select
-            run_id,
-            started_at_ms,
-            ended_at_ms,
-            elapsed_ms,
-            started_at_ms - max(ended_at_ms) over (
-                partition by run_id
-                order by started_at_ms, record_no
-                rows between unbounded preceding and 1 preceding
-            ) as idle_ms
-        from stg_results
-        where is_measured and {among}
-    )
-)
-group by run_id
-"""
+TOOK = read_sql("query/run_times.sql")
 """Of every record, those too that a later one replaced: they took time as well. By the run's own
 clock, where each has it, else by the wall clock."""
 
@@ -128,18 +102,13 @@ def read_runs(
         label: that have this label.
         limit: at most so many; 0: all.
     """
-    terms: list[str] = []
-    values: list[object] = []
-    if suite is not None:
-        terms.append("suite_id = ?")
-        values.append(suite)
-    if model is not None:
-        terms.append("run_id in (select run_id from int_run_models where ? in (model_id, model))")
-        values.append(model)
-    if label is not None:
-        terms.append("list_contains(labels, ?)")
-        values.append(label)
-    rows = session.read(RunsRow, " and ".join(terms), values)
+    wanted = {
+        "suite_id = ?": suite,
+        "run_id in (select run_id from int_run_models where ? in (model_id, model))": model,
+        "list_contains(labels, ?)": label,
+    }
+    given = {term: value for term, value in wanted.items() if value is not None}
+    rows = session.read(RunsRow, " and ".join(given), list(given.values()))
     rows.sort(key=lambda row: (row.started_at_ms or -1, row.run_id), reverse=True)
     newest = {row.suite_id: row.run_id for row in reversed(rows)}
     return Listed(_listed(session, rows[:limit] if limit else rows), len(rows), newest)
@@ -214,15 +183,15 @@ def _models(rows: Iterable[tuple[Any, ...]]) -> list[ListedModel]:
 
 
 def _model(key: tuple[Any, ...], cases: Sequence[tuple[Any, ...]]) -> ListedModel:
-    passed = case_rate(*_columns([case[:3] for case in cases]))
+    passed = case_rate(*_columns(cases))
     n_scorable = sum(case[3] for case in cases)
     provider, model, thinking_level, model_id = key
     return ListedModel(
-        provider,
-        model,
-        thinking_level,
-        model_id,
-        passed,
+        provider=provider,
+        model=model,
+        thinking_level=thinking_level,
+        model_id=model_id,
+        passed=passed,
         score_strict=passed.n_hits / n_scorable if n_scorable else None,
         coverage=passed.n_trials / n_scorable if n_scorable else None,
     )
@@ -236,9 +205,7 @@ def _nothing(row: RunsRow) -> RunSummaryRow:
     return RunSummaryRow.model_construct(None, **values)
 
 
-def _columns(
-    cases: Sequence[tuple[Any, ...]],
-) -> tuple[list[int], list[int], list[str | None]]:
+def _columns(cases: Sequence[tuple[Any, ...]]) -> tuple[list[int], list[int], list[str | None]]:
     return [case[0] for case in cases], [case[1] for case in cases], [case[2] for case in cases]
 
 

@@ -59,8 +59,8 @@ def run_lines(listed: Listed, width: int) -> list[str]:
             if (text := field.text(run)) and not (field is MODELS and models)
         ]
         shown += [line, *_wrapped(" · ".join(words), width)]
-        if is_strict_below and (strict := _strict_of(run)):
-            shown.append(f"   {strict}")
+        if is_strict_below and (strict := strict_after(run.came.score_strict, run.came.coverage)):
+            shown.append(f"   {strict.removeprefix(', ')}")
         shown += [part for told in models for part in _wrapped(told, width)]
     more = listed.n_all - len(listed.runs)
     return [*shown, *([f"and {whole(more)} older: --limit 0 lists all"] if more else [])]
@@ -148,10 +148,6 @@ def _model_line(one: ListedModel, *, has_twin: bool) -> str:
     return line_of(f"{name}: passed% {_rate_of(one.passed, one.score_strict, one.coverage)}")
 
 
-def _strict_of(run: ListedRun) -> str:
-    return strict_after(run.came.score_strict, run.came.coverage).removeprefix(", ")
-
-
 def _rate_of(passed: CaseRate, strict: float | None, coverage: float | None) -> str:
     rate = passed.rate
     if rate is None:
@@ -161,9 +157,8 @@ def _rate_of(passed: CaseRate, strict: float | None, coverage: float | None) -> 
 
 def cost_of(run: ListedRun) -> str:
     """Return the cost, and of how many trials it is known where not of all."""
-    if run.came.n_cost_known == 0:
+    if not (known := run.came.n_cost_known):
         return ""
-    known = run.came.n_cost_known
     part = f" ({whole(known)}/{whole(run.came.n_total)})" if known < run.came.n_total else ""
     return usd(run.came.cost_usd) + part
 

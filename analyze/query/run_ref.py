@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 LABEL = "label:"
 
-
 MOST_NAMED = 20
 """Names in a message; the nearest one is named apart."""
 
@@ -106,9 +105,7 @@ def known_runs(session: Session) -> list[KnownRun]:
 def runs_dir_of(runs_dir: Path, text: str) -> Path:
     """Return the folder of runs to open: the one around a run's folder that is named by its path.
 
-    Args:
-        runs_dir: what `--runs` says.
-        text: what was said of the run; an id in `runs_dir` goes before a path.
+    An id in the folder that `--runs` names goes before a path.
     """
     folder = Path(text)
     if is_run_folder(runs_dir / text) and len(folder.parts) == 1 and text != ".":
@@ -143,8 +140,7 @@ def _previous(session: Session, runs: Sequence[KnownRun]) -> str:
 
 def _labelled(session: Session, runs: Sequence[KnownRun], text: str, words: Sequence[str]) -> str:
     name = text.removeprefix(LABEL)
-    found = [run.run_id for run in runs if name in run.labels]
-    if found:
+    if found := [run.run_id for run in runs if name in run.labels]:
         return found[0]
     ids = [run.run_id for run in runs]
     raise RunNotFound(text, session.runs_dir, ids, _with_labels(words, runs))
@@ -215,21 +211,12 @@ def _require_known(wanted: str, there: Iterable[str], what: str) -> None:
 
 
 def _unknown(wanted: str, what: str, listed: Iterable[str], known: Iterable[str]) -> ConfigError:
-    """Return the error of a name that no run has.
-
-    Args:
-        wanted: what was said.
-        what: it is meant to be.
-        listed: what there is, as it is listed.
-        known: what could have been said.
-    """
-    problem = Problem(
-        None,
-        f"no run has {what} `{wanted}`",
-        allowed=", ".join(sorted(listed)[:MOST_NAMED]) or "there is none yet",
-        nearest=nearest(wanted, sorted(known)),
+    """Return the error of a name that no run has; `known` are those of which one is nearest."""
+    allowed = ", ".join(sorted(listed)[:MOST_NAMED]) or "there is none yet"
+    near = nearest(wanted, sorted(known))
+    return ConfigError(
+        [Problem(None, f"no run has {what} `{wanted}`", allowed=allowed, nearest=near)]
     )
-    return ConfigError([problem])
 
 
 def read_names(session: Session) -> ModelNames:
@@ -255,10 +242,6 @@ def meant_model(session: Session, text: str | None) -> str | None:
     """Return what a model is asked for by: its id where a label was said, else the text itself.
 
     A model_id or a model string goes before a label.
-
-    Args:
-        session: the open lake.
-        text: what was said; None: nothing.
 
     Raises:
         ConfigError: it is the label of several models; names their ids.

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +19,7 @@ import duckdb
 
 from analyze.lake.moved_files import FilesMoved, have_moved, interruptible, until_settled
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
-from analyze.lake.repair import on_stderr
+from analyze.lake.repair import on_stderr, settle
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
 from schemas.errors import ViewError
 from schemas.lake.layout import ALIASES, lake_of, live_files
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from analyze.contracts import ViewRow
+    from analyze.contracts.base import ViewRow
 
     Column = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,6 +45,7 @@ class Session:
     Attributes:
         runs_dir: the folder that holds the runs.
         lake: where their rows are.
+        repairs: damaged files are set aside; else they are left out.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Session:
         self.lake = lake_of(runs_dir)
         self._as_written = as_written
         self._threads = threads
-        self._repairs = repairs
+        self.repairs = repairs
         self._tell = tell
         self._engine = self._opened()
         self._there: set[str] = set()
@@ -105,9 +107,7 @@ class Session:
         Raises:
             ViewError: it failed; gives the engine's words.
         """
-        return self._ask(
-            named_by(sql), lambda: self._engine.execute(sql, list(parameters)).fetchall()
-        )
+        return self._ask(sql, lambda: self._engine.execute(sql, list(parameters)).fetchall())
 
     def read(
         self, contract: type[Row], where: str = "", parameters: Sequence[object] = ()
@@ -122,8 +122,8 @@ class Session:
         Raises:
             ViewError: the view failed while it was read.
         """
-        needed = named_by(f"{contract.view} {where}")
-        return self._ask(needed, lambda: read_view(self._engine, contract, where, parameters))
+        text = f"{contract.view} {where}"
+        return self._ask(text, lambda: read_view(self._engine, contract, where, parameters))
 
     def arrow(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Return the rows of a query as an Arrow table.
@@ -132,7 +132,7 @@ class Session:
             ViewError: it failed; gives the engine's words.
         """
         return self._ask(
-            named_by(sql), lambda: self._engine.sql(sql, params=list(parameters)).to_arrow_table()
+            sql, lambda: self._engine.sql(sql, params=list(parameters)).to_arrow_table()
         )
 
     def arrays(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Column]:
@@ -143,14 +143,7 @@ class Session:
         Raises:
             ViewError: it failed; gives the engine's words.
         """
-        return self._ask(
-            named_by(sql), lambda: self._engine.execute(sql, list(parameters)).fetchnumpy()
-        )
-
-    @property
-    def repairs(self) -> bool:
-        """Whether damaged files are set aside; else they are left out."""
-        return self._repairs
+        return self._ask(sql, lambda: self._engine.execute(sql, list(parameters)).fetchnumpy())
 
     @property
     def has_aliases(self) -> bool:
@@ -163,20 +156,16 @@ class Session:
         if self._as_written or not self.has_aliases:
             yield self
             return
-        with Session(
-            self.runs_dir, as_written=True, repairs=self._repairs, tell=self._tell
-        ) as written:
+        written = Session(self.runs_dir, as_written=True, repairs=self.repairs, tell=self._tell)
+        with written:
             yield written
 
     @contextmanager
     def only_months(self, months: Collection[str] | None) -> Iterator[None]:
         """Open files of these months alone, for questions about runs that began in them.
 
-        All rows of a run lie in the month of its start. Nothing changes where the results are open
-        already, since to open them is what takes the time.
-
-        Args:
-            months: such as `2026-02`; None: all.
+        All rows of a run lie in the month of its start (`2026-02`). Nothing changes where the
+        results are open already, since to open them is what takes the time; None: all months.
         """
         if months is None or "raw_results" in self._there:
             yield
@@ -195,18 +184,19 @@ class Session:
             tables = [table for table in RAW_TABLES if f"raw_{table}" in missing]
             declare(self._engine, tables)
             create_views(self._engine, described=False, only=missing & NAMES.keys())
+            look = partial(fill, months=self._months, as_written=self._as_written)
             for table in tables:
-                self._files[table] = fill(
-                    self._engine,
-                    self.lake,
-                    [table],
-                    months=self._months,
-                    as_written=self._as_written,
-                )
+                self._files[table] = look(self._engine, self.lake, [table])
             self._there |= missing
 
-    def _ask(self, needed: Collection[str], question: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question, asked again while files are moved under it."""
+    def _ask(self, text: str, question: Callable[[], Answer]) -> Answer:
+        """Return the answer to a question, asked again while files are moved under it.
+
+        Args:
+            text: names every view that the question reads.
+            question: asks the engine.
+        """
+        needed = named_by(text)
 
         def attempt() -> Answer:
             try:
@@ -224,9 +214,7 @@ class Session:
 
     def _settle(self) -> bool:
         """Put damaged files out of the way; return whether there were any."""
-        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
-
-        is_settled = settle(self.lake, writes=self._repairs, tell=self._tell)
+        is_settled = settle(self.lake, writes=self.repairs, tell=self._tell)
         self._engine.close()  # it may be unfit after an error of its own
         self._engine = self._opened()
         self._there.clear()

@@ -32,7 +32,11 @@ class Progress:
             n_done: of them so far.
             n_all: there are.
         """
+        self.show(f"{what}: {n_done:,} of {n_all:,}")
+
+    def show(self, text: str) -> None:
+        """Put a text in the place of the line."""
         if sys.stderr.isatty() and time.monotonic() - self._began > PATIENCE_S:
             self._is_shown = True
-            sys.stderr.write(f"\r\x1b[K{what}: {n_done:,} of {n_all:,}")
+            sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from analyze.lake.raw_tables import read_sql
+from analyze.query.run_ref import in_runs
 from analyze.routing.order import Case, Cases, Draws, ScopeRate, scope_rate
 from analyze.routing.values import Option
 from analyze.stats.rates import NO_RATE, CaseRate, case_rate
@@ -46,7 +48,7 @@ class Scope:
         """Return a condition in SQL and its parameters."""
         terms, values = ["true"], list[object]()
         if self.run_ids:
-            terms.append(f"run_id in ({', '.join('?' * len(self.run_ids))})")
+            terms.append(in_runs(self.run_ids))
             values += self.run_ids
         if self.suite_id is not None:
             terms.append("suite_id = ?")
@@ -94,7 +96,7 @@ def read_options(session: Session, scope: Scope) -> list[Option]:
             quality=_scoped(passes, key),
             cases=passes.get(key, {}),
             coverage=coverage.get(key),
-            **(measured.get(key) or _Measured()).__dict__,
+            **measured.get(key, {}),
         )
         for key, _ in _keys(session, scope)
     ]
@@ -105,16 +107,6 @@ def _scoped(found: Mapping[OptionKey, Cases], key: OptionKey) -> ScopeRate:
     own = found.get(key, {})
     units = {case: draws.unit for cases in found.values() for case, draws in cases.items()}
     return scope_rate(own.values(), [unit for case, unit in units.items() if case not in own])
-
-
-@dataclass(frozen=True)
-class _Measured:
-    n_measured: int = 0
-    n_cost_known: int = 0
-    cost_usd: float | None = None
-    n_latency: int = 0
-    n_timeouts: int = 0
-    e2e_p95_ms: float | None = None
 
 
 def _keys(session: Session, scope: Scope) -> list[tuple[OptionKey, int]]:
@@ -133,27 +125,12 @@ def _case_rates(
 ) -> dict[OptionKey, CaseRate]:
     """Return the rate over cases of trials where `counted` holds, a hit where `hit` does."""
     condition, values = scope.condition()
-    rows = session.rows(
-        "with cases as (select provider, model, thinking_level, "  # noqa: S608 - our own terms
-        "suite_id, case_id, "
-        f"count(*) as n_trials, count(case when {hit} then 1 end) as n_hits "
-        f"from trials where {counted} and {condition} "
-        "group by provider, model, thinking_level, suite_id, case_id, case_hash) "
-        "select provider, model, thinking_level, n_trials, n_hits, count(*), cluster from cases "
-        "left join int_case_clusters using (suite_id, case_id) "
-        "group by provider, model, thinking_level, n_trials, n_hits, cluster "
-        "order by provider, model, thinking_level nulls first, n_trials, n_hits, "
-        "cluster nulls first",
-        values,
-    )
-    hits: defaultdict[OptionKey, list[int]] = defaultdict(list)
-    trials: defaultdict[OptionKey, list[int]] = defaultdict(list)
-    clusters: defaultdict[OptionKey, list[str | None]] = defaultdict(list)
+    sql = read_sql("routing/case_rates.sql").format(hit=hit, counted=counted, condition=condition)
+    rows = session.rows(sql, values)
+    cases: defaultdict[OptionKey, list[tuple[int, int, str | None]]] = defaultdict(list)
     for provider, model, level, n_trials, n_hits, n_cases, cluster in rows:
-        trials[provider, model, level] += [n_trials] * n_cases
-        hits[provider, model, level] += [n_hits] * n_cases
-        clusters[provider, model, level] += [cluster] * n_cases
-    return {key: case_rate(hits[key], trials[key], clusters[key]) for key in trials}
+        cases[provider, model, level] += [(n_hits, n_trials, cluster)] * n_cases
+    return {key: case_rate(*zip(*found, strict=True)) for key, found in cases.items()}
 
 
 def _cases(
@@ -169,42 +146,15 @@ def _cases(
         distinct: count trials that are draws of their own; else all of them.
     """
     condition, values = scope.condition()
-    rows = session.rows(
-        "with counted as (select provider, model, thinking_level, suite_id, case_id, "  # noqa: S608 - our own terms
-        "case_hash, max(started_at_ms) as asked_at_ms, count(*) as n, "
-        f"count(case when {hit} then 1 end) as k, "
-        "count(case when is_measured then 1 end) as n_new, "
-        f"count(case when is_measured and {hit} then 1 end) as k_new, "
-        "count(case when is_measured and is_success then 1 end) as n_answers, "
-        "min(case when is_measured and is_success then output_hash end) as first_hash, "
-        "max(case when is_measured and is_success then output_hash end) as last_hash "
-        f"from trials where {counted} and {condition} "
-        "group by provider, model, thinking_level, suite_id, case_id, case_hash), "
-        "versions as (select suite_id, case_id, case_hash, row_number() over ("
-        "partition by suite_id, case_id "
-        "order by max(asked_at_ms) desc nulls last, case_hash desc nulls last) as place "
-        "from counted group by suite_id, case_id, case_hash) "
-        "select provider, model, thinking_level, counted.suite_id, counted.case_id, "
-        "counted.case_hash, n, k, n_new, k_new, "
-        "n_new > 1 and n_answers = n_new and first_hash = last_hash "
-        "from counted inner join versions on place = 1 "
-        "and counted.suite_id = versions.suite_id and counted.case_id = versions.case_id "
-        "and counted.case_hash is not distinct from versions.case_hash "
-        "order by provider, model, thinking_level nulls first, counted.suite_id, counted.case_id",
-        values,
-    )
-    clusters = {
-        (suite_id, case_id): cluster
-        for suite_id, case_id, cluster in session.rows(
-            "select suite_id, case_id, cluster from int_case_clusters"
-        )
-    }
+    sql = read_sql("routing/case_draws.sql").format(hit=hit, counted=counted, condition=condition)
+    rows = session.rows(sql, values)
+    clustered = session.rows("select suite_id, case_id, cluster from int_case_clusters")
+    clusters = {(suite_id, case_id): cluster for suite_id, case_id, cluster in clustered}
     found: defaultdict[OptionKey, dict[Case, Draws]] = defaultdict(dict)
     for provider, model, level, suite_id, case_id, case_hash, *counts in rows:
         key, case = (provider, model, level), (suite_id, case_id, case_hash)
         unit = clusters.get((suite_id, case_id), case)
-        draws = _draws(unit, counts) if distinct else Draws(counts[1], counts[0], unit)
-        found[key][case] = draws
+        found[key][case] = _draws(unit, counts) if distinct else Draws(counts[1], counts[0], unit)
     return dict(found)
 
 
@@ -218,7 +168,8 @@ def _draws(unit: Hashable, counts: Sequence[int]) -> Draws:
     return Draws(k_new, n_new, unit, n_reused=n - n_new)
 
 
-def _measured(session: Session, scope: Scope) -> dict[OptionKey, _Measured]:
+def _measured(session: Session, scope: Scope) -> dict[OptionKey, dict[str, Any]]:
+    """Return the fields of `Option` that are about cost and time."""
     condition, values = scope.condition()
     rows = session.rows(
         "select provider, model, thinking_level, count(*), "  # noqa: S608
@@ -233,8 +184,16 @@ def _measured(session: Session, scope: Scope) -> dict[OptionKey, _Measured]:
         values,
     )
     return {
-        (provider, model, level): _Measured(*[*counts, _known_p95(p95)])
-        for provider, model, level, *counts, p95 in rows
+        (provider, model, level): {
+            "n_measured": n,
+            "n_cost_known": n_cost_known,
+            "cost_usd": cost_usd,
+            "n_latency": n_latency,
+            "n_timeouts": n_timeouts,
+            # one that lies among the time-outs is not known
+            "e2e_p95_ms": p95 if p95 is not None and p95 < LATEST_KNOWN_MS else None,
+        }
+        for provider, model, level, n, n_cost_known, cost_usd, n_latency, n_timeouts, p95 in rows
     }
 
 
@@ -253,8 +212,3 @@ def _coverage(session: Session, scope: Scope) -> dict[OptionKey, float | None]:
         (provider, model, level): counts.get((provider, model, level), 0) / n if n else None
         for provider, model, level, n in planned
     }
-
-
-def _known_p95(p95: float | None) -> float | None:
-    """Return a percentile; None where it lies among the time-outs."""
-    return p95 if p95 is not None and p95 < LATEST_KNOWN_MS else None

@@ -205,18 +205,11 @@ def _first(candidates: Sequence[Candidate], front: Sequence[int], ratio_margin: 
     The cheapest and all that cost as much in practice, of them the fastest and all that are as
     fast, of them the one with the highest rate.
     """
-    for value in (_cost, _time):
-        least = min(value(candidates[one]) for one in front)
-        front = [one for one in front if value(candidates[one]) <= least * (1 + ratio_margin)]
+    for values in ([one.cost_usd for one in candidates], [one.p95_ms for one in candidates]):
+        known = [math.inf if value is None else value for value in values]
+        least = min(known[one] for one in front)
+        front = [one for one in front if known[one] <= least * (1 + ratio_margin)]
     return min(front, key=lambda one: (-(candidates[one].rate or 0.0), candidates[one].name))
-
-
-def _cost(candidate: Candidate) -> float:
-    return math.inf if candidate.cost_usd is None else candidate.cost_usd
-
-
-def _time(candidate: Candidate) -> float:
-    return math.inf if candidate.p95_ms is None else candidate.p95_ms
 
 
 @dataclass(frozen=True)
@@ -265,7 +258,7 @@ def scope_rate(cases: Collection[Draws], lacking: Collection[Hashable] = ()) -> 
     most = asked.rate
     if lacking:
         hits, trials = by_unit((*cases, *(Draws(1, 1, unit) for unit in lacking)))
-        most = math.fsum(k / m for k, m in zip(hits, trials, strict=True)) / len(hits)
+        most = _mean(hits, trials)
     return ScopeRate(
         asked=asked,
         n_cases=len(cases),
@@ -283,7 +276,3 @@ def _rate(cases: Collection[Draws]) -> CaseRate:
     """Return the rate over cases, whose interval is that of units: a cluster is named by a text."""
     clusters = [case.unit if isinstance(case.unit, str) else None for case in cases]
     return case_rate([case.hits for case in cases], [case.trials for case in cases], clusters)
-
-
-NO_SCOPE_RATE = scope_rate(())
-"""Where no model was ever asked."""

@@ -21,7 +21,6 @@ from schemas.config.project import Thresholds
 from schemas.output.route import (
     ComparedQuality,
     NearestMiss,
-    Need,
     RoutedModel,
     RoutedName,
     RoutedRate,
@@ -67,7 +66,8 @@ def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
     else:
         yield "nothing fits; nearest to each need:"
         for nearest in route.nearest:
-            yield f"  {_title(nearest.aspect)}: {name_of(nearest.option)}: {nearest.reason.text}"
+            need = "tool access" if nearest.aspect == "tool_use" else nearest.aspect
+            yield f"  {need}: {name_of(nearest.option)}: {nearest.reason.text}"
     for judged in route.judged:
         yield ""
         yield f"{_standing(judged)}: {name_of(judged.option)}"
@@ -121,10 +121,6 @@ def _needs_text(needs: Needs) -> str:
         "" if needs.max_latency_ms is None else f"p95 at most {whole(needs.max_latency_ms)} ms",
     ]
     return ", ".join(filter(None, parts)) or "nothing; ordered by quality"
-
-
-def _title(aspect: Need) -> str:
-    return {"tool_use": "tool access"}.get(aspect, aspect)
 
 
 def _key(option: Option) -> dict[str, Any]:
@@ -192,24 +188,20 @@ def _rate(rate: ScopeRate) -> RoutedRate:
 
 
 def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) -> list[str]:
-    """Return the table of tiers and what its tiers mean.
-
-    Args:
-        rows: a row a way to run a model.
-        bounds: rates at which the tiers begin.
-        width: columns of the terminal.
-    """
+    """Return the table of tiers, for so many columns of a terminal, and what its tiers mean."""
     if not rows:
         return ["no model was asked anything yet: make a run with `collect run`"]
     best_first = sorted(rows, key=lambda row: best_first_key(row.tool_use.rate))
     lines = table(COLUMNS, [_cells(row, bounds) for row in best_first], width)
+    is_clustered = any(row.tool_use.n_clusters is not None for row in rows)
+    or_clusters = "(clusters, where cases are in some) " * is_clustered
     return [
         *lines,
         "",
         f"tier 1 (from {percent(bounds.tier_1_from)} %): give it tools",
         f"tier 2 (from {percent(bounds.tier_2_from)} %): only where a failure does no harm",
         "tier 3: no tools",
-        f"no, +n: so many more cases {_or_clusters(rows)}like these would make it confident",
+        f"no, +n: so many more cases {or_clusters}like these would make it confident",
         *(
             f"95 % of {line_of(row.model)}: of its case mean, {percent(interval.estimate)} %"
             for row in best_first
@@ -217,11 +209,6 @@ def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) 
             and case_mean(row.tool_use.rate, interval.estimate)
         ),
     ]
-
-
-def _or_clusters(rows: Sequence[ToolUseOfOption]) -> str:
-    is_clustered = any(row.tool_use.n_clusters is not None for row in rows)
-    return "(clusters, where cases are in some) " * is_clustered
 
 
 def tiers_json(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> str:

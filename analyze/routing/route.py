@@ -65,13 +65,14 @@ def compared(option: Option, first: Option, rule: PairedRule) -> Compared:
     if not pair.n_shared:
         said = {"fuller": "only it has verdicts", "thinner": f"only {name} has verdicts"}
         return Compared(stands, pair, f"beside {name}: {said.get(stands, 'neither has verdicts')}")
+    share = f"{whole(pair.n_shared)} of the {counted(pair.n_other, 'case')}"
     ends = {
         "better": "better",
         "worse": "worse",
         "likely_better": f"ahead by {points(pair.difference)} points, not shown",
         "likely_worse": f"behind by {points(pair.difference)} points, not shown",
         "fuller": f"no difference shown, and {name} was not asked the others",
-        "thinner": f"no difference shown, and it was asked {_share(pair)} of {name}",
+        "thinner": f"no difference shown, and it was asked {share} of {name}",
         "level": f"no difference shown{_decided(option, first, rule)}",
     }
     text = f"beside {name}: {_rates(pair, name)}, p {chance(pair.p)}: {ends[stands]}"
@@ -89,10 +90,6 @@ def _rates(pair: PairedQuality, name: str) -> str:
         f"quality over {cases} that both were asked {percent(own, other)} %, "
         f"{name} {percent(other, own)} %"
     )
-
-
-def _share(pair: PairedQuality) -> str:
-    return f"{whole(pair.n_shared)} of the {counted(pair.n_other, 'case')}"
 
 
 def _decided(option: Option, first: Option, rule: PairedRule) -> str:

@@ -21,14 +21,14 @@ class Option:
     thinking_level: str | None
     tool_use: ScopeRate
     quality: ScopeRate
-    cost_usd: float | None
+    cost_usd: float | None = None
     """Mean of one trial, over those whose cost is known."""
-    n_cost_known: int
-    n_measured: int
+    n_cost_known: int = 0
+    n_measured: int = 0
     """Trials with a result, reused ones left out."""
-    e2e_p95_ms: float | None
+    e2e_p95_ms: float | None = None
     """A time-out is later than every success; None: no trial, or beyond the time limit."""
-    n_latency: int
+    n_latency: int = 0
     """Successes behind it."""
     n_timeouts: int = 0
     """Time-outs that count against the model, behind it as well."""

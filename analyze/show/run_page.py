@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from analyze.contracts import RunSummaryRow
+from analyze.contracts.models import RunSummaryRow
 from analyze.query.run_list import ListedRun
 from analyze.query.run_list_render import cost_of, notes_of
 from analyze.query.run_list_render import passed_of as passed_of_run

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
 from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
 from analyze.lake.raw_tables import connect
+from analyze.lake.repair import settle
 from analyze.query.catalog import EVERYTHING, named_by, prepare
 from analyze.sql.guard import check_query, first_line, lock
 from schemas.errors import (
@@ -39,14 +40,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 
 NUDGE_S = 0.05
 """Between two requests to stop: one that comes between two queries stops nothing."""
 
 GRACE_S = 3.0
 """For the engine to stop; longer, and it is in a function that hears nothing."""
-
-Result = TypeVar("Result")
 
 ROWS_AT_ONCE = 2048
 """Rows that the engine hands over together."""
@@ -62,29 +62,6 @@ NO_COLUMN = re.compile(
 CANDIDATES = re.compile(r"Candidate bindings: (?P<names>[^\n]+)")
 FORBIDDEN_FILE = re.compile(r'Cannot access (?:file|directory) "(?P<path>[^"]*)"')
 COMMENTS = re.compile(r"\bcomment\b", re.IGNORECASE)
-
-
-class _Work(Generic[Outcome]):
-    """A piece of work and what came of it."""
-
-    def __init__(self, work: Callable[[], Outcome]) -> None:
-        self.done = threading.Event()
-        self._work = work
-        self._error: BaseException | None = None
-        self._results: list[Outcome] = []
-
-    def run(self) -> None:
-        try:
-            self._results.append(self._work())
-        except BaseException as exc:  # noqa: BLE001 - raised again where it is waited for
-            self._error = exc
-        finally:
-            self.done.set()
-
-    def outcome(self) -> Outcome:
-        if self._error is not None:
-            raise self._error
-        return self._results[0]
 
 
 def watched(
@@ -106,27 +83,40 @@ def watched(
         InterruptException: it was stopped at its deadline.
         KeyboardInterrupt: Ctrl-C.
     """
-    job = _Work(work)
-    threading.Thread(target=job.run, daemon=True).start()
+    done = threading.Event()
+    results: list[Outcome] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as exc:  # noqa: BLE001 - raised again where it is waited for
+            errors.append(exc)
+        finally:
+            done.set()
+
+    threading.Thread(target=run, daemon=True).start()
     is_interrupted = False
     try:
-        while not job.done.wait(min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)):
+        while not done.wait(min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)):
             if time.monotonic() >= deadline:
                 break
     except KeyboardInterrupt:
         is_interrupted = True
     asked_at = time.monotonic()
-    while not job.done.is_set():
+    while not done.is_set():
         engine.interrupt()
         try:
-            job.done.wait(NUDGE_S)
+            done.wait(NUDGE_S)
         except KeyboardInterrupt:
             is_interrupted = True
         if stuck is not None and time.monotonic() > asked_at + GRACE_S:
             stuck(is_interrupted)
     if is_interrupted:
         raise KeyboardInterrupt
-    return job.outcome()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 @dataclass(frozen=True)
@@ -221,26 +211,22 @@ def ask(
     lake = lake_of(runs_dir)
     deadline = time.monotonic() + timeout_s
 
-    def stopper(temporary: Path) -> Callable[[bool], None] | None:
-        if stuck is None:
-            return None
-
-        def leave(is_interrupted: bool) -> None:
-            shutil.rmtree(temporary, ignore_errors=True)
-            stuck(KeyboardInterrupt() if is_interrupted else QueryTooLong(timeout_s))
-
-        return leave
-
     def attempt() -> Result:
         files: list[Path] = []
-        with _private_folder() as temporary, _engine() as engine:
+        with TemporaryDirectory(prefix="benchlake-") as temporary, connect() as engine:
+
+            def leave(is_interrupted: bool) -> None:
+                assert stuck is not None
+                shutil.rmtree(temporary, ignore_errors=True)
+                stuck(KeyboardInterrupt() if is_interrupted else QueryTooLong(timeout_s))
+
             try:
                 check_query(engine, sql)
                 described = COMMENTS.search(sql) is not None
                 files += prepare(engine, lake, named_by(sql), described=described)
-                lock(engine, files, temporary)
+                lock(engine, files, Path(temporary))
                 return watched(
-                    engine, lambda: use(Answer(engine, sql, deadline)), deadline, stopper(temporary)
+                    engine, lambda: use(Answer(engine, sql, deadline)), deadline, stuck and leave
                 )
             except duckdb.InterruptException as exc:
                 raise QueryTooLong(timeout_s) from exc
@@ -253,27 +239,7 @@ def ask(
                     raise FilesMoved from exc
                 raise failure(exc) from exc
 
-    def settle_damage() -> bool:
-        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
-
-        return settle(lake, writes=repairs)
-
-    return until_settled(lake, attempt, settle_damage)
-
-
-@contextmanager
-def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    engine = connect()
-    try:
-        yield engine
-    finally:
-        engine.close()
-
-
-@contextmanager
-def _private_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="benchlake-") as folder:
-        yield Path(folder)
+    return until_settled(lake, attempt, partial(settle, lake, writes=repairs))
 
 
 def failure(exc: duckdb.Error) -> AnalyzeError:
@@ -285,13 +251,12 @@ def failure(exc: duckdb.Error) -> AnalyzeError:
         return QueryFailed(f"`{path}` is not in the lake; a query reads its tables and views only")
     if found := MISSING.search(text):
         return ViewNotFound(found["name"], EVERYTHING)
-    said = first_line(exc)
     if (found := NO_COLUMN.search(text)) and (others := CANDIDATES.search(text)):
         names = [name.strip(' "') for name in others["names"].split(",")]
         near = nearest(found["name"].rpartition(".")[2], names)
         hint = f"did you mean `{near}`?" if near else f"near are {', '.join(names)}"
         return QueryFailed(f"there is no column `{printable(found['name'])}`; {printable(hint)}")
-    return QueryFailed(f"the query failed: {said}")
+    return QueryFailed(f"the query failed: {first_line(exc)}")
 
 
 def _columns(engine: duckdb.DuckDBPyConnection) -> tuple[Column, ...]:

@@ -26,42 +26,17 @@ from schemas.errors import QueryFailed, QueryRefused, printable
 READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 """Parts of a query that only read; a `with` may also hold an insert or a copy."""
 
-TABLE_FUNCTIONS = frozenset(
-    {
-        "duckdb_columns",
-        "duckdb_functions",
-        "duckdb_keywords",
-        "duckdb_tables",
-        "duckdb_types",
-        "duckdb_views",
-        "generate_series",
-        "json_each",
-        "json_tree",
-        "pragma_table_info",
-        "pragma_version",
-        "range",
-        "repeat",
-        "repeat_row",
-        "unnest",
-    }
-)
+TABLE_FUNCTIONS = frozenset({
+    "duckdb_columns", "duckdb_functions", "duckdb_keywords", "duckdb_tables", "duckdb_types",
+    "duckdb_views", "generate_series", "json_each", "json_tree", "pragma_table_info",
+    "pragma_version", "range", "repeat", "repeat_row", "unnest",
+})  # fmt: skip
 """Functions that stand where a table stands and make rows out of what they are given."""
 
-OTHER_THAN_VALUES = frozenset(
-    {
-        "current_setting",
-        "currval",
-        "getenv",
-        "getvariable",
-        "json_execute_serialized_sql",
-        "json_serialize_plan",
-        "nextval",
-        "pg_sleep",
-        "setval",
-        "sleep_ms",
-        "write_log",
-    }
-)
+OTHER_THAN_VALUES = frozenset({
+    "current_setting", "currval", "getenv", "getvariable", "json_execute_serialized_sql",
+    "json_serialize_plan", "nextval", "pg_sleep", "setval", "sleep_ms", "write_log",
+})  # fmt: skip
 """Functions that do or tell something beside the value they return."""
 
 SETTINGS_TABLES = frozenset({"pg_settings"})
@@ -71,17 +46,12 @@ ADVICE = "a query is one statement that reads the lake: SELECT, FROM, WITH, VALU
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Refuse a text that is anything but one statement which reads.
-
-    Args:
-        connection: of which only the parser is used.
-        sql: what a user wrote.
+    """Refuse a text that is anything but one statement which reads; of the engine only parses it.
 
     Raises:
         QueryRefused: says in one sentence why.
     """
-    reason = _reason_against(connection, sql)
-    if reason is not None:
+    if (reason := _reason_against(connection, sql)) is not None:
         raise QueryRefused(reason)
 
 
@@ -102,9 +72,9 @@ def _reason_against(connection: duckdb.DuckDBPyConnection, sql: str) -> str | No
         return "PIVOT needs its values written out, as in `pivot t on a in ('x', 'y') using sum(b)`"
     if kind != "SELECT":
         return f"{kind.replace('_', ' ')} is not let through; {ADVICE}"
-    rows = connection.execute("select json_serialize_sql(?)", [sql]).fetchall()
+    ((serialized,),) = connection.execute("select json_serialize_sql(?)", [sql]).fetchall()
     try:
-        tree = json.loads(rows[0][0])
+        tree = json.loads(serialized)
     except RecursionError:
         return "the query is nested too deeply to be checked"
     if tree["error"]:
@@ -113,7 +83,7 @@ def _reason_against(connection: duckdb.DuckDBPyConnection, sql: str) -> str | No
 
 
 def _against_part(part: dict[str, Any]) -> str | None:
-    kind, name = part["type"], part.get("function_name")
+    kind = part["type"]
     if kind.endswith("_NODE") and kind not in READING_NODES:
         word = kind.removesuffix("_NODE").removesuffix("_QUERY").replace("_", " ")
         return f"{word} is not let through inside a query; {ADVICE}"
@@ -124,11 +94,10 @@ def _against_part(part: dict[str, Any]) -> str | None:
     if kind == "TABLE_FUNCTION":
         name = str(part["function"].get("function_name"))
         if name.lower() not in TABLE_FUNCTIONS:
-            return (
-                f"`{printable(name)}` is not let through: a query reads the lake and nothing else"
-            )
-    elif isinstance(name, str) and name.lower() in OTHER_THAN_VALUES:
-        return f"`{name.lower()}` is not let through: it does more than compute"
+            what = f"`{printable(name)}` is not let through"
+            return f"{what}: a query reads the lake and nothing else"
+    elif (name := str(part.get("function_name")).lower()) in OTHER_THAN_VALUES:
+        return f"`{name}` is not let through: it does more than compute"
     return None
 
 
@@ -155,12 +124,11 @@ def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], temporary
     """
     # a path with wildcards in it is asked for as a pattern that only it fits
     names = dict.fromkeys(name for path in files for name in (str(path), no_pattern(path)))
-    allowed = ", ".join(map(literal, names))
     for statement in (
         f"set temp_directory = {literal(temporary)}",
         f"set memory_limit = '{memory_limit_mb()}MB'",
         "set max_temp_directory_size = '16GB'",
-        f"set allowed_paths = [{allowed}]",
+        f"set allowed_paths = [{', '.join(map(literal, names))}]",
         "set allow_community_extensions = false",
         "set enable_external_access = false",
         "set lock_configuration = true",

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, TextIO, cast
+from typing import Any, Literal, TextIO, cast, get_args
 
 from analyze.sql.ask import Answer, Column, ask
 from analyze.sql.table import markdown, table
@@ -29,18 +29,12 @@ from schemas.redact import json_escape, spelled
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """A spreadsheet takes a text that begins so, or with their full-width twins, for a formula."""
 
-
 QUOTE = '"'
 NEEDS_QUOTES = re.compile(r'[",\r\n]|^\s|\s$')
 
 Format = Literal["table", "json", "csv", "parquet", "md"]
 
-BY_SUFFIX: dict[str, Format] = {
-    ".json": "json",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".md": "md",
-}
+BY_SUFFIX: dict[str, Format] = {f".{form}": form for form in get_args(Format) if form != "table"}
 """Format of an output file unless one is asked for."""
 
 EOL = "\n"
@@ -101,12 +95,9 @@ def _csv_cell(value: Any) -> str:
     if isinstance(value, bool | int | float | Decimal | list | tuple | dict):
         text = json_text(value)
     else:
-        text = _harmless(str(value))
+        text = str(value)
+        text = f"'{text}" if text.startswith(FORMULA) else text
     return f'"{text.replace(QUOTE, QUOTE * 2)}"' if not text or NEEDS_QUOTES.search(text) else text
-
-
-def _harmless(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def write_parquet(path: Path, answer: Answer) -> None:

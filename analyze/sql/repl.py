@@ -25,12 +25,7 @@ MOST_HISTORY = 1000
 
 
 def run_prompt(runs_dir: Path, wish: Wish) -> int:
-    """Answer queries from standard input until it ends; return the exit code.
-
-    Args:
-        runs_dir: the folder that holds the runs.
-        wish: how answers are wanted.
-    """
+    """Answer queries from standard input until it ends; return the exit code."""
     is_terminal = sys.stdin.isatty()
     if is_terminal:
         _remember()

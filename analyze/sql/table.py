@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from analyze.render.text import heads_apart
+from analyze.render.text import cells, fit, heads_apart, needed
 from analyze.sql.ask import Column
 from schemas.redact import spelled
 
@@ -42,16 +41,6 @@ def _number(value: float) -> str:
     return f"{text}0" if text.endswith(".") else text
 
 
-def width_of(text: str) -> int:
-    """Return how many columns of a terminal a printable text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
-
-
 def table(
     columns: Sequence[Column], rows: Sequence[Sequence[Any]], *, width: int | None = None
 ) -> str:
@@ -66,70 +55,52 @@ def table(
     heads = [spelled(column.name) for column in columns]
     texts = [[cell_text(value) for value in row] for row in rows]
     widths = [
-        max([width_of(head), *(width_of(row[place]) for row in texts)])
+        max([cells(head), *(cells(row[place]) for row in texts)])
         for place, head in enumerate(heads)
     ]
-    if width is not None and _total(widths) > width:
-        if _total([min(NARROWEST, natural) for natural in widths]) > width:
+    if width is not None and needed(widths) > width:
+        if needed([min(NARROWEST, natural) for natural in widths]) > width:
             return _blocks(heads, texts, width)
         widths = _fitted(widths, width)
-        told_apart = heads_apart(heads, widths)
-        if told_apart is None:
+        if (cut_heads := heads_apart(heads, widths)) is None:
             return _blocks(heads, texts, width)
-        heads = told_apart
+        heads = cut_heads
     right = [column.is_number for column in columns]
     lines = [_line(heads, widths, right), "  ".join("-" * wide for wide in widths)]
     lines += [_line(row, widths, right) for row in texts]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + 2 * (len(widths) - 1)
-
-
 def _fitted(widths: Sequence[int], width: int) -> list[int]:
     """Return widths that fit: the widest columns give way until they do."""
     fitted = list(widths)
-    while _total(fitted) > width:
+    while needed(fitted) > width:
         widest = max(fitted)
         second = max((wide for wide in fitted if wide < widest), default=NARROWEST)
         places = [place for place, wide in enumerate(fitted) if wide == widest]
-        over = _total(fitted) - width
+        over = needed(fitted) - width
         share = min(widest - second, -(-over // len(places)))
         for place in places:
-            give = min(share, _total(fitted) - width)
-            fitted[place] -= give
+            fitted[place] -= min(share, needed(fitted) - width)
     return fitted
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    return "  ".join(
-        _padded(cell, wide, to_right)
-        for cell, wide, to_right in zip(cells, widths, right, strict=True)
-    )
+def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    return "  ".join(map(_padded, row, widths, right))
 
 
 def _padded(text: str, width: int, to_right: bool) -> str:
-    text = _cut(text, width)
-    space = " " * (width - width_of(text))
+    text = fit(text, width)
+    space = " " * (width - cells(text))
     return space + text if to_right else text + space
-
-
-def _cut(text: str, width: int) -> str:
-    if width_of(text) <= width:
-        return text
-    kept = text[: width - 1]
-    while width_of(kept) > width - 1:
-        kept = kept[:-1]
-    return f"{kept}…"
 
 
 def _blocks(heads: Sequence[str], texts: Sequence[Sequence[str]], width: int) -> str:
     """Return each row as a block of lines, one a column."""
-    left = min(max(map(width_of, heads)), width // 2)
+    left = min(max(map(cells, heads)), width // 2)
     blocks = [
         "".join(
-            f"{_padded(head, left, to_right=False)}  {_cut(text, width - left - 2)}".rstrip() + "\n"
+            f"{_padded(head, left, to_right=False)}  {fit(text, width - left - 2)}".rstrip() + "\n"
             for head, text in zip(heads, row, strict=True)
         )
         for row in texts

@@ -6,9 +6,8 @@ Pure: rows in, record out. Reads neither the lake nor a file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from analyze.contracts import (
+from analyze.contracts.models import (
     FailureSummaryRow,
     ModelSummaryRow,
     PassCountsRow,
@@ -31,24 +30,22 @@ from schemas.config.project import Thresholds
 from schemas.output.summary import GroupSummary, TokenTotals, ToolUse
 from schemas.run.inventory import ResourceSnapshot
 
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that is known about one model of a run."""
-
-    row: ModelSummaryRow
-    repetitions: RepetitionsRow
-    failures: Sequence[FailureSummaryRow]
-    passes: Sequence[PassCountsRow]
-    tool_use: Sequence[ToolCountsRow]
-    before: ResourceSnapshot | None
-    after: ResourceSnapshot | None
-    thresholds: Thresholds
+SAME = sorted(ModelSummaryRow.model_fields.keys() & GroupSummary.model_fields.keys())
+"""Numbers that the summary has as the row has them."""
 
 
-def group_summary(evidence: Evidence) -> GroupSummary:
-    """Return the group of one model."""
-    row, passes, repeated = evidence.row, evidence.passes, evidence.repetitions
+def group_summary(
+    row: ModelSummaryRow,
+    *,
+    repeated: RepetitionsRow,
+    failures: Sequence[FailureSummaryRow],
+    passes: Sequence[PassCountsRow],
+    tool_use: Sequence[ToolCountsRow],
+    before: ResourceSnapshot | None,
+    after: ResourceSnapshot | None,
+    thresholds: Thresholds,
+) -> GroupSummary:
+    """Return the group of one model, from all that is known about it in one run."""
     scorable = [case for case in passes if case.is_scorable]
     m = _each(scorable, "n_independent")
     c = _each(scorable, "n_independent_passed")
@@ -56,35 +53,17 @@ def group_summary(evidence: Evidence) -> GroupSummary:
     passed = case_rate(n_passed, n_scored, _clusters(passes))
     identical = repetitions_identical(repeated.n_repeated_cases, repeated.n_identical_cases)
     return GroupSummary(
-        provider=row.provider,
-        model=row.model,
-        thinking_level=row.thinking_level,
-        n_total=row.n_total,
-        n_ok=row.n_ok,
-        n_success=row.n_success,
-        n_skipped_unavailable=row.n_skipped_unavailable,
-        n_rate_limited=row.n_rate_limited,
-        n_error=row.n_error,
-        success_rate_ok=row.success_rate_ok,
-        objective_pass_rate=row.objective_pass_rate,
-        wall_clock_ms=row.wall_clock_ms,
+        **{name: getattr(row, name) for name in SAME},
         latency_ms=percentiles(
             (row.e2e_ms_p50, row.e2e_ms_p95, row.e2e_ms_p99),
             row.e2e_ms_mean,
             row.n_latency,
             row.n_timeout_counted,
         ),
-        resources_before=evidence.before,
-        resources_after=evidence.after,
-        model_id=row.model_id,
-        n_planned=row.n_planned,
-        n_scorable=row.n_scorable,
-        n_auth_error=row.n_auth_error,
-        passed_rate=row.passed_rate,
+        resources_before=before,
+        resources_after=after,
         passed_ci95=passed.interval,
-        score_strict=row.score_strict,
         score_available=row.passed_rate,
-        coverage=row.coverage,
         ttft_ms=percentiles(
             (row.ttft_ms_p50, row.ttft_ms_p95, row.ttft_ms_p99),
             row.ttft_ms_mean,
@@ -98,16 +77,12 @@ def group_summary(evidence: Evidence) -> GroupSummary:
             cached_input=row.cached_input_tokens,
             n_known=row.n_tokens_known,
         ),
-        cost_usd=row.cost_usd,
-        n_cost_known=row.n_cost_known,
-        output_tokens_per_s=row.output_tokens_per_s,
-        tool_use=_tool_use(row, evidence.tool_use, evidence.thresholds),
+        tool_use=_tool_use(row, tool_use, thresholds),
         repetitions=repeated.repetitions,
         repetitions_identical=identical,
         pass_at_k=pass_curve(pass_at_k, m, c, identical=identical is True),
         pass_hat_k=pass_curve(pass_hat_k, m, c, identical=identical is True),
-        n_timeout=row.n_timeout,
-        failures={failure.failure_type: failure.n_trials for failure in evidence.failures},
+        failures={failure.failure_type: failure.n_trials for failure in failures},
         success_rate=row.n_success / row.n_total if row.n_total else None,
         n_cases=passed.n_cases,
         n_clusters=passed.n_clusters,

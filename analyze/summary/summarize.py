@@ -14,34 +14,34 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from analyze.contracts import (
+from analyze.contracts.base import GroupRow, RunModelRow, ViewRow
+from analyze.contracts.models import (
     FailureSummaryRow,
-    GroupRow,
     ModelSummaryRow,
     PassCountsRow,
     RepetitionsRow,
-    RunModelRow,
     RunSummaryRow,
     ToolCountsRow,
-    ViewRow,
 )
 from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
 from analyze.lake.raw_tables import connect
+from analyze.lake.repair import settle
 from analyze.query.catalog import named_in, prepare, read_view
 from analyze.render.numbers import iso_moment
-from analyze.summary.model_summary import Evidence, group_summary
+from analyze.summary.model_summary import group_summary
 from analyze.summary.summary_table import summary_markdown
 from schemas.config.project import Thresholds
 from schemas.errors import AnalyzeError, ViewError
 from schemas.io.files import replacing
 from schemas.output.summary import RunSummary
 from schemas.redact import json_escape, spelled
-from schemas.run.config import read_config
+from schemas.run.config import RunConfig, read_config
 from schemas.run.inventory import DiskRoot, Inventory, ResourceSnapshot
 from schemas.run.layout import is_planned
 from schemas.run.model_names import ModelNames
@@ -62,12 +62,7 @@ MEMORY_COLUMNS = (
 PS_LINES = 6
 """Lines kept of `ollama ps`, its header included."""
 
-HEADERS = {
-    "# free": "memory",
-    "# df": "disk",
-    "# du": "store",
-    "# ollama ps": "models",
-}
+HEADERS = {"# free": "memory", "# df": "disk", "# du": "store", "# ollama ps": "models"}
 """Start of each section's header line to our name of it."""
 
 FALLBACK = re.compile(r"\(.* failed\)")
@@ -197,21 +192,11 @@ def summarize_run(
                     raise FilesMoved from exc
                 raise
 
-    def leave_out() -> bool:
-        from analyze.lake.repair import settle  # noqa: PLC0415 - only after an error
-
-        return settle(lake, writes=False, tell=tell)
-
-    return until_settled(lake, attempt, leave_out)
+    return until_settled(lake, attempt, partial(settle, lake, writes=False, tell=tell))
 
 
 def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
-    """Return the summary of what is known of a run.
-
-    Args:
-        rows: of the lake.
-        run_id: the run.
-        run_dir: its folder; None when it is not here.
+    """Return the summary of what is known of a run, whose folder may be elsewhere.
 
     Raises:
         SchemaError: the run's config is there and cannot be read.
@@ -223,22 +208,22 @@ def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
     failures = _by_model(rows.read(FailureSummaryRow, ONE_RUN, [run_id]))
     passes = _by_model(rows.read(PassCountsRow, ONE_RUN, [run_id]))
     tool_use = _by_model(rows.read(ToolCountsRow, ONE_RUN, [run_id]))
-    around = _Surroundings(run_dir)
+    config = _config_of(run_dir)
+    tags = {model.model_id: model.resource_tag for model in config.models} if config else {}
     return RunSummary(
         generated_at=iso_moment(runs[0].ended_at_ms) if runs else None,
         run_id=run_id,
         run_wall_clock_ms=runs[0].wall_clock_ms if runs else None,
         models=tuple(
             group_summary(
-                Evidence(
-                    row,
-                    repetitions[row.model_id],
-                    failures[row.model_id],
-                    passes[row.model_id],
-                    tool_use[row.model_id],
-                    *around.snapshots(row.model_id),
-                    around.thresholds,
-                )
+                row,
+                repeated=repetitions[row.model_id],
+                failures=failures[row.model_id],
+                passes=passes[row.model_id],
+                tool_use=tool_use[row.model_id],
+                before=_snapshot(run_dir, tags.get(row.model_id), "before"),
+                after=_snapshot(run_dir, tags.get(row.model_id), "after"),
+                thresholds=config.thresholds if config else Thresholds(),
             )
             for row in models
         ),
@@ -246,34 +231,20 @@ def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:
 
 
 def thresholds_of(run_dir: Path | None) -> Thresholds:
-    """Return the thresholds in force when a run was made; the packaged ones where nobody knows.
-
-    Args:
-        run_dir: its folder; None when it is not here.
-    """
-    if run_dir is None or not is_planned(run_dir):
-        return Thresholds()
-    return read_config(run_dir).thresholds
+    """Return the thresholds in force when a run was made; the packaged ones where nobody knows."""
+    config = _config_of(run_dir)
+    return config.thresholds if config else Thresholds()
 
 
-class _Surroundings:
-    """What a run's folder adds to its rows: thresholds in force then, memory and disk."""
+def _config_of(run_dir: Path | None) -> RunConfig | None:
+    return read_config(run_dir) if run_dir is not None and is_planned(run_dir) else None
 
-    def __init__(self, run_dir: Path | None) -> None:
-        config = read_config(run_dir) if run_dir is not None and is_planned(run_dir) else None
-        self._run_dir = run_dir
-        self._tags = {m.model_id: m.resource_tag for m in config.models} if config else {}
-        self.thresholds = config.thresholds if config else Thresholds()
 
-    def snapshots(self, model_id: str) -> tuple[ResourceSnapshot | None, ResourceSnapshot | None]:
-        """Return memory and disk before and after a model; None where nobody looked."""
-        tag = self._tags.get(model_id)
-        if self._run_dir is None or tag is None:
-            return None, None
-        return (
-            read_snapshot(self._run_dir, tag, "before"),
-            read_snapshot(self._run_dir, tag, "after"),
-        )
+def _snapshot(
+    run_dir: Path | None, tag: str | None, moment: Literal["before", "after"]
+) -> ResourceSnapshot | None:
+    """Return memory and disk before or after a model; None where nobody looked."""
+    return None if run_dir is None or tag is None else read_snapshot(run_dir, tag, moment)
 
 
 def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
@@ -282,12 +253,8 @@ def write_files(run_dir: Path, summary: RunSummary) -> tuple[Path, Path]:
     Raises:
         AnalyzeError: the folder cannot be written.
     """
-    texts = {
-        run_dir / "summary.json": summary_json(summary),
-        run_dir / "summary.md": summary_markdown(
-            summary, read_inventory(run_dir), names_of_run(run_dir)
-        ),
-    }
+    page = summary_markdown(summary, read_inventory(run_dir), names_of_run(run_dir))
+    texts = {run_dir / "summary.json": summary_json(summary), run_dir / "summary.md": page}
     for path, text in texts.items():
         try:
             with replacing(path) as temporary:

@@ -19,34 +19,12 @@ from schemas.run.inventory import Inventory, ResourceSnapshot
 from schemas.run.model_names import NO_NAMES, ModelNames
 
 COLUMNS = (
-    "Provider",
-    "Model",
-    "Model size",
-    "Thinking",
-    "n(total)",
-    "n(ok)",
-    "n(err)",
-    "n(rate)",
-    "success% (ok)",
-    "obj pass%",
-    "wall ms",
-    "p50 ms",
-    "p95 ms",
-    "p99 ms",
-    "RAM used (before→after)",
-    "Disk used% (before→after)",
-    "Ollama store (before→after)",
-)
+    "Provider", "Model", "Model size", "Thinking", "n(total)", "n(ok)", "n(err)", "n(rate)",
+    "success% (ok)", "obj pass%", "wall ms", "p50 ms", "p95 ms", "p99 ms",
+    "RAM used (before→after)", "Disk used% (before→after)", "Ollama store (before→after)",
+)  # fmt: skip
 
-RATES = (
-    "Model",
-    "passed%",
-    "95 % interval",
-    "strict%",
-    "cover%",
-    "cases",
-    "success% (all)",
-)
+RATES = ("Model", "passed%", "95 % interval", "strict%", "cover%", "cases", "success% (all)")
 """Of the table that comes first: how good each model is, and how much that rests on."""
 
 PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
@@ -69,6 +47,7 @@ def summary_markdown(
     """
     sizes = {model.name: model.size for model in inventory.ollama_models} if inventory else {}
     twins = Counter(_shown_key(group) for group in summary.models)
+    rates = [_rates(group, names, twins[_shown_key(group)] > 1) for group in summary.models]
     rows = [_row(group, sizes, twins[_shown_key(group)] > 1) for group in summary.models]
     lines = [
         "# Benchmark summary",
@@ -79,10 +58,7 @@ def summary_markdown(
         "",
         _line(RATES),
         _line(["---"] * len(RATES)),
-        *(
-            _line([as_text(cell) for cell in _rates(group, names, twins[_shown_key(group)] > 1)])
-            for group in summary.models
-        ),
+        *(_line([as_text(cell) for cell in row]) for row in rates),
         "",
         _line(COLUMNS),
         _line(["---"] * len(COLUMNS)),

@@ -8,6 +8,7 @@ nothing is converted, so `"5"` is no number.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -78,28 +79,23 @@ class Tally:
 
     def __init__(self) -> None:
         self._kept: list[Finding] = []
-        self._n_errors = 0
-        self._n_warnings = 0
+        self._counts = Counter[str]()
 
     @property
     def is_full(self) -> bool:
         """Return whether so many errors came that more of them tell nothing new."""
-        return self._n_errors >= MOST_KEPT
+        return self._counts["error"] >= MOST_KEPT
 
     def add(self, findings: Iterable[Finding]) -> None:
         """Take findings up."""
         for one in findings:
-            if one.severity == "error":
-                self._n_errors += 1
-            else:
-                self._n_warnings += 1
+            self._counts[one.severity] += 1
             if len(self._kept) < MOST_KEPT:
                 self._kept.append(one)
 
     def put_first(self, one: Finding) -> None:
         """Take up a finding that everybody has to see, however many there are."""
-        self._n_errors += one.severity == "error"
-        self._n_warnings += one.severity == "warning"
+        self._counts[one.severity] += 1
         self._kept.insert(0, one)
 
     def outcome(self, path: str, kind: DocumentKind) -> ValidatedFile:
@@ -107,9 +103,9 @@ class Tally:
         return ValidatedFile(
             path=path,
             kind=kind,
-            valid=not self._n_errors,
-            n_errors=self._n_errors,
-            n_warnings=self._n_warnings,
+            valid=not self._counts["error"],
+            n_errors=self._counts["error"],
+            n_warnings=self._counts["warning"],
             findings=tuple(self._kept),
         )
 
@@ -147,11 +143,7 @@ def lines_of(file: BinaryIO) -> Iterator[FileLine]:
 
 
 def refused(
-    record: type[BaseModel],
-    text: bytes,
-    line: int | None = None,
-    *,
-    unknown: Unknown = "ignore",
+    record: type[BaseModel], text: bytes, line: int | None = None, *, unknown: Unknown = "ignore"
 ) -> Iterator[Finding]:
     """Yield what does not fit a record's declaration.
 
@@ -169,11 +161,7 @@ def refused(
 
 
 def kind_of(value: object) -> DocumentKind:
-    """Return the kind of a JSON document.
-
-    Args:
-        value: the parsed document, of any kind.
-    """
+    """Return the kind of a JSON document, from what was parsed of it."""
     if isinstance(value, list):
         return "predictions" if _any_patch(value) else "unknown"
     if not isinstance(value, dict):

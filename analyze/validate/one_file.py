@@ -27,8 +27,6 @@ from schemas.base import DocumentKind, Finding, ValidatedFile, error, warning
 from schemas.errors import MOST_SHOWN, NotMigratable, counted
 from schemas.io.json_text import BOM, read_json_text
 
-Problems = Callable[[Any, bytes], Iterable[Finding]]
-
 LARGEST_DOCUMENT = 512 * 2**20
 """Bytes of a file that is read as one document; its values take several times as much memory."""
 
@@ -42,29 +40,42 @@ LineProblems = Callable[[FileLine], Iterable[Finding]]
 
 
 def document_problems(content: bytes) -> tuple[DocumentKind, tuple[Finding, ...]]:
-    """Return the kind of a document, and every problem of it.
-
-    Args:
-        content: of the whole file.
-    """
+    """Return the kind of a document, and every problem of it, from all bytes of its file."""
     value, told = read_json_text(content)
     if value is None and told:
         first, wrong = read_json_text(content.partition(b"\n")[0])
         is_other = isinstance(first, dict) and not wrong and kind_of(first) == "unknown"
         return "unknown", (unknown_kind(first, line=1),) if is_other else told
     kind = kind_of(value)
-    if kind not in BY_KIND:
+    if (problems := _problems(kind, value, content)) is None:
         return "unknown", (*told, unknown_kind(value))
-    return kind, (*told, *BY_KIND[kind](value, content.removeprefix(BOM)))
+    return kind, (*told, *problems)
 
 
-def _report(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.formats.report_v2_problems import schema_problems  # noqa: PLC0415 - not for every kind
+def _problems(kind: DocumentKind, value: Any, content: bytes) -> Iterable[Finding] | None:
+    """Return what is wrong with a document; None where its kind is one of lines, or not known."""
+    if kind == "report-v2":
+        from schemas.formats.report_v2_problems import schema_problems  # noqa: PLC0415 - not for all
 
-    return schema_problems(value)
+        return schema_problems(value)
+    if kind == "report-v1":
+        return _earlier_report(value)
+    if kind == "swebench":
+        from schemas.formats.swebench import swebench_problems  # noqa: PLC0415 - same
+
+        return swebench_problems(value)
+    if kind == "predictions":
+        from schemas.formats.swebench import prediction_problems  # noqa: PLC0415 - same
+
+        return prediction_problems(value)
+    if kind == "summary":
+        from analyze.validate.results_log import summary_problems  # noqa: PLC0415 - same
+
+        return summary_problems(value, content.removeprefix(BOM))
+    return None
 
 
-def _earlier_report(value: object, _: bytes) -> Iterable[Finding]:
+def _earlier_report(value: object) -> Iterable[Finding]:
     from schemas.formats.migration.migrate import migration_of  # noqa: PLC0415 - not for every kind
 
     try:
@@ -74,34 +85,6 @@ def _earlier_report(value: object, _: bytes) -> Iterable[Finding]:
         return findings or (error("not_migratable", "", str(exc)),)
     message = "a report of an earlier schema; `analyze migrate FILE -o OUT` makes it one of today"
     return (warning("migrate", "", message),)
-
-
-def _swebench(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.formats.swebench import swebench_problems  # noqa: PLC0415 - not for every kind
-
-    return swebench_problems(value)
-
-
-def _prediction_list(value: object, _: bytes) -> Iterable[Finding]:
-    from schemas.formats.swebench import prediction_problems  # noqa: PLC0415 - same
-
-    return prediction_problems(value)
-
-
-def _summary(value: dict[str, Any], text: bytes) -> Iterable[Finding]:
-    from analyze.validate.results_log import summary_problems  # noqa: PLC0415 - same
-
-    return summary_problems(value, text)
-
-
-BY_KIND: dict[DocumentKind, Problems] = {
-    "report-v2": _report,
-    "report-v1": _earlier_report,
-    "swebench": _swebench,
-    "predictions": _prediction_list,
-    "summary": _summary,
-}
-"""Who knows what is wrong with a document of each kind; all others are files of lines."""
 
 
 def validated(path: Path, told: Told | None = None) -> ValidatedFile:
@@ -127,7 +110,7 @@ def validated(path: Path, told: Told | None = None) -> ValidatedFile:
         kind: DocumentKind = "unknown"
         if (lines_kind := kind_of_lines(path, file)) is not None:
             kind = lines_kind
-            _check_lines(file, LINES[lines_kind](), tally, report)
+            _check_lines(file, _line_problems(lines_kind), tally, report)
         elif size > LARGEST_DOCUMENT:
             message = f"the document is larger than {LARGEST_DOCUMENT // 2**20} MiB"
             tally.add((error("too_large", "", message),))
@@ -144,10 +127,7 @@ def printed_path(path: Path) -> str:
 
 
 def _check_lines(
-    file: BinaryIO,
-    problems: LineProblems,
-    tally: Tally,
-    report: Callable[[int], None],
+    file: BinaryIO, problems: LineProblems, tally: Tally, report: Callable[[int], None]
 ) -> None:
     n_bytes = reported = 0
     for line in lines_of(file):
@@ -166,31 +146,15 @@ def _check_lines(
             tally.add(problems(line))
 
 
-def _results() -> LineProblems:
-    from analyze.validate.results_log import ResultsCheck  # noqa: PLC0415 - the lake's reader
+def _line_problems(kind: LinesKind) -> LineProblems:
+    """Return who knows what is wrong with the lines of a file."""
+    from analyze.validate.results_log import PredictionLines, ResultsCheck  # noqa: PLC0415 - the lake's
 
-    return ResultsCheck().problems
-
-
-def _predictions() -> LineProblems:
-    from analyze.validate.results_log import PredictionLines  # noqa: PLC0415 - same
-
-    return PredictionLines().problems
-
-
-LINES: dict[LinesKind, Callable[[], LineProblems]] = {
-    "results": _results,
-    "predictions": _predictions,
-}
-"""Who knows what is wrong with the lines of a file, by its kind."""
+    return ResultsCheck().problems if kind == "results" else PredictionLines().problems
 
 
 def validation_lines(files: Sequence[ValidatedFile]) -> Iterator[str]:
-    """Yield one line a file, and below it each of its findings as `path:line pointer: sentence`.
-
-    Args:
-        files: in the order in which they were named.
-    """
+    """Yield one line a file, and below it each of its findings as `path:line pointer: sentence`."""
     kinds = max((cells(one.kind) for one in files), default=0)
     paths = max((cells(safe(one.path)) for one in files), default=0)
     for one in files:

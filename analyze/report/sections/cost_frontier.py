@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from analyze.contracts import CostQualityRow
+from analyze.contracts.models import CostQualityRow
 from analyze.report.sections.answer import may_be_named
 from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.output.report import FrontierPoint

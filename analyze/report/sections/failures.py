@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyze.contracts import LatencyHistogramRow
+from analyze.contracts.models import LatencyHistogramRow
 from schemas.output.report import FailureCount, LatencyBin, Matrix, MatrixCell
 
 if TYPE_CHECKING:

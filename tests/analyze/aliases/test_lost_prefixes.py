@@ -3,7 +3,7 @@
 import pytest
 
 from analyze.aliases import join_cases, take_cases_apart
-from analyze.lake.aliases import newest_of, read_aliases
+from analyze.lake.aliases import read_aliases
 from analyze.lake.sync import sync
 from analyze.query.session import Session
 from tests.analyze.conftest import sha
@@ -30,9 +30,7 @@ def runs(new_run):
 
 def names(runs):
     known = read_aliases(runs.runs_dir / "lake")
-    return {
-        old: (newest_of(known, suite_id, old), row.origin) for (suite_id, old), row in known.items()
-    }
+    return {old: (row.case_id or old, row.origin) for (_, old), row in known.items()}
 
 
 def test_ids_without_their_prefix_are_joined_with_those_that_had_it(runs):

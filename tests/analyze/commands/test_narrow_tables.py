@@ -108,3 +108,10 @@ def test_headings_of_an_answer_stay_apart(width):
 
     assert len(set(heads)) == len(heads) == 3
     assert max(map(len, lines)) <= width
+
+
+def test_what_takes_no_column_of_a_terminal_counts_for_none():
+    columns = [SqlColumn("a", "VARCHAR"), SqlColumn("b", "BIGINT")]
+    *_, marked, plain = sql_table(columns, [["\u2764\ufe0f", 1], ["xx", 2]]).splitlines()
+
+    assert cells(marked) == cells(plain)

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from analyze.comparison.evidence.outcomes import COLUMNS, METRICS, cause_of
-from analyze.contracts import CaseOutcomesRow
+from analyze.contracts.models import CaseOutcomesRow
 from analyze.lake.sync import sync
 from analyze.query.session import open_session
 from schemas.output.comparison import RatioMetric

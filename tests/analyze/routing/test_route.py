@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyze.render.text import record_json
-from analyze.routing.order import NO_SCOPE_RATE, Draws, paired_quality, scope_rate
+from analyze.routing.order import Draws, paired_quality, scope_rate
 from analyze.routing.render import route_lines, route_result
 from analyze.routing.route import route
 from analyze.routing.values import Needs, Option
 from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
 from analyze.stats.rates import tier_confident, tier_of
+
+NO_SCOPE_RATE = scope_rate(())
 
 
 def rate(passed, cases):

@@ -16,18 +16,16 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from analyze.contracts import (
-    CONTRACTS,
-    CaseMatrixRow,
-    CellHistoryRow,
-    CellsRow,
+from analyze.contracts import CONTRACTS
+from analyze.contracts.history import CaseMatrixRow, CellHistoryRow, CellsRow
+from analyze.contracts.models import (
     CostQualityRow,
-    ModelsRow,
     ModelSummaryRow,
     RunSummaryRow,
     TiersRow,
     ToolUseRow,
 )
+from analyze.contracts.trials import ModelsRow
 from analyze.lake.raw_tables import open_lake
 from analyze.query.catalog import VIEWS, create_views, name_of, portable_sql_of, read_view, sql_of
 from schemas.base import MOST

@@ -2,15 +2,11 @@
 
 import pytest
 
-from analyze.contracts import (
-    CaseMatrixRow,
-    CellHistoryRow,
-    CellsRow,
+from analyze.contracts.history import CaseMatrixRow, CellHistoryRow, CellsRow, FlipsRow, PairsRow
+from analyze.contracts.models import (
     CostQualityRow,
-    FlipsRow,
     GroupToolCountsRow,
     LatencyHistogramRow,
-    PairsRow,
     TiersRow,
     ToolUseRow,
 )
