@@ -44,10 +44,7 @@ from schemas.io.standard_streams import (
 )
 
 app = typer.Typer(
-    cls=SectionedGroup,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    cls=SectionedGroup, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
 RUN, SET_UP, KEEP = "Run", "Set up", "Keep"

@@ -41,10 +41,7 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
     file = None if model_file is None else str(model_file.absolute())
     weights_of(file, _say)
     served = EmbeddedServer(
-        model_file=file,
-        context_tokens=CONTEXT_TOKENS,
-        threads=default_threads(),
-        engine=engine(),
+        model_file=file, context_tokens=CONTEXT_TOKENS, threads=default_threads(), engine=engine()
     )
     worst = EXIT_OK
     with starter_configs() as folder:

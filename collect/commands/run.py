@@ -210,11 +210,7 @@ def go_on(run: str, wish: Wish) -> int:
     suite_id = orjson.loads((run_dir / "config.json").read_bytes())["suite_id"]
     words = _LastWords(
         lambda: detectable_lines(
-            job.sizes,
-            wish.runs_dir,
-            suite_id,
-            job.thresholds,
-            ModelNames.of_models(job.models),
+            job.sizes, wish.runs_dir, suite_id, job.thresholds, ModelNames.of_models(job.models)
         ),
         lambda: is_first(wish.runs_dir, suite_id),
         job.thresholds,
@@ -254,10 +250,7 @@ class _LastWords:
     """What is said when a run is over, made ready while the mirror seals its last file."""
 
     def __init__(
-        self,
-        detectable: Callable[[], list[str]],
-        is_first: Callable[[], bool],
-        limits: Thresholds,
+        self, detectable: Callable[[], list[str]], is_first: Callable[[], bool], limits: Thresholds
     ) -> None:
         self._detectable = detectable
         self._is_first = is_first

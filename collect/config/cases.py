@@ -116,10 +116,7 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
 def _note_unread(message: Message, messages: list[WireMessage], key: KeyPath, notes: Notes) -> None:
     """Warn of what stands beside `source` and is not what the file says, which counts."""
     roles = [one["role"] for one in messages]
-    wrong = {
-        "role": bool(roles) and message.role not in roles,
-        "name": message.name is not None,
-    }
+    wrong = {"role": bool(roles) and message.role not in roles, "name": message.name is not None}
     for name, is_wrong in wrong.items():
         if is_wrong:
             place = f"{notes.source.path}:{notes.source.line_of((*key, name))}"

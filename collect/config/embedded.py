@@ -27,13 +27,7 @@ ENGINE = "xllamacpp"
 MAGIC = b"GGUF"
 
 OWN_FIELDS = ("model_file", "context_tokens", "threads")
-FOREIGN_FIELDS = (
-    "base_url",
-    "api_key_env",
-    "requested_model",
-    "openrouter_model",
-    "model_name",
-)
+FOREIGN_FIELDS = ("base_url", "api_key_env", "requested_model", "openrouter_model", "model_name")
 """Of a suite's model: where and as what it is asked, which is the run's own business here."""
 
 Wrong = Callable[..., None]

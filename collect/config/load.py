@@ -62,11 +62,7 @@ class RunInputs:
 
 
 def load_inputs(
-    suite_ref: str,
-    profile_ref: str,
-    *,
-    working_dir: Path,
-    allowed_hosts: Iterable[str] = (),
+    suite_ref: str, profile_ref: str, *, working_dir: Path, allowed_hosts: Iterable[str] = ()
 ) -> RunInputs:
     """Load a suite, its cases and a run profile, given as ids or paths.
 

@@ -107,12 +107,7 @@ def _next(report: DoctorReport, scene: Scene, again: str) -> str:
 
 
 def run_doctor(
-    suite: str | None,
-    runs_dir: Path,
-    allowed_hosts: Iterable[str],
-    *,
-    as_json: bool,
-    again: str,
+    suite: str | None, runs_dir: Path, allowed_hosts: Iterable[str], *, as_json: bool, again: str
 ) -> int:
     """Look at everything, print what was found, and return the exit code.
 

@@ -42,10 +42,7 @@ TROUBLES: Mapping[Trouble, tuple[str, str]] = {
         "check HTTPS_PROXY and NO_PROXY",
     ),
     "network": ("cannot be reached", "curl -v {url}"),
-    "protocol": (
-        "does not speak HTTP",
-        "check port and scheme (http or https) in `base_url`",
-    ),
+    "protocol": ("does not speak HTTP", "check port and scheme (http or https) in `base_url`"),
     "too_large": ("the list of models does not end", "check `base_url`"),
 }
 """What keeps an answer from coming, and what to do."""

@@ -71,10 +71,7 @@ class ProbeClient:
         self._why_not = ""
         try:
             self._client = httpx.AsyncClient(
-                timeout=LIMIT_S,
-                follow_redirects=False,
-                trust_env=self._proxied,
-                verify=_trust(),
+                timeout=LIMIT_S, follow_redirects=False, trust_env=self._proxied, verify=_trust()
             )
         except (ImportError, ValueError, httpx.InvalidURL) as exc:  # the proxy's address or kind
             self._why_not = str(exc)

@@ -210,9 +210,7 @@ async def check_packages(scene: Scene) -> list[DoctorCheck]:
     versions = {name: installed_version(name) for name in SHOWN}
     missing = [name for name, one in versions.items() if one is None]
     checks = [
-        doctor_check(
-            "packages", "python", "ok", f"{platform.python_version()} at {sys.executable}"
-        ),
+        doctor_check("packages", "python", "ok", f"{platform.python_version()} at {sys.executable}")
     ]
     if missing:
         text = f"not installed: {', '.join(missing)}"

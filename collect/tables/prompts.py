@@ -82,14 +82,8 @@ MADE: Mapping[str, Callable[[str], Validator]] = MappingProxyType(
         "not-contains": lambda value: {"type": "not_contains", "value": value},
         "contains-all": _several("all"),
         "contains-any": _several("any"),
-        "icontains": lambda value: {
-            "type": "regex_search",
-            "pattern": f"(?i){re.escape(value)}",
-        },
-        "starts-with": lambda value: {
-            "type": "regex_search",
-            "pattern": rf"\A{re.escape(value)}",
-        },
+        "icontains": lambda value: {"type": "regex_search", "pattern": f"(?i){re.escape(value)}"},
+        "starts-with": lambda value: {"type": "regex_search", "pattern": rf"\A{re.escape(value)}"},
         "regex": lambda value: {"type": "regex_search", "pattern": value},
         "is-json": lambda _value: {"type": "json_keys"},
         "contains-json": lambda _value: {"type": "json_keys"},
