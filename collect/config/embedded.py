@@ -141,17 +141,19 @@ def engine() -> str | None:
         return None
 
 
+def usable_cores() -> int:
+    """Return how many cores this process may use, at least one."""
+    if sys.version_info >= (3, 13):
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def default_threads() -> int:
     """Return half of the cores that this process may use, at least one.
 
     With all of them the engine's busy threads starve the client that measures it, and a loaded
     machine falls to a few tokens a second.
     """
-    cores: int | None
-    if sys.version_info >= (3, 13):
-        cores = os.process_cpu_count()
-    elif hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count()
-    return max(1, (cores or 1) // 2)
+    return max(1, usable_cores() // 2)
