@@ -109,9 +109,9 @@ class Run:
         log: RunLog,
         screen: Screen,
         finished: FinishedTrials,
-        meanwhile: Callable[[], object] = lambda: None,
+        meanwhile: Callable[[], object],
         *,
-        servers: Servers | None = None,
+        servers: Servers | None,
     ) -> None:
         """Prepare; nothing is asked yet.
 

@@ -39,6 +39,23 @@ def parse_shard(text: str) -> Shard:
     return Shard(int(match[1]), int(match[2]))
 
 
+def narrowed(
+    cases: Sequence[str] | None,
+    tags: Sequence[str] | None,
+    models: Sequence[str] | None,
+    max_trials: int | None,
+    shard: str | None,
+) -> Narrowed:
+    """Return what the flags of the command line ask for, as they were given."""
+    return Narrowed(
+        cases=tuple(cases or ()),
+        tags=tuple(tags or ()),
+        models=tuple(models or ()),
+        max_trials=max_trials,
+        shard=shard,
+    )
+
+
 def narrow(inputs: RunInputs, wanted: Narrowed) -> RunInputs:
     """Return the inputs with only the cases and models that the flags name.
 
@@ -47,7 +64,9 @@ def narrow(inputs: RunInputs, wanted: Narrowed) -> RunInputs:
     Raises:
         ConfigError: a flag names something the suite does not have, or nothing is left.
     """
-    wanted = wanted.model_copy(update={"models": _model_ids(inputs.models, wanted.models)})
+    shard = None if wanted.shard is None else str(parse_shard(wanted.shard))
+    named = _model_ids(inputs.models, wanted.models)
+    wanted = wanted.model_copy(update={"models": named, "shard": shard})
     models = {model.model_id for model in inputs.models}
     cases = {case.case_id for case in inputs.cases}
     tags = {tag for case in inputs.cases for tag in case.tags}
