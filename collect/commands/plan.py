@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 
 PREVIEW_RUN_ID = "plan"
 
+ESTIMATED = (
+    *("model_id", "input_tokens", "output_tokens_low", "output_tokens_high"),
+    *("cost_low_nano_usd", "cost_high_nano_usd"),
+)
+"""What is printed of an estimate."""
+
 
 @dataclass(frozen=True)
 class Preview:
@@ -120,33 +126,21 @@ def plan_json(shown: Preview) -> str:
             "cases": [case.case_id for case in inputs.cases],
             "repetitions": inputs.profile.execution_policy.run_repetitions,
             "warnings": list(inputs.warnings),
-            "estimates": [_estimate_json(one) for one in shown.estimates],
+            "estimates": [
+                {name: getattr(one, name) for name in ESTIMATED} for one in shown.estimates
+            ],
             "smallest_detectable_drop": detectable_drop(shown.powers),
             "power": powers_json(shown.powers),
             "since_run_id": shown.news.since,
             "gone": [list(key) for key in shown.news.gone],
             "trials": [
-                _trial_json(trial) | {"news": news.kind, "why": list(news.why)}
+                trial.model_dump(mode="json", exclude={"run_id", "record_type"})
+                | {"news": news.kind, "why": list(news.why)}
                 for trial, news in zip(shown.trials, shown.news.trials, strict=True)
             ],
         },
         option=orjson.OPT_INDENT_2,
     ).decode()
-
-
-def _estimate_json(one: ModelEstimate) -> dict[str, object]:
-    return {
-        "model_id": one.model_id,
-        "input_tokens": one.input_tokens,
-        "output_tokens_low": one.output_tokens_low,
-        "output_tokens_high": one.output_tokens_high,
-        "cost_low_nano_usd": one.cost_low_nano_usd,
-        "cost_high_nano_usd": one.cost_high_nano_usd,
-    }
-
-
-def _trial_json(trial: PlannedTrial) -> dict[str, object]:
-    return trial.model_dump(mode="json", exclude={"run_id", "record_type"})
 
 
 def _model_json(model: ResolvedModel) -> dict[str, object]:

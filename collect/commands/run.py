@@ -27,10 +27,10 @@ from collect.execute.run import (
     resume,
     run,
 )
+from collect.plan.changes import newest_first
 from collect.plan.narrow import narrow
 from collect.plan.plan import PlanSize, planned_sizes
 from collect.run_folder.log import RunLog, is_begun, resume_command
-from collect.run_folder.reuse import newest_first
 from collect.runners.base import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds

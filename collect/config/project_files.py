@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.io.yaml import Source, printable
+from schemas.io.yaml import KeyPath, Source, dotted, printable
 
 KINDS = {
     "suite": "suites",
@@ -90,4 +90,14 @@ def name_problems(source: Source, key: str, found: str) -> list[Problem]:
     if source.path.stem == found:
         return []
     what = f"differs from the file's name `{source.path.stem}`"
-    return [Problem(source.path, what, key, source.line_of((key,)), found=f"`{found}`")]
+    return [problem_at(source, (key,), what, found=f"`{found}`")]
+
+
+def problem_at(source: Source, key: KeyPath, what: str, **facts: str | None) -> Problem:
+    """Return a problem at a key of a file, with its line."""
+    return Problem(source.path, what, dotted(key), source.line_of(key), **facts)
+
+
+def warning_at(source: Source, key: KeyPath, what: str) -> str:
+    """Return a warning of a key of a file, with its line."""
+    return f"{source.path}:{source.line_of(key)}: `{dotted(key)}` {what}"

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from collect.checks.declarative import HINDRANCES
 from collect.config.endpoints import TRANSPORT
+from collect.config.project_files import warning_at
 from collect.config.resolved import LoadedCase, ResolvedModel
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
@@ -128,7 +129,7 @@ def of_profile(profile: RunProfile) -> Iterator[Unread]:
 
 def warnings_at(source: Source, unread: Iterable[Unread]) -> list[str]:
     """Return a warning of each, with its file and line."""
-    return [f"{source.path}:{source.line_of(key)}: `{dotted(key)}` {why}" for key, why in unread]
+    return [warning_at(source, key, why) for key, why in unread]
 
 
 def words_of(unread: Sequence[Unread]) -> Iterator[str]:
@@ -249,11 +250,11 @@ def greedy_models(
     models: Iterable[ResolvedModel], profile: RunProfile, source: Source
 ) -> list[str]:
     """Return a warning where models are asked repeatedly at temperature 0, whoever set it."""
-    names = []
-    for model in models:
-        temperature = model.settings.get("temperature")
-        if temperature is not None and temperature.value == 0:
-            names.append(f"model `{model.model_id}`")
+    names = [
+        f"model `{model.model_id}`"
+        for model in models
+        if (temperature := model.settings.get("temperature")) and temperature.value == 0
+    ]
     return _warning(profile, source, names)
 
 

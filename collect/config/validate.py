@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -116,17 +116,7 @@ def check_agent_name(agent_id: str, source: Source, key: KeyPath, found: Finding
     known = agent_folders(project) if project else {}
     if agent_id not in known:
         problem = unknown(agent_id, "agent", source.path, known)
-        line = source.line_of(key)
-        found.problems.append(
-            Problem(
-                source.path,
-                problem.what,
-                dotted(key),
-                line,
-                allowed=problem.allowed,
-                nearest=problem.nearest,
-            )
-        )
+        found.problems.append(replace(problem, key=dotted(key), line=source.line_of(key)))
 
 
 def hosts_of(path: Path) -> tuple[str, ...]:

@@ -16,11 +16,12 @@ from pydantic import JsonValue
 
 from collect.config import ResolvedModel, RunInputs
 from collect.config.embedded import file_problem, name_of
+from collect.config.project_files import problem_at
 from collect.local.model import ENGINE_ADVICE, LocalModel, refuse_missing_engine
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
 from schemas.errors import ConfigError, Interrupted, LocalModelError, Problem
-from schemas.io.yaml import dotted, read_yaml
+from schemas.io.yaml import read_yaml
 from schemas.run.model_names import ModelNames
 
 Say = Callable[[str], None]
@@ -177,8 +178,7 @@ def refuse_unservable(inputs: RunInputs, say: Say) -> None:
     problems = []
     for model, field, what, advice in _lacks(inputs.models, say):
         key = ("models", numbers.get(model.model_id, 0), field)
-        line = source.line_of(key)
-        problems.append(Problem(inputs.suite_path, what, dotted(key), line, advice=advice))
+        problems.append(problem_at(source, key, what, advice=advice))
     if problems:
         raise ConfigError(problems)
 

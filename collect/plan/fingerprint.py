@@ -109,6 +109,22 @@ def settings_part(model: ResolvedModel, case: LoadedCase, repetition: int) -> st
     return digest(in_force)
 
 
+class SettingsParts:
+    """The settings part of many trials; cases without settings of their own share one hash."""
+
+    def __init__(self) -> None:
+        self._shared: dict[tuple[str, int], str] = {}
+
+    def of(self, model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
+        """Return the settings part of one trial."""
+        if case.settings or case.context.llm_probe.tools:
+            return settings_part(model, case, repetition)
+        key = model.model_id, repetition
+        if key not in self._shared:
+            self._shared[key] = settings_part(model, case, repetition)
+        return self._shared[key]
+
+
 def _own_options(model: ResolvedModel) -> dict[str, JsonValue]:
     """Return the options that are not the endpoint's part."""
     routed = ROUTING_OPTIONS if model.routing is not None else ()

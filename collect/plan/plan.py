@@ -15,13 +15,13 @@ import orjson
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.plan.fingerprint import (
+    SettingsParts,
     agent_part,
     case_hash,
     fingerprint,
     image_part,
     kept_parts,
     model_parts,
-    settings_part,
     tools_part,
 )
 from collect.plan.narrow import part_of
@@ -78,22 +78,13 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
     """
     hashes = {case.case_id: case_hash(case) for case in inputs.cases}
     endpoints = {model.model_id: model_parts(model) for model in inputs.models}
-    plain: dict[tuple[str, int], str] = {}
-
-    def settings(model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
-        """Cases without settings of their own, which is most of them, share one hash."""
-        if case.settings or case.context.llm_probe.tools:
-            return settings_part(model, case, repetition)
-        key = model.model_id, repetition
-        if key not in plain:
-            plain[key] = settings_part(model, case, repetition)
-        return plain[key]
+    settings = SettingsParts()
 
     def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> dict[str, str | None]:
         endpoint, harness = endpoints[model.model_id]
         return {
             "case": hashes[case.case_id],
-            "settings": settings(model, case, repetition),
+            "settings": settings.of(model, case, repetition),
             "endpoint": endpoint,
             "harness": harness,
             "model_build": model.model_build,

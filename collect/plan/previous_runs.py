@@ -18,6 +18,7 @@ import orjson
 from analyze.power.render import LETTERS, merged, power_facts, power_lines
 from analyze.stats.power.assumptions import LOOK_BACK, CaseSeen, RunSeen, assumptions_of
 from analyze.stats.power.planning import PowerPlan, power_plan
+from collect.plan.changes import newest_first
 from collect.plan.estimate import CaseKey, TokensSeen
 from collect.plan.plan import PlanSize
 from schemas.config.project import Thresholds
@@ -108,19 +109,9 @@ def _size(path: Path) -> int:
 
 def runs_of(runs_dir: Path, suite_id: str) -> list[list[Path]]:
     """Return the folders of each run of a suite, newest run first."""
-    starts = []
-    for path in runs_dir.glob("*/config.json"):
-        try:
-            config = orjson.loads(read_own(path.parent, path.name))
-            started, group = int(config["started_at_ms"]), config.get("run_group")
-            wanted = config["suite_id"] == suite_id
-        except (OSError, NotOwnFile, ValueError, KeyError, TypeError, AttributeError):
-            continue
-        if wanted:
-            starts.append((started, path.parent.name, str(group or path.parent.name)))
     runs: defaultdict[str, list[Path]] = defaultdict(list)
-    for _, name, group in sorted(starts, reverse=True):
-        runs[group].append(runs_dir / name)
+    for run_dir, group in newest_first(runs_dir, suite_id).items():
+        runs[group].append(run_dir)
     return [sorted(run_dirs) for run_dirs in runs.values()]
 
 

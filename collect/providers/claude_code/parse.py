@@ -27,7 +27,7 @@ from pydantic import JsonValue
 
 from collect.providers.base import Reply, ToolCall, Usage
 from collect.providers.claude_code.process import Exit
-from collect.providers.http_reply import count_of, error_text, no_end
+from collect.providers.http_reply import count_of, cut_off, error_text, no_end
 from collect.providers.openai_chat import usd_of
 
 NOT_LOGGED_IN = re.compile(r"(?i)\bnot logged in\b|\bplease run /login\b")
@@ -271,8 +271,7 @@ class ClaudeAnswer:
 def _judged(reply: Reply) -> Reply:
     """Return a whole message as an answer, or as a failure of the model's."""
     if reply.finish_reason in CUT:
-        message = "the answer was cut off at max_tokens or at the end of the context"
-        return reply.failed("output_truncated", error_message=message)
+        return cut_off(reply)
     if reply.finish_reason == "tool_use":
         message = "the model asked for a tool where there is none, and for another turn"
         return reply.failed("max_turns_exceeded", error_message=message)

@@ -21,6 +21,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import orjson
 from pydantic import JsonValue
@@ -31,7 +32,7 @@ from collect.config.resolved import WireMessage, as_json
 from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.claude_code.parse import ClaudeAnswer
-from collect.providers.claude_code.process import Exit, run_command, temporary_home
+from collect.providers.claude_code.process import Exit, run_command
 from collect.providers.claude_code.proxy import Proxy, with_the_wire
 from collect.providers.http import carrier_of
 from collect.providers.http_reply import error_text
@@ -199,7 +200,11 @@ class ClaudeCode:
         request = prepared.request
         answer = ClaudeAnswer(request.timeout_s)
         url = await self._proxy.url()
-        with temporary_home() as home, self._proxy.call(request.timeout_s) as call:
+        with (
+            TemporaryDirectory(prefix="benchlake-", ignore_cleanup_errors=True) as folder,
+            self._proxy.call(request.timeout_s) as call,
+        ):
+            home = Path(folder)  # only this user may enter it
             system = home / SYSTEM_FILE
             system.touch(mode=0o600)
             system.write_bytes(_joined(request, "system").encode())

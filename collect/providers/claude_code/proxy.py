@@ -28,9 +28,8 @@ from collect.providers.http import events
 from collect.providers.http_reply import (
     Malformed,
     broken,
+    error_event,
     error_of,
-    error_text,
-    failure_type_of,
     malformed,
     no_end,
     read_answer,
@@ -283,11 +282,7 @@ def _read_stream(exchange: Exchange) -> Reply:
                     ttft_ms=since_written(exchange, first_text),
                 )
             elif kind == "error":
-                code, text = error_of(data)
-                failure_type = failure_type_of(code, "stream_interrupted")
-                return Reply().failed(
-                    failure_type, error_code=code or "error_event", error_message=error_text(text)
-                )
+                return error_event(Reply(), *error_of(data))
     except orjson.JSONDecodeError as exc:
         return malformed(Reply(), exc)
     return no_end(Reply())
