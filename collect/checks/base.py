@@ -43,15 +43,12 @@ def verdict(passed: bool, violation: str, parsed_output: JsonValue) -> Verdict:
 
 
 def matches(pattern: str, text: str, *, whole: bool) -> bool:
-    """Tell whether a pattern matches; character classes follow Unicode as `regex` knows it.
+    """Tell whether a pattern matches the whole text, or else any part of it.
 
     `concurrent` gives up the interpreter lock while matching, whatever the default of the
     package: a slow pattern in a worker thread must not stop the event loop.
 
-    Args:
-        pattern: of the package `regex`.
-        text: that is looked at.
-        whole: all of it has to match, else any part of it.
+    Character classes follow Unicode as `regex` knows it.
 
     Raises:
         TimeoutError: the pattern takes too long on this text.

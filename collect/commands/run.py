@@ -69,9 +69,6 @@ def narrowed_inputs(
 def refuse_beside_resume(flags: Mapping[str, object]) -> None:
     """A run goes on as it was planned; flags that would change it are errors, not ignored.
 
-    Args:
-        flags: every flag of the command, with its value.
-
     Raises:
         ConfigError: naming every flag that is given.
     """
@@ -84,10 +81,7 @@ def refuse_beside_resume(flags: Mapping[str, object]) -> None:
 def in_lake(runs_dir: Path, run_id: str, month: str | None = None) -> bool:
     """Return whether the lake holds rows of a run by this name, whose folder is gone.
 
-    Args:
-        runs_dir: where runs are kept.
-        run_id: the name.
-        month: in which alone such a run may have begun; None: in any.
+    With a month, only one that began in it counts.
     """
     lake, months = lake_of(runs_dir), None if month is None else (month,)
     return any(parts_in(lake, table, run_id, months) for table in ("plans", "runs", "results"))
@@ -134,11 +128,7 @@ def start(inputs: RunInputs, options: Options) -> int:
 
 
 def go_on(run: str, options: Options) -> int:
-    """Complete a run that was cut short, show it, and return the exit code.
-
-    Args:
-        run: its id, or `latest`.
-        options: what the command line says.
+    """Complete a run, by its id or `latest`, show it, and return the exit code.
 
     Raises:
         NotResumable: there is nothing to go on with, or a model would be another one.

@@ -76,12 +76,6 @@ def refuse_too_few_files(
 
     Without it each request beyond would fail as if nobody listened.
 
-    Args:
-        models: who is asked.
-        limit: trials in flight of the whole run.
-        n_planned: trials of the plan.
-        path: the run profile.
-
     Raises:
         ConfigError: with the command that raises the limit.
     """

@@ -126,10 +126,7 @@ def suite_cases(
 
     A suite that names prompt lists and has no `case_selection` consists of the lists alone.
 
-    Args:
-        suite: what the file says.
-        source: the file.
-        find: returns every case of a project; not called for a suite of lists alone.
+    Its project is not looked into (`find`) for a suite of lists alone.
     """
     project = project_of(source.path)
     selection = suite.case_selection

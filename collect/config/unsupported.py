@@ -204,11 +204,7 @@ def reserved(names: Iterable[str]) -> dict[str, str]:
 
 
 def warnings_of(cases: Sequence[LoadedCase]) -> list[str]:
-    """Return a warning for each reason why cases will have no verdict, or one of a part of them.
-
-    Args:
-        cases: of a run.
-    """
+    """Return a warning for each reason why cases will have no verdict, or one of a part of them."""
     texts: dict[str, list[str]] = {}
     for case in cases:
         for text in _reasons(case):

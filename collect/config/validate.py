@@ -91,11 +91,7 @@ def parsed(
 ) -> tuple[Source, Kind]:
     """Return a file and its record, whose id must be the file's name.
 
-    Args:
-        model: of the record.
-        id_key: of its id.
-        path: the file.
-        warnings: takes it where a kind may have another id, which a path finds all the same.
+    With `warnings`, which takes it, a kind may have another id: a path finds it all the same.
 
     Raises:
         ConfigError: every problem of the file.

@@ -111,12 +111,7 @@ def run_doctor(
 ) -> int:
     """Look at everything, print what was found, and return the exit code.
 
-    Args:
-        suite: an id or a path; None looks at every suite of the project around.
-        runs_dir: where runs are kept.
-        allowed_hosts: hosts that may get a key of their own, beside those of benchlake.yaml.
-        as_json: print one JSON object instead of text.
-        again: the command that looks once more.
+    Without a name, every suite of the project around is looked at.
 
     Raises:
         ConfigError: the named suite, or benchlake.yaml, does not load.

@@ -159,10 +159,7 @@ def and_more(names: Sequence[str], most: int = 3) -> str:
 def cleaned(area: Area, finding: Finding, secrets: Iterable[str]) -> DoctorCheck:
     """Return a finding without keys and without characters that a terminal obeys.
 
-    Args:
-        area: of the check that found it.
-        finding: as it was found.
-        secrets: values of the keys that were sent, which no pattern may know.
+    Secrets are values of the keys that were sent, which no pattern may know.
     """
 
     def text(words: str) -> str:

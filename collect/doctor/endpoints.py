@@ -170,12 +170,7 @@ def _trouble(
 
 
 def refused(base_url: str, *, needs_ollama: bool) -> tuple[str, str]:
-    """Return what it means that nobody listens at an address, and what to do.
-
-    Args:
-        base_url: the address.
-        needs_ollama: a model is asked there as an Ollama is.
-    """
+    """Return what it means that nobody listens at an address, and what to do."""
     is_ollama = needs_ollama and base_url.endswith(("11434", "11434/v1"))
     what, advice = TROUBLES["refused"]
     return what, advice.format(start=" with `ollama serve`" if is_ollama else "")

@@ -60,12 +60,7 @@ class ProbeClient:
     """Asks one address and those beside it, over one set of connections."""
 
     def __init__(self, base_url: str, *, is_loopback: bool) -> None:
-        """Open nothing yet.
-
-        Args:
-            base_url: whose host decides whether a proxy stands between.
-            is_loopback: no proxy is asked for an address of this machine.
-        """
+        """Open nothing yet; no proxy is asked for an address of this machine."""
         self._proxied = not is_loopback and needs_proxy(base_url)
         self._client: httpx.AsyncClient | None = None
         self._why_not = ""

@@ -76,10 +76,7 @@ def job_of(
 def stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None = None) -> Job:
     """Return the job of a run as its folder has it, to be gone on with.
 
-    Args:
-        run_dir: the run's folder.
-        max_cost_usd: what the whole run may cost, its earlier part included; None: as before.
-        assumed: the price of models that have none.
+    A cost limit counts the earlier part of the run in; None: as before.
 
     Raises:
         NotResumable: the folder does not hold what the run was made from.
@@ -129,10 +126,7 @@ def _stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None
 def run_config_of(inputs: RunInputs, job: Job, labels: Sequence[str]) -> RunConfig:
     """Return what the run was asked to do, every setting with the layer that set it.
 
-    Args:
-        inputs: of the job, with model files as they are seen from the run's folder.
-        job: from `job_of`.
-        labels: names of the run.
+    The inputs have model files as they are seen from the run's folder.
     """
     tags = tags_of(job.models)
     return RunConfig(

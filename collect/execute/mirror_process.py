@@ -80,12 +80,7 @@ class MirrorChild:
 
     @classmethod
     async def start(cls, run_dir: Path, on_note: Note = lambda _: None) -> MirrorChild:
-        """Start the child; what it has to say goes to the run's run.log.
-
-        Args:
-            run_dir: the run's folder.
-            on_note: told each time the child died and is started again.
-        """
+        """Start the child; what it says goes to run.log, and `on_note` hears of each death."""
         child = cls(run_dir, on_note)
         child._process = await child._spawn()
         child._following = asyncio.create_task(child._keep_alive())

@@ -113,16 +113,7 @@ class Run:
         *,
         servers: Servers | None,
     ) -> None:
-        """Prepare; nothing is asked yet.
-
-        Args:
-            job: what is executed.
-            log: its folder, begun and locked.
-            screen: is told how it goes.
-            finished: what the folder holds already.
-            meanwhile: done while the mirror seals, when there is nothing else to do.
-            servers: of the models that the run serves itself.
-        """
+        """Prepare; `meanwhile` is done while the mirror seals, when there is nothing else to do."""
         self._job = job
         self._log = log
         self._screen = screen
@@ -294,9 +285,7 @@ class Run:
     def _absence_reason(self, model: ResolvedModel, at_first: bool) -> str | None:
         """Return why nobody is at a model's address, as `collect doctor` says it.
 
-        Args:
-            model: whose address refuses.
-            at_first: it has from the first request on.
+        Where an address has not refused `at_first`, from the first request on, it may come back.
 
         Returns:
             None where it may come back: another machine, or a server that did answer.

@@ -70,12 +70,7 @@ def run(
 ) -> RunReport:
     """Make one new run and return its report.
 
-    Args:
-        inputs: what it is made of.
-        open_log: makes its folder, once nothing stands in the way.
-        screen: is told how it goes.
-        options: what the command line adds.
-        meanwhile: done while the last files are sealed.
+    The folder is made once nothing stands in the way; `meanwhile` is done while files are sealed.
 
     Raises:
         RunExists: the folder is there already.
@@ -115,10 +110,7 @@ def _serving(
 ) -> Iterator[Servers | None]:
     """Serve the run's embedded models from before its loop until after it.
 
-    Args:
-        models: of the run.
-        screen: is told what is waited for.
-        log: of a run that goes on, which nobody else closes when a server does not start.
+    The log of a run that goes on is closed when a server does not start: nobody else does it.
     """
     models = [model for model in models if model.embedded is not None]
     if not models:
@@ -189,11 +181,6 @@ def _on_loop(work: Callable[[Interrupts], Awaitable[RunReport]]) -> RunReport:
 def refuse_foreign_executables(run_dir: Path, models: Iterable[ResolvedModel], again: str) -> None:
     """A run folder may be somebody else's: what it names by path is not run.
 
-    Args:
-        run_dir: the run's folder.
-        models: as the folder has them.
-        again: the command that starts a new run and takes over what is the same.
-
     Raises:
         NotResumable: a model's command is a path.
     """
@@ -215,11 +202,6 @@ def refuse_other_builds(
 
     What was known and cannot be found out now is no reason to stop: a server that is not up yet
     would end every run that is resumed too early, and its trials fail by themselves.
-
-    Args:
-        run_dir: the run's folder.
-        models: as the folder has them.
-        again: the command that starts a new run and takes over what is the same.
 
     Returns:
         By model_id, what cannot be told to be the same, in words.
@@ -273,9 +255,7 @@ def _comparable_build(model: ResolvedModel) -> str | None:
 def refuse_foreign_hosts(models: Iterable[ResolvedModel], allowed: Iterable[str]) -> None:
     """Apply D-H4 to a stored run, by what is allowed here and now.
 
-    Args:
-        models: as the run's folder has them.
-        allowed: hosts named on the command line; those of benchlake.yaml are added.
+    Hosts of benchlake.yaml are added to those named on the command line.
 
     Raises:
         ConfigError: a key would go to a host that it is not for.

@@ -42,10 +42,6 @@ class StockTransport:
     def __init__(self, *, max_connections: int, trust_env: bool) -> None:
         """Open nothing yet.
 
-        Args:
-            max_connections: how many requests may be in flight.
-            trust_env: whether the environment's proxies are used.
-
         Raises:
             ImportError: a proxy needs a package that is not installed.
             ValueError: a proxy's address is none.

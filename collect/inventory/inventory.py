@@ -76,11 +76,6 @@ class Stocktaking:
     """Asks for everything when it is entered; leaves nothing running behind."""
 
     def __init__(self, inputs: RunInputs) -> None:
-        """Ask nothing yet.
-
-        Args:
-            inputs: whose configs are looked at.
-        """
         self._inputs = inputs
         self._created_at = datetime.now(tz=UTC)
         self._known: dict[str, Output] = {}
@@ -101,11 +96,7 @@ class Stocktaking:
         return self
 
     async def first(self, builds: Builds) -> Inventory:
-        """Return what is known within a moment; what is not says so.
-
-        Args:
-            builds: what is known of models and CLIs already.
-        """
+        """Return what is known within a moment; what is not says so."""
         self._known = {name: builds.versions[name] for name in VERSIONS if name in builds.versions}
         self._served = asyncio.create_task(served_models(self._inputs.models, builds))
         await asyncio.wait(self._open(), timeout=QUICK_S)

@@ -61,14 +61,7 @@ class Child:
         start_seconds: float,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Start it.
-
-        Args:
-            arguments: of `collect.local.server`.
-            api_key: that requests must carry.
-            start_seconds: after which a start has failed.
-            say: receives a sentence every few seconds of a start.
-        """
+        """Start it; something is said every few seconds of a start."""
         self._start_seconds = start_seconds
         self._say = say
         self._began = time.monotonic()

@@ -34,12 +34,7 @@ class Servers:
     """The servers of some models while the `with` block runs."""
 
     def __init__(self, models: Iterable[ResolvedModel], say: Say = lambda _: None) -> None:
-        """Start nothing yet.
-
-        Args:
-            models: of a run; those that are asked elsewhere start nothing.
-            say: receives what the user waits for.
-        """
+        """Start nothing yet; models that are asked elsewhere start nothing at all."""
         self._users: dict[File, list[ResolvedModel]] = {}
         models = tuple(models)
         self._names = ModelNames.of_models(models)

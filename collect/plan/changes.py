@@ -73,12 +73,7 @@ class News:
 
 
 def news_since(earlier: EarlierPlan | None, plan: Iterable[PlannedTrial]) -> News:
-    """Return what is new in a plan.
-
-    Args:
-        earlier: from `earlier_plan`; None makes every trial new.
-        plan: the trials of now.
-    """
+    """Return what is new in a plan; without an earlier one every trial is."""
     before: Mapping[TrialKey, EarlierTrial] = earlier.trials if earlier else {}
     models = {key[0] for key in before}
     cases = {key[1] for key in before}

@@ -157,13 +157,7 @@ def trial_of(line: bytes) -> PlannedTrial:
 def trials_of(
     path: Path, model_id: str, is_finished: Callable[[str, str, int], bool] | None
 ) -> Iterator[PlannedTrial]:
-    """Yield one model's trials that are not finished; its lines stand together in the file.
-
-    Args:
-        path: of plan.jsonl.
-        model_id: whose trials.
-        is_finished: tells by model_id, case_id and repetition; None when none is.
-    """
+    """Yield one model's trials that are not finished; its lines stand together in the file."""
     mark = b'"model_id":"%s"' % model_id.encode()
     found = False
     with path.open("rb") as file:

@@ -78,11 +78,7 @@ def outcomes_seen(
     Of 20 runs at most, since they also tell how much nights vary; as soon as two say enough of each
     model, no more than 64 MB are read. The shards of one plan are one run.
 
-    Args:
-        runs_dir: folder that holds one folder a run.
-        suite_id: suite of the plan.
-        model_ids: models of the plan.
-        at_most: bytes to read, even when that leaves a model without a run that says enough.
+    No more than `at_most` bytes are read, even when that leaves a model without such a run.
     """
     found = []
     wanted, n_bytes = dict.fromkeys(model_ids, 2), 0
@@ -175,10 +171,7 @@ def powers_of(
 ) -> tuple[PowerPlan, ...]:
     """Return what a plan shows of each model and what the margin of the thresholds would need.
 
-    Args:
-        sizes: of each model's part of the plan.
-        runs: from `outcomes_seen`, newest first; empty when there is no run yet.
-        limits: alpha, power, and the margin.
+    Runs are from `outcomes_seen`, newest first; there may be none yet.
     """
     return tuple(
         power_plan(

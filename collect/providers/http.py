@@ -107,13 +107,7 @@ class OverHttp(ABC):
     def __init__(
         self, model: ResolvedModel, api_key: str | None, completions: CompletionQueue | None = None
     ) -> None:
-        """Open nothing yet.
-
-        Args:
-            model: whom to ask, and where; its setting `transport` may ask for httpx, and a proxy
-                of the environment is reached through it too.
-            api_key: sent as a bearer token.
-            completions: in which finished answers are handed over.
+        """Open nothing yet; a key is sent as a bearer token.
 
         Raises:
             ConfigError: the address or the proxy that the environment names cannot be used.

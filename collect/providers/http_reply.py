@@ -115,11 +115,7 @@ def cut_off(reply: Reply, error_code: str | None = None) -> Reply:
 def error_event(reply: Reply, code: str | None, text: str | None, kind: str | None = None) -> Reply:
     """Return what had come before an event of the stream told of an error.
 
-    Args:
-        reply: what had come.
-        code: of the error.
-        text: its words.
-        kind: the failure_type of the code, where it is no status; None: the stream broke off.
+    Its `kind` is the failure_type of a code that is no status; None: the stream broke off.
     """
     return reply.failed(
         failure_type_of(code, kind or "stream_interrupted"),

@@ -83,9 +83,7 @@ def judged(reply: Reply, limit: JsonValue) -> Reply:
     ended by itself with the very last token. A server that sends the field is believed. A cut at
     the end of the context shows nowhere and stays unknown.
 
-    Args:
-        reply: as it was read.
-        limit: the `max_output_tokens` of the request, if it had any.
+    The limit is the `max_output_tokens` of the request.
     """
     if reply.failure_type == "invalid_response" and reply.error_code is not None:
         return replace(reply, failure_type=_failure_type(reply.error_code))

@@ -81,12 +81,7 @@ class Restored:
 
 
 def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
-    """Write a run's log, and its plan, again as far as the lake holds them.
-
-    Args:
-        runs_dir: where runs are kept.
-        run: the run's id.
-        dry_run: change nothing.
+    """Write a run's log, and its plan, again as far as the lake holds them, or only say so.
 
     Raises:
         RunNotFound: there is no such folder.

@@ -47,10 +47,7 @@ class Found:
 def find_reusable(runs_dir: Path, run_id: str, wanted: Iterable[str]) -> Iterator[Found]:
     """Yield for each wanted fingerprint the newest success, as far as there is one.
 
-    Args:
-        runs_dir: where runs are kept.
-        run_id: the new run, which is not looked into.
-        wanted: run_fingerprints of the current version.
+    The fingerprints are of the current version; the new run is not looked into.
     """
     missing = {fingerprint.encode() for fingerprint in wanted}
     for run_dir in newest_first(runs_dir):
@@ -138,11 +135,6 @@ def reused_result(result: Result, trial: PlannedTrial, artifact_path: str | None
     """Return the line of a new run for an answer of an earlier one.
 
     Everything measured and judged is kept; who and what was asked is the new plan's.
-
-    Args:
-        result: from `find_reusable`.
-        trial: the trial that need not be asked.
-        artifact_path: where its trace lies in the new run.
     """
     asked = {name: getattr(trial, name) for name in OF_PLAN}
     its_own = {

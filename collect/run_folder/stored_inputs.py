@@ -166,12 +166,6 @@ def verify_stored(
 ) -> None:
     """Check that stored cases and models are still what the run was planned with.
 
-    Args:
-        run_dir: holds the plan.
-        models: from `models_of`.
-        cases: from `read_cases`.
-        again: the command that starts a new run and takes over what is the same.
-
     Raises:
         NotResumable: names the cases, or the parts of the fingerprint, that differ.
     """

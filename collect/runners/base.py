@@ -79,10 +79,7 @@ class Runner(Protocol):
     async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
         """Execute one trial; whatever the other side does is in what is returned.
 
-        Args:
-            trial: the planned trial.
-            case: its case.
-            place: held by the trial; given up while it waits before a retry.
+        The trial holds its place, and gives it up while it waits before a retry.
         """
 
     async def warm_up(self) -> Reply:

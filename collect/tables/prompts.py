@@ -199,10 +199,7 @@ def _is_blank(value: JsonValue) -> bool:
 def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptList:
     """Return a table's rows as a prompt list.
 
-    Args:
-        table: of which each row is a case.
-        roles: its columns.
-        wish: a validator to take in place of what the expected answers say.
+    A wish is a validator to take in place of what the expected answers say.
 
     Raises:
         ConfigError: every cell that cannot be what its column is, with its line.

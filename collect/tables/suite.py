@@ -28,11 +28,7 @@ def write_table_suite(
 ) -> list[str]:
     """Write a suite made of a table and return what to say about it.
 
-    Args:
-        directory: a new folder, or any that has none of the files yet.
-        path: the table.
-        named: columns that the user named.
-        validator: to take in place of what the expected answers say.
+    The folder is new, or has none of the files yet.
 
     Raises:
         ConfigError: the table cannot be used as it is, or a file is in the way.

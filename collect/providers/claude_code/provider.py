@@ -92,9 +92,7 @@ SLASH = (
 def command(model: ResolvedModel, *, is_subscription: bool) -> tuple[str, ...]:
     """Return the command as configured and its arguments; nothing in them is secret.
 
-    Args:
-        model: whom to ask.
-        is_subscription: the key is the token of a subscription, which `--bare` never reads.
+    A subscription is paid by a token, which `--bare` never reads.
     """
     effort = model.thinking_level
     return (

@@ -224,12 +224,7 @@ def _response(
 
 
 def with_the_wire(reply: Reply, call: Call) -> Reply:
-    """Return what the CLI brought, with the facts of the wire.
-
-    Args:
-        reply: as the CLI told it.
-        call: what passed the proxy for it.
-    """
+    """Return what the CLI brought, with the facts of the wire."""
     exchange = call.exchange
     if exchange is None:  # the CLI never asked
         return replace(reply, accepted=False)
