@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +42,12 @@ ESTIMATED = (
 )
 """What is printed of an estimate."""
 
+ASKED = (
+    *("model_id", "provider", "model", "base_url", "model_build", "harness_version"),
+    *("thinking_level", "routing"),
+)
+"""What is printed of a model as it stands."""
+
 
 @dataclass(frozen=True)
 class Preview:
@@ -71,15 +76,10 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
     inputs = replace(inputs, warnings=warnings)
     history = tokens_seen(runs_dir / news.since, trials) if news.since else None
     estimates = estimate(inputs, trials, inputs.project.prices, on_date=today, history=history)
-    return Preview(inputs, trials, estimates, news, _powers(inputs, trials, runs_dir))
-
-
-def _powers(
-    inputs: RunInputs, trials: Sequence[PlannedTrial], runs_dir: Path
-) -> tuple[PowerPlan, ...]:
     sizes = sizes_of(trials)
     runs = outcomes_seen(runs_dir, inputs.suite.suite_id, sizes)
-    return powers_of(sizes, runs, inputs.project.thresholds)
+    powers = powers_of(sizes, runs, inputs.project.thresholds)
+    return Preview(inputs, trials, estimates, news, powers)
 
 
 def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[str]:
@@ -145,14 +145,7 @@ def plan_json(shown: Preview) -> str:
 
 def _model_json(model: ResolvedModel) -> dict[str, object]:
     return {
-        "model_id": model.model_id,
-        "provider": model.provider,
-        "model": model.model,
-        "base_url": model.base_url,
-        "model_build": model.model_build,
-        "harness_version": model.harness_version,
-        "thinking_level": model.thinking_level,
-        "routing": model.routing,
+        **{name: getattr(model, name) for name in ASKED},
         "not_applied": list(model.not_applied),
         "embedded": None if model.embedded is None else model.embedded.model_dump(mode="json"),
         "max_concurrency": model.max_concurrency,

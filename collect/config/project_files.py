@@ -49,25 +49,16 @@ def resolve(reference: str, kind: str, working_dir: Path) -> Path:
             return working_dir / Path(reference).expanduser()
         except RuntimeError as exc:  # `~name` of a user who is not there
             raise ConfigError([Problem(Path(reference), f"no such file: {exc}")]) from exc
-    folder = project_from(working_dir) / "configs" / KINDS[kind]
-    known = {file.stem: file for file in sorted(folder.glob("*.yaml"))}
-    if reference in known:
-        return known[reference]
-    raise ConfigError([unknown(reference, kind, folder, known)])
-
-
-def project_from(working_dir: Path) -> Path:
-    """Return the project around a folder.
-
-    Raises:
-        ConfigError: there is none.
-    """
     project = find_project(working_dir)
     if project is None:
         advice = "run `collect init DIR` for a starter project, or give a path"
         problem = Problem(working_dir, f"no `configs` folder here or above it; {advice}")
         raise ConfigError([problem])
-    return project
+    folder = project / "configs" / KINDS[kind]
+    known = {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    if reference in known:
+        return known[reference]
+    raise ConfigError([unknown(reference, kind, folder, known)])
 
 
 def unknown(reference: str, kind: str, folder: Path, known: dict[str, Path]) -> Problem:

@@ -133,17 +133,16 @@ def warnings_at(source: Source, unread: Iterable[Unread]) -> list[str]:
 
 
 def words_of(unread: Sequence[Unread]) -> Iterator[str]:
-    """Yield what is said of a case among others, where many may hold the same."""
+    """Yield what is said of a case among others, without the numbers that differ among them."""
     for why in dict.fromkeys(why for _, why in unread):
-        keys = dict.fromkeys(dotted(_general(key)) for key, each in unread if each == why)
+        keys = dict.fromkeys(
+            dotted(tuple(part for part in key if isinstance(part, str)))
+            for key, each in unread
+            if each == why
+        )
         many = len(keys) > 1
         said = why.replace("is for", "are for").replace("reads it", "reads them") if many else why
         yield f"{' and '.join(f'`{key}`' for key in keys)} {said}"
-
-
-def _general(key: KeyPath) -> KeyPath:
-    """Return a key without the numbers that differ from case to case."""
-    return tuple(part for part in key if isinstance(part, str))
 
 
 def split(provider: str, settings: Mapping[str, EffectiveSetting]) -> tuple[Settings, Settings]:

@@ -123,11 +123,6 @@ def hosts_of(path: Path) -> tuple[str, ...]:
         return ()
 
 
-def check_case(path: Path, found: Findings) -> None:
-    """Check one test.yaml."""
-    case_file(load_case(path), found)
-
-
 def case_file(file: CaseFile, found: Findings) -> None:
     """Take over what loading a case found."""
     found.problems += file.problems
@@ -183,26 +178,14 @@ def check_agent(path: Path, found: Findings) -> None:
     found.warnings.append(f"{shown(path)}: {RUNNER}")
 
 
-def check_prompt_list(path: Path, found: Findings) -> None:
-    """Check one prompt list."""
-    del found
-    load_prompt_list(path)
-
-
-def check_project_file(path: Path, found: Findings) -> None:
-    """Check one benchlake.yaml."""
-    del found
-    load_project_file(path.resolve().parent)
-
-
-CHECKS: dict[str, Callable[[Path, Findings], None]] = {
-    "project file": check_project_file,
-    "case": check_case,
+CHECKS: dict[str, Callable[[Path, Findings], object]] = {
+    "project file": lambda path, _: load_project_file(path.resolve().parent),
+    "case": lambda path, found: case_file(load_case(path), found),
     "suite": check_suite,
     "run profile": check_run_profile,
     "evaluation profile": check_evaluation_profile,
     "agent": check_agent,
-    "prompt list": check_prompt_list,
+    "prompt list": lambda path, _: load_prompt_list(path),
 }
 
 

@@ -150,10 +150,10 @@ def _inspect_suite(
     )
 
 
-def and_more(names: Sequence[str], most: int = 3) -> str:
+def and_more(names: Sequence[str]) -> str:
     """Return the first few names as a person would say them."""
-    first = ", ".join(names[:most])
-    return first + (f" and {len(names) - most} more" if len(names) > most else "")
+    first = ", ".join(names[:3])
+    return first + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def cleaned(area: Area, finding: Finding, secrets: Iterable[str]) -> DoctorCheck:
@@ -163,7 +163,8 @@ def cleaned(area: Area, finding: Finding, secrets: Iterable[str]) -> DoctorCheck
     """
 
     def text(words: str) -> str:
-        return _cut(printable(redact(_without(words, secrets))))
+        safe = printable(redact(_without(words, secrets)))
+        return safe if len(safe) <= MOST_TEXT else safe[: MOST_TEXT - 1] + "…"
 
     details = redact_json(_without_json(finding.details, secrets))
     assert isinstance(details, dict)
@@ -215,10 +216,6 @@ def _without_json(value: JsonValue, secrets: Iterable[str]) -> JsonValue:
             _without(name, secrets): _without_json(item, secrets) for name, item in value.items()
         }
     return value
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
 
 
 async def say_waiting(addresses: int) -> None:

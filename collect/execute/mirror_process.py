@@ -146,7 +146,9 @@ class MirrorChild:
                 self._on_note(f"{what}, {deaths} times in a row; it is run once more at the end")
                 return
             self._on_note(f"{what}; it is started again")
-            await self._ends_within(PAUSE_S * 2 ** (deaths - 1))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE_S * 2 ** (deaths - 1)):
+                    await self._ending.wait()
             if not self._ending.is_set():
                 self._process = await self._spawn()
 
@@ -161,13 +163,6 @@ class MirrorChild:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
-
-    async def _ends_within(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._ending.wait()
-        except TimeoutError:
-            return
 
     async def _end(self) -> int | None:
         """Tell the child that the run is over and return its exit code; None when it was dead."""
@@ -225,12 +220,8 @@ def add_page(report: RunReport) -> None:
         return
     if code == EXIT_INTERRUPTED:
         report.exit_code = code
-    sys.stderr.write(f"no report: {why}; the run is kept, and this makes one: {_again(run_dir)}\n")
-
-
-def _again(run_dir: Path) -> str:
-    """Return the command that makes the report of a run (D-I2)."""
-    return shlex.join(("analyze", "report", shown(run_dir.absolute())))
+    again = shlex.join(("analyze", "report", shown(run_dir.absolute())))  # D-I2
+    sys.stderr.write(f"no report: {why}; the run is kept, and this makes one: {again}\n")
 
 
 def _make(run_dir: Path) -> tuple[str, int]:

@@ -136,7 +136,7 @@ class Run:
             trials_of=self._trials_of,
             cases=job.cases,
             hooks=Hooks(
-                open_runner=self._open_runner,
+                open_runner=lambda model: LlmProbe(model, self._clock, self._completions),
                 before_model=around.before_model,
                 after_model=around.after_model,
                 throttled=self._throttled,
@@ -278,9 +278,6 @@ class Run:
             return EXIT_INTERRUPTED
         bad = incomplete or self._failed_outside or self._mirror_failed
         return EXIT_BAD_NEWS if bad else EXIT_OK
-
-    def _open_runner(self, model: ResolvedModel) -> LlmProbe:
-        return LlmProbe(model, self._clock, self._completions)
 
     def _absence_reason(self, model: ResolvedModel, at_first: bool) -> str | None:
         """Return why nobody is at a model's address, as `collect doctor` says it.

@@ -31,7 +31,7 @@ async def snapshot() -> str:
         output_of("ollama", "ps"),
     )
     sections = (
-        ("free -h", _first(free, _memory()), "(free failed)"),
+        ("free -h", free if free.error is None else Output(_memory()), "(free failed)"),
         ("df -h /", disk, "(df failed)"),
         ("du -sh ~/.ollama", store, "(du failed)"),
         ("ollama ps", models, "(ollama ps failed)"),
@@ -40,10 +40,6 @@ async def snapshot() -> str:
         f"# {title}\n{(output.text if output.error is None else failed).rstrip()}\n\n"
         for title, output, failed in sections
     )
-
-
-def _first(output: Output, instead: str) -> Output:
-    return output if output.error is None else Output(instead)
 
 
 def _memory() -> str:

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from collect.config import ResolvedModel, RunInputs
 from collect.config.embedded import file_problem, name_of
 from collect.config.project_files import problem_at
-from collect.local.model import ENGINE_ADVICE, LocalModel, refuse_missing_engine
+from collect.local.model import ENGINE_ADVICE, LocalModel, refuse_missing_engine, serving
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
 from schemas.errors import ConfigError, Interrupted, LocalModelError, Problem
@@ -111,8 +111,8 @@ class Servers:
         called = self._names.of(first.model_id)
         self._say(f"starting the embedded model {name} (model `{called}`) ...")
         began = time.monotonic()
-        local = LocalModel(
-            model_file=weights_of(file, self._say),
+        local = serving(
+            weights_of(file, self._say),
             alias=name,
             api_key=self._key,
             slots=slots_of(users),

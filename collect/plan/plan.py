@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import orjson
@@ -93,6 +94,8 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             "image": image_part(inputs, case),
         }
 
+    repetitions = range(1, inputs.profile.execution_policy.run_repetitions + 1)
+    order = product(inputs.models, repetitions, inputs.cases)
     whole = (
         PlannedTrial(
             run_id=run_id,
@@ -117,17 +120,10 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             tags=case.tags,
             cluster=case.cluster,
         )
-        for number, (model, case, repetition) in enumerate(_order(inputs))
+        for number, (model, repetition, case) in enumerate(order)
         for found in (parts(model, case, repetition),)
     )
     yield from part_of(whole, inputs.narrowed)
-
-
-def _order(inputs: RunInputs) -> Iterator[tuple[ResolvedModel, LoadedCase, int]]:
-    for model in inputs.models:
-        for repetition in range(1, inputs.profile.execution_policy.run_repetitions + 1):
-            for case in inputs.cases:
-                yield model, case, repetition
 
 
 def planned_sizes(inputs: RunInputs) -> dict[str, PlanSize]:

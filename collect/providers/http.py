@@ -80,11 +80,8 @@ def carrier_of(model: ResolvedModel, completions: CompletionQueue | None) -> Tra
     wanted = model.settings.get("transport")
     stock = wanted is not None and wanted.value == "httpx"
     proxied = not model.is_loopback and needs_proxy(model.base_url)
-    return _stock(model) if stock or proxied else WireTransport(completions)
-
-
-def _stock(model: ResolvedModel) -> Transport:
-    """Return httpx as it comes; a proxy is no part of this machine."""
+    if not (stock or proxied):
+        return WireTransport(completions)
     from collect.http_client.httpx_client import StockTransport  # noqa: PLC0415 - rarely needed, slow to load
 
     try:

@@ -115,8 +115,9 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
             new[PLAN] = plan, b"".join(stored.plan)
         if not found.startswith(log.content):
             new[LOG] = found, log.content
+        stamp = datetime.now(tz=UTC).strftime("%Y%m%d_%H%M%S_%f")
         beside = [
-            _kept_copy_path(run_dir, name)
+            run_dir / f"{name}{FOUND}{stamp}"
             for name, (old, now) in new.items()
             if not now.startswith(old)
         ]
@@ -158,12 +159,6 @@ def _read(run_dir: Path, name: str) -> bytes:
         return read_own(run_dir, name)
     except FileNotFoundError:
         return b""
-
-
-def _kept_copy_path(run_dir: Path, name: str) -> Path:
-    """Return where what was found is kept."""
-    stamp = datetime.now(tz=UTC).strftime("%Y%m%d_%H%M%S_%f")
-    return run_dir / f"{name}{FOUND}{stamp}"
 
 
 class _Log:

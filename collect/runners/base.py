@@ -52,6 +52,16 @@ class Trace:
         """Note what the runner did."""
         self._note("runner", name=name, detail=detail)
 
+    def retry(self, attempt: int, reply: Reply, wait_s: float) -> None:
+        """Note a wait before the next request."""
+        self.runner(
+            "retry_scheduled",
+            attempt=attempt,
+            failure_type=reply.failure_type,
+            error_message=reply.error_message,
+            wait_ms=round(wait_s * 1000),
+        )
+
     def final_output(self, content: str) -> None:
         """Note the text the trial is judged by."""
         self._note("final_output", content=content)

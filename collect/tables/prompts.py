@@ -279,17 +279,12 @@ def _choice(cells: _Cells, wish: str | None) -> Choice:
         return Choice((), ())
     finals = last_lines(answers)
     choice = choose(finals or answers, wish)
-    if None in [one.get("value", "") for one in choice.validators]:
-        _not_numbers(cells, column, choice)
+    for row, validator in zip(table.rows, choice.validators, strict=True):
+        if validator.get("value", "") is None:
+            cells.add_problem(row, column, "is no number", advice="choose another --validator")
     if finals is None:
         return choice
     return Choice(choice.validators, ("expected is what stands behind `####`", *choice.reasons))
-
-
-def _not_numbers(cells: _Cells, column: str, choice: Choice) -> None:
-    for row, validator in zip(cells.table.rows, choice.validators, strict=True):
-        if validator.get("value", "") is None:
-            cells.add_problem(row, column, "is no number", advice="choose another --validator")
 
 
 def _asserted(cells: _Cells, column: str, texts: Sequence[str]) -> Choice:

@@ -28,7 +28,7 @@ from pydantic import JsonValue
 
 from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of
-from collect.config.resolved import WireMessage, as_json
+from collect.config.resolved import as_json
 from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.claude_code.parse import ClaudeAnswer
@@ -224,11 +224,8 @@ class ClaudeCode:
 
 def _joined(request: Request, role: str) -> str:
     """Return what is said in one role, with a blank line between messages."""
-    return "\n\n".join(_said_by(request.messages, role))
-
-
-def _said_by(messages: tuple[WireMessage, ...], role: str) -> list[str]:
-    return [message["content"] for message in messages if message["role"] == role]
+    said = (message["content"] for message in request.messages if message["role"] == role)
+    return "\n\n".join(said)
 
 
 def _command_path(name: str) -> str | None:
