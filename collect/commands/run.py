@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -196,32 +196,23 @@ def _assumed(options: Options) -> Price | None:
     return parse_assumed(options.assume_price, datetime.now(tz=UTC).date())
 
 
+@dataclass
 class _LastWords:
     """What is said when a run is over, made ready while the mirror seals its last file."""
 
+    runs_dir: Path
+    suite_id: str
+    sizes: Mapping[str, PlanSize]
+    limits: Thresholds
+    names: ModelNames
     detectable: Sequence[str] = ()
-    is_first = True
-
-    def __init__(
-        self,
-        runs_dir: Path,
-        suite_id: str,
-        sizes: Mapping[str, PlanSize],
-        limits: Thresholds,
-        names: ModelNames,
-    ) -> None:
-        self._runs_dir = runs_dir
-        self._suite_id = suite_id
-        self._sizes = sizes
-        self._names = names
-        self.limits = limits
+    is_first: bool = True
 
     def prepare(self) -> None:
-        runs_dir, suite_id = self._runs_dir, self._suite_id
         self.detectable = detectable_lines(
-            self._sizes, runs_dir, suite_id, self.limits, self._names
+            self.sizes, self.runs_dir, self.suite_id, self.limits, self.names
         )
-        self.is_first = is_first(runs_dir, suite_id)
+        self.is_first = is_first(self.runs_dir, self.suite_id)
 
 
 def _shown(report: RunReport, options: Options, words: _LastWords) -> int:

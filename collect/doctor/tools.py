@@ -159,9 +159,8 @@ def _first(text: str) -> str:
     return next((line for line in lines if not line.lower().startswith("warning")), "")
 
 
-async def check_containers(scene: Scene) -> list[Finding]:
+async def check_containers(_scene: Scene) -> list[Finding]:
     """Return a finding for each client that is there, or that there is none."""
-    del scene
     there = [client for client in QUERIES if shutil.which(client)]
     if not there:
         text = "neither docker nor podman; nothing of this version needs a container"
@@ -213,9 +212,8 @@ def _last_line(text: str) -> str:
     return lines[-1] if lines else text
 
 
-async def check_sandbox(scene: Scene) -> list[Finding]:
+async def check_sandbox(_scene: Scene) -> list[Finding]:
     """Return whether bubblewrap works, whether Landlock is there, and who needs either."""
-    del scene
     needs = "no case of this version runs commands, so nothing needs it yet"
     if sys.platform != "linux":
         text = f"Linux only; a container does its work here; {needs}"

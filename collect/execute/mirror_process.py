@@ -20,6 +20,7 @@ import sys
 import time
 from asyncio.subprocess import Process
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from collect.config.endpoints import without_secrets
@@ -68,15 +69,15 @@ def mirror_command(run_dir: Path) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", MIRROR_MODULE, str(run_dir))
 
 
+@dataclass(eq=False)
 class MirrorChild:
     """Follows one run; ends by itself when this process does."""
 
-    def __init__(self, run_dir: Path, on_note: Note) -> None:
-        self._run_dir = run_dir
-        self._on_note = on_note
-        self._ending = asyncio.Event()
-        self._process: Process | None = None
-        self._following: asyncio.Task[None] | None = None
+    run_dir: Path
+    on_note: Note
+    _ending: asyncio.Event = field(default_factory=asyncio.Event)
+    _process: Process | None = None
+    _following: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, run_dir: Path, on_note: Note = lambda _: None) -> MirrorChild:
@@ -108,7 +109,7 @@ class MirrorChild:
             return f"the mirror did not finish within {END_TIMEOUT_S:g} s"
         if code == 0:
             return None
-        return f"the mirror {_ended(code)}; see {self._run_dir / 'run.log'}"
+        return f"the mirror {_ended(code)}; see {self.run_dir / 'run.log'}"
 
     async def last_words(self) -> list[str]:
         """Return the lines that the child left when it went well; nothing of any other."""
@@ -143,9 +144,9 @@ class MirrorChild:
             deaths = 1 if time.monotonic() - began >= STEADY_S else deaths + 1
             what = f"the mirror {_ended(self._process.returncode if self._process else None)}"
             if deaths > MOST_DEATHS:
-                self._on_note(f"{what}, {deaths} times in a row; it is run once more at the end")
+                self.on_note(f"{what}, {deaths} times in a row; it is run once more at the end")
                 return
-            self._on_note(f"{what}; it is started again")
+            self.on_note(f"{what}; it is started again")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PAUSE_S * 2 ** (deaths - 1)):
                     await self._ending.wait()
@@ -179,9 +180,9 @@ class MirrorChild:
         """
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            with os.fdopen(open_own(self._run_dir, "run.log", flags), "ab") as log:
+            with os.fdopen(open_own(self.run_dir, "run.log", flags), "ab") as log:
                 return await asyncio.create_subprocess_exec(
-                    *mirror_command(self._run_dir),
+                    *mirror_command(self.run_dir),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=log,
@@ -189,7 +190,7 @@ class MirrorChild:
                     start_new_session=True,
                 )
         except OSError as exc:
-            self._on_note(f"the mirror cannot be started: {exc.strerror}")
+            self.on_note(f"the mirror cannot be started: {exc.strerror}")
             return None
 
 

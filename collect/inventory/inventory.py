@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeGuard
 
 import psutil
@@ -107,12 +106,7 @@ class Stocktaking:
         if self._open():
             self._completing = asyncio.create_task(self._complete(run_dir))
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Give what is still open a moment, unless something went wrong, and end it."""
         if kind is None and self._completing is not None:
             await asyncio.wait([self._completing], timeout=LAST_S)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pydantic import JsonValue
@@ -65,12 +64,7 @@ class Servers:
             os.environ[KEY_VARIABLE] = self._key
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End every server."""
         self._stack.close()
         if self._users:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -106,27 +106,27 @@ def _result(line: bytes, wanted: set[bytes]) -> Result | None:
     return result if fits and result.success and result.status == "success" else None
 
 
+@dataclass
 class _Traces:
     """The artifact files of one run, each opened once."""
 
-    def __init__(self, run_dir: Path, open_files: ExitStack) -> None:
-        self._run_dir = run_dir
-        self._open_files = open_files
-        self._files: dict[str, BinaryIO | None] = {}
+    run_dir: Path
+    open_files: ExitStack
+    files: dict[str, BinaryIO | None] = field(default_factory=dict)
 
     def frame(self, result: Result) -> bytes | None:
         match = REFERENCE.fullmatch(result.artifact_path or "")
         if match is None:
             return None
         name = match[1]
-        if name not in self._files:
-            self._files[name] = self._open(name)
-        file = self._files[name]
+        if name not in self.files:
+            self.files[name] = self._open(name)
+        file = self.files[name]
         return None if file is None else whole_frame(file, int(match[2]))
 
     def _open(self, name: str) -> BinaryIO | None:
         try:
-            return self._open_files.enter_context(open_own_file(self._run_dir, name))
+            return self.open_files.enter_context(open_own_file(self.run_dir, name))
         except (OSError, NotOwnFile):
             return None
 

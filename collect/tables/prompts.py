@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import orjson
@@ -36,32 +36,11 @@ ASSERTION = re.compile(
     r"(?P<name>[a-z]+(?:-[a-z]+)*)(?:\([0-9.]+\))?(?::\s*(?P<value>.*))?", re.DOTALL
 )
 NOT_HERE = frozenset(
-    [
-        "answer-relevance",
-        "classifier",
-        "context-faithfulness",
-        "context-recall",
-        "context-relevance",
-        "cost",
-        "factuality",
-        "file",
-        "fn",
-        "grade",
-        "icontains-all",
-        "icontains-any",
-        "javascript",
-        "latency",
-        "levenshtein",
-        "llm-rubric",
-        "model-graded-closedqa",
-        "moderation",
-        "perplexity",
-        "python",
-        "rouge-n",
-        "similar",
-        "webhook",
-    ]
-)
+    {"answer-relevance", "classifier", "context-faithfulness", "context-recall",
+     "context-relevance", "cost", "factuality", "file", "fn", "grade", "icontains-all",
+     "icontains-any", "javascript", "latency", "levenshtein", "llm-rubric",
+     "model-graded-closedqa", "moderation", "perplexity", "python", "rouge-n", "similar", "webhook"}
+)  # fmt: skip
 """Names before a colon that promptfoo takes for an assertion and no validator does."""
 
 JUDGE = "no validator does this; name another column with --expected, or take it out of the row"
@@ -123,13 +102,13 @@ class PromptList:
     reasons: tuple[str, ...]
 
 
+@dataclass
 class _Cells:
     """Reads the cells of a table by role, and notes what is wrong with them."""
 
-    def __init__(self, table: Table, roles: Roles) -> None:
-        self.table = table
-        self.roles = roles
-        self.problems: list[Problem] = []
+    table: Table
+    roles: Roles
+    problems: list[Problem] = field(default_factory=list)
 
     def add_problem(self, row: Row, column: str | None, what: str, **facts: str | None) -> None:
         """Note a problem of one cell; too many of them end the reading."""

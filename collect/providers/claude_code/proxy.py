@@ -74,28 +74,22 @@ class Call:
     """Its connections; they end with it, since nobody is left to read."""
 
 
+@dataclass(eq=False, repr=False)
 class Proxy:
     """Listens on loopback while a provider lives."""
 
-    def __init__(
-        self, base_url: str, path: str, secret: Mapping[str, str], transport: Transport
-    ) -> None:
-        """Open nothing yet.
-
-        Args:
-            base_url: of the server behind the proxy.
-            path: what may be posted to, with all below it.
-            secret: headers that are added, such as the key; empty: the server wants none.
-            transport: carries what passes.
-        """
-        self._base_url = base_url
-        self._path = path
-        self._secret = secret
-        self._transport = transport
-        self._calls: dict[str, Call] = {}
-        self._server: asyncio.Server | None = None
-        self._opening = asyncio.Lock()
-        self._visits: set[asyncio.Task[None]] = set()
+    base_url: str
+    """Of the server behind the proxy."""
+    path: str
+    """What may be posted to, with all below it."""
+    secret: Mapping[str, str]
+    """Headers that are added, such as the key; empty: the server wants none."""
+    transport: Transport
+    """Carries what passes."""
+    _calls: dict[str, Call] = field(default_factory=dict)
+    _server: asyncio.Server | None = None
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _visits: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def url(self) -> str:
         """Return where the tool may knock; the first time opens the proxy."""
@@ -125,7 +119,7 @@ class Proxy:
             for visit in self._visits:
                 visit.cancel()
             await asyncio.gather(*self._visits, return_exceptions=True)
-        await self._transport.aclose()
+        await self.transport.aclose()
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         visit = asyncio.current_task()
@@ -157,7 +151,7 @@ class Proxy:
         call = self._call_of(headers)
         if call is None:
             return _response(401, _error("authentication_error", "not the password of a call"))
-        if method != "POST" or not path.startswith(self._path):
+        if method != "POST" or not path.startswith(self.path):
             return _response(404, _error("not_found_error", "nothing is asked here but a model"))
         if call.exchange is not None:
             return _response(400, _error("invalid_request_error", "a call asks once"))
@@ -187,11 +181,11 @@ class Proxy:
             call.visits.add(visit)
         call.exchange = exchange = Exchange()
         target = Target.of(
-            f"{self._base_url}{path}", kept | {"accept-encoding": "identity", **self._secret}
+            f"{self.base_url}{path}", kept | {"accept-encoding": "identity", **self.secret}
         )
         try:
             async with Deadline(call.timeout_s, exchange):
-                await self._transport.post(target, body, exchange)
+                await self.transport.post(target, body, exchange)
         except TimeoutError:
             message = f"no complete answer within {call.timeout_s:g} s"
             call.failure = WireError(message, "timeout", "timeout")
