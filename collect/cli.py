@@ -196,25 +196,23 @@ def init(
 
     Example: collect init mine --from data.csv --input question --expected answer
     """
-    columns = {
-        "--input": input_column,
-        "--expected": expected_column,
-        "--id": id_column,
-        "--system": system_column,
-        "--validator": validator,
+    named = {
+        "input": input_column,
+        "expected": expected_column,
+        "id": id_column,
+        "system": system_column,
     }
     if table is None:
-        if given := [flag for flag, value in columns.items() if value is not None]:
+        flags = named | {"validator": validator}
+        if given := [f"--{name}" for name, value in flags.items() if value is not None]:
             what = f"{', '.join(given)}: says how to read a table; --from FILE names one"
             raise typer.BadParameter(what)
         from collect.commands.init import write_starter
 
         lines = write_starter(directory)
     else:
-        from collect.tables.columns import Named
         from collect.tables.suite import write_table_suite
 
-        named = Named(input_column, expected_column, id_column, system_column)
         lines = write_table_suite(directory, table, named, validator)
     for line in lines:
         typer.echo(line)

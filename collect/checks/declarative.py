@@ -90,10 +90,7 @@ Outcome = tuple[bool, str | None]
 def run_check(check: DeterministicCheck, trial: Trial, hindered: str | None = None) -> CheckResult:
     """Return what one check found; what keeps it from looking is an error, not a failure.
 
-    Args:
-        check: of the trial's case.
-        trial: what may be looked at.
-        hindered: why it cannot look, known since the case was loaded.
+    Why it is hindered is known since the case was loaded.
     """
     if check.declarative is None or hindered is not None:
         why = hindered or HOOKS_DISABLED

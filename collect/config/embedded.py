@@ -39,11 +39,7 @@ def embedded_of(
 ) -> EmbeddedServer | None:
     """Return the server of a suite's model; None, with the reason noted, when it has none.
 
-    Args:
-        model: as the suite has it.
-        folder: of the suite file, from which `model_file` is seen.
-        wrong: told every field that does not fit.
-        is_embedded: the model's provider is served by the run.
+    `model_file` is seen from the folder of the suite file.
     """
     for field in FOREIGN_FIELDS if is_embedded else OWN_FIELDS:
         if (value := getattr(model, field)) is None:

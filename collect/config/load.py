@@ -126,9 +126,7 @@ def load_inputs(
 def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
     """Return what can be run, and refuse the rest by name before anything is spent.
 
-    Args:
-        inputs: loaded and narrowed.
-        skip_unevaluable: run without what this version cannot do, and warn of each.
+    With `skip_unevaluable`, what this version cannot do is left out, and each is warned of.
 
     Returns:
         The inputs, with a warning for what will have no verdict and what nothing reads.

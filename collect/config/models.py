@@ -104,9 +104,7 @@ def _open_files() -> int | None:
 def routing_of(model: str, options: Mapping[str, JsonValue]) -> Routing:
     """Return `pinned` when exactly one upstream may serve a model.
 
-    Args:
-        model: as requested; `openrouter/auto` and names with a variant choose by themselves.
-        options: the model's request options.
+    `openrouter/auto` and names with a variant choose by themselves.
     """
     if model.startswith("openrouter/"):
         return "unpinned"

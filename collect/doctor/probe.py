@@ -168,11 +168,10 @@ class Place:
 
     def headers(self) -> dict[str, str]:
         """Return the key as this kind of server wants it."""
-        if not self.sends_key:
-            return {"anthropic-version": "2023-06-01"} if self.is_claude else {}
-        if self.is_claude:
-            return {"anthropic-version": "2023-06-01", "x-api-key": self.key}
-        return {"Authorization": f"Bearer {self.key}"}
+        version = {"anthropic-version": "2023-06-01"} if self.is_claude else {}
+        bearer = {"Authorization": f"Bearer {self.key}"}
+        key = {"x-api-key": self.key} if self.is_claude else bearer
+        return version | key if self.sends_key else version
 
 
 @dataclass(frozen=True, slots=True)

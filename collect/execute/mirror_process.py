@@ -208,8 +208,7 @@ def add_page(report: RunReport) -> None:
 
     Who has interrupted the run waits for nothing more, and gets the command instead.
 
-    Args:
-        report: of the run; gets the page's path, and code 130 when somebody interrupts this.
+    The run's report gets the page's path, and code 130 when somebody interrupts this.
     """
     run_dir = Path(report.run_dir)
     why, code = "the run was interrupted", EXIT_INTERRUPTED

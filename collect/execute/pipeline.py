@@ -69,7 +69,6 @@ class Interrupts:
         self._again: Callable[[], None] | None = None
 
     def __enter__(self) -> Interrupts:
-        """Begin to listen."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
         def interrupt() -> None:

@@ -65,7 +65,6 @@ class Servers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End every server."""
         self._stack.close()
         if self._users:
             os.environ.pop(KEY_VARIABLE)

@@ -122,11 +122,9 @@ def _part(trial: PlannedTrial, name: str) -> str | None:
 
 
 def newest_first(runs_dir: Path, suite_id: str | None = None) -> dict[Path, str]:
-    """Return the folders of runs, by when they started; one that lost its log is among them.
+    """Return the folders of runs, of one suite or of all, by when they started.
 
-    Args:
-        runs_dir: folder that holds one folder a run.
-        suite_id: of the runs; None: of any suite.
+    One that lost its log is among them.
 
     Returns:
         The group of each folder: the shards of one plan share it, other runs are their own.

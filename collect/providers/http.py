@@ -69,10 +69,8 @@ def target_of(url: str, headers: Mapping[str, str]) -> Target:
 def carrier_of(model: ResolvedModel, completions: CompletionQueue | None) -> Transport:
     """Return what carries the requests of a model.
 
-    Args:
-        model: its setting `transport` may ask for httpx, and a proxy of the environment is reached
-            through it too; a proxy is no part of this machine.
-        completions: in which finished answers are handed over.
+    The setting `transport` may ask for httpx, and a proxy of the environment is reached through it
+    too; a proxy is no part of this machine.
 
     Raises:
         ConfigError: the proxy that the environment names cannot be used.

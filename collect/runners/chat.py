@@ -66,12 +66,10 @@ class LoopClock:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> LoopClock:
-        """Begin to tick."""
         self._task = asyncio.create_task(self._tick())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop ticking."""
         if self._task is not None:
             self._task.cancel()
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from textwrap import TextWrapper
 
 from collect.commands.init import GITIGNORE, starter_configs
-from collect.tables.columns import Named, Roles, roles_of
+from collect.tables.columns import Roles, roles_of
 from collect.tables.prompts import PromptList, prompt_list
 from collect.tables.rows import Table, read_table
 from schemas.base import fitting, slugify
@@ -24,7 +25,7 @@ COPIED = (".jsonschema", "run_profiles")
 
 
 def write_table_suite(
-    directory: Path, path: Path, named: Named, validator: str | None = None
+    directory: Path, path: Path, named: Mapping[str, str | None], validator: str | None = None
 ) -> list[str]:
     """Write a suite made of a table and return what to say about it.
 

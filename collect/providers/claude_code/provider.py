@@ -142,11 +142,8 @@ class ClaudeCode:
     ) -> None:
         """Start nothing yet.
 
-        Args:
-            model: whom to ask, where, and by which command.
-            api_key: added to a request after it left the CLI, which never sees it; the token of a
-                subscription if `api_key_env` says so.
-            completions: in which finished answers are handed over.
+        The key is added to a request after it left the CLI, which never sees it; it is the token of
+        a subscription if `api_key_env` says so.
 
         Raises:
             ConfigError: the proxy that the environment names cannot be used.
