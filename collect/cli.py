@@ -44,10 +44,7 @@ from schemas.io.standard_streams import (
 )
 
 app = typer.Typer(
-    cls=SectionedGroup,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    cls=SectionedGroup, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
 RUN, SET_UP, KEEP = "Run", "Set up", "Keep"
@@ -64,6 +61,7 @@ def collect(version: VersionOption = False) -> None:
 
 @app.command(rich_help_panel=RUN)
 def run(
+    context: typer.Context,
     suite: Annotated[
         str | None, typer.Option("--suite", metavar="ID|PATH", help="Suite: an id or a YAML file.")
     ] = None,
@@ -101,55 +99,34 @@ def run(
     Example: collect run --suite starter --run-profile standard
     """
     spare_output()
-    from collect.commands.run import Wish, go_on, narrowed_inputs, refuse_beside_resume, start
+    from collect.commands.run import go_on, narrowed_inputs, refuse_beside_resume, start
     from collect.execute.run import Options
+    from collect.plan.narrow import narrowed
 
-    options = Options(labels=tuple(label or ()), max_cost_usd=max_cost, reuse=reuse)
+    options = Options(
+        runs_dir=runs,
+        run_id=run_id,
+        labels=tuple(label or ()),
+        max_cost_usd=max_cost,
+        assume_price=assume_price,
+        reuse=reuse,
+        allowed_hosts=tuple(allow_host or ()),
+        as_json=json,
+        with_page=report,
+    )
     if resume is not None:
-        refuse_beside_resume(
-            {
-                "--suite": suite,
-                "--run-profile": run_profile,
-                "--run-id": run_id,
-                "--reuse": reuse,
-                "--case": case,
-                "--tag": tag,
-                "--model": model,
-                "--max-trials": max_trials,
-                "--shard": shard,
-                "--skip-unevaluable": skip_unevaluable,
-                "--label": label,
-            }
-        )
-        hosts = tuple(allow_host or ())
-        wish = Wish(
-            runs,
-            as_json=json,
-            options=options,
-            assume_price=assume_price,
-            allowed_hosts=hosts,
-            with_page=report,
-        )
-        raise typer.Exit(go_on(resume, wish))
+        values = {one.opts[0]: context.params.get(one.name or "") for one in context.command.params}
+        refuse_beside_resume(values)
+        raise typer.Exit(go_on(resume, options))
     for flag, value in (("--suite", suite), ("--run-profile", run_profile)):
         if value is None:
             what = f"a new run needs {flag}; --resume RUN_ID|latest goes on with one"
             raise typer.BadParameter(what)
+    wanted = narrowed(case, tag, model, max_trials, shard)
     inputs = narrowed_inputs(
-        suite or "",
-        run_profile or "",
-        allow_host=allow_host,
-        case=case,
-        tag=tag,
-        model=model,
-        max_trials=max_trials,
-        shard=shard,
-        skip_unevaluable=skip_unevaluable,
+        suite or "", run_profile or "", wanted, allow_host, skip_unevaluable=skip_unevaluable
     )
-    wish = Wish(
-        runs, run_id, as_json=json, options=options, assume_price=assume_price, with_page=report
-    )
-    raise typer.Exit(start(inputs, wish))
+    raise typer.Exit(start(inputs, options))
 
 
 @app.command(rich_help_panel=RUN)
@@ -172,17 +149,11 @@ def plan(
     """
     from collect.commands.plan import plan_json, plan_text, preview
     from collect.commands.run import narrowed_inputs
+    from collect.plan.narrow import narrowed
 
+    wanted = narrowed(case, tag, model, max_trials, shard)
     inputs = narrowed_inputs(
-        suite,
-        run_profile,
-        allow_host=allow_host,
-        case=case,
-        tag=tag,
-        model=model,
-        max_trials=max_trials,
-        shard=shard,
-        skip_unevaluable=skip_unevaluable,
+        suite, run_profile, wanted, allow_host, skip_unevaluable=skip_unevaluable
     )
     shown = preview(inputs, runs)
     typer.echo(plan_json(shown) if json else plan_text(shown))
@@ -225,25 +196,23 @@ def init(
 
     Example: collect init mine --from data.csv --input question --expected answer
     """
-    columns = {
-        "--input": input_column,
-        "--expected": expected_column,
-        "--id": id_column,
-        "--system": system_column,
-        "--validator": validator,
+    named = {
+        "input": input_column,
+        "expected": expected_column,
+        "id": id_column,
+        "system": system_column,
     }
     if table is None:
-        if given := [flag for flag, value in columns.items() if value is not None]:
+        flags = named | {"validator": validator}
+        if given := [f"--{name}" for name, value in flags.items() if value is not None]:
             what = f"{', '.join(given)}: says how to read a table; --from FILE names one"
             raise typer.BadParameter(what)
         from collect.commands.init import write_starter
 
         lines = write_starter(directory)
     else:
-        from collect.tables.columns import Named
         from collect.tables.suite import write_table_suite
 
-        named = Named(input_column, expected_column, id_column, system_column)
         lines = write_table_suite(directory, table, named, validator)
     for line in lines:
         typer.echo(line)

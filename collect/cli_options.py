@@ -71,8 +71,7 @@ ExpectedColumnOption = Annotated[
     str | None, typer.Option("--expected", metavar="COLUMN|none", help="Column with right answers.")
 ]
 IdColumnOption = Annotated[
-    str | None,
-    typer.Option("--id", metavar="COLUMN|none", help="Column that names a case."),
+    str | None, typer.Option("--id", metavar="COLUMN|none", help="Column that names a case.")
 ]
 SystemColumnOption = Annotated[
     str | None, typer.Option("--system", metavar="COLUMN|none", help="Column with system messages.")

@@ -63,13 +63,9 @@ def _line(prompts: str) -> re.Pattern[str]:
 
 TICKS = _pattern(rf"{_AFTER_LETTER}(?<!`)`++{_TAG}(?:[$#][ \t]++)?+{_COMMAND}")
 QUOTES = _pattern(rf"""(?:"|{_AFTER_LETTER}'){_COMMAND_LOWER}(?=\s)""")
-PROMPTS = _pattern(
-    rf"{_HEADING}|(?:\$|(?<![\w#])#|^[ \t]*+{_HOST}#)[ \t]++{_COMMAND_LOWER}",
-)
+PROMPTS = _pattern(rf"{_HEADING}|(?:\$|(?<![\w#])#|^[ \t]*+{_HOST}#)[ \t]++{_COMMAND_LOWER}")
 DOLLARS = _pattern(rf"\$[ \t]++{_COMMAND_LOWER}")
-MARKERS = _pattern(
-    rf"<(?i:tool)>\s*+{_NAME}\s*+</(?i:tool)>|\[(?:tool|TOOL):\s*+{_NAME}\s*+\]",
-)
+MARKERS = _pattern(rf"<(?i:tool)>\s*+{_NAME}\s*+</(?i:tool)>|\[(?:tool|TOOL):\s*+{_NAME}\s*+\]")
 SESSION_LINES = _line("$#>")
 SCRIPT_LINES = _line("$>")
 

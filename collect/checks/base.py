@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
-
-if TYPE_CHECKING:
-    from regex import Pattern
 
 REGEX_TIMEOUT_S = 1.0
 """Far above any sane pattern on a model's answer, far below a trial's own time limit."""
@@ -46,30 +42,19 @@ def verdict(passed: bool, violation: str, parsed_output: JsonValue) -> Verdict:
     return Verdict(passed, None if passed else violation, parsed_output)
 
 
-def fullmatches(pattern: str, text: str) -> bool:
-    """Tell whether the whole text matches; character classes follow Unicode as `regex` knows it.
+def matches(pattern: str, text: str, *, whole: bool) -> bool:
+    """Tell whether a pattern matches the whole text, or else any part of it.
 
     `concurrent` gives up the interpreter lock while matching, whatever the default of the
     package: a slow pattern in a worker thread must not stop the event loop.
 
-    Raises:
-        TimeoutError: the pattern takes too long on this text.
-    """
-    compiled = _compiled(pattern)
-    return compiled.fullmatch(text, timeout=REGEX_TIMEOUT_S, concurrent=True) is not None
-
-
-def searches(pattern: str, text: str) -> bool:
-    """Tell whether the pattern matches somewhere in the text, as `fullmatches` does of the whole.
+    Character classes follow Unicode as `regex` knows it.
 
     Raises:
         TimeoutError: the pattern takes too long on this text.
     """
-    compiled = _compiled(pattern)
-    return compiled.search(text, timeout=REGEX_TIMEOUT_S, concurrent=True) is not None
-
-
-def _compiled(pattern: str) -> Pattern[str]:
     import regex  # noqa: PLC0415 - most suites have no pattern, and it takes a while to load
 
-    return regex.compile(pattern, regex.V0)
+    compiled = regex.compile(pattern, regex.V0)
+    find = compiled.fullmatch if whole else compiled.search
+    return find(text, timeout=REGEX_TIMEOUT_S, concurrent=True) is not None

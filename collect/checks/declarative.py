@@ -90,10 +90,7 @@ Outcome = tuple[bool, str | None]
 def run_check(check: DeterministicCheck, trial: Trial, hindered: str | None = None) -> CheckResult:
     """Return what one check found; what keeps it from looking is an error, not a failure.
 
-    Args:
-        check: of the trial's case.
-        trial: what may be looked at.
-        hindered: why it cannot look, known since the case was loaded.
+    Why it is hindered is known since the case was loaded.
     """
     if check.declarative is None or hindered is not None:
         why = hindered or HOOKS_DISABLED
@@ -114,16 +111,8 @@ def run_check(check: DeterministicCheck, trial: Trial, hindered: str | None = No
     )
 
 
-def _final_response(_check: FinalResponsePresent, trial: Trial) -> Outcome:
-    return bool(trial.final_text.strip()), "there is no final text"
-
-
 def _tool_call_count(check: ToolCallCount, trial: Trial) -> Outcome:
     return trial.n_tool_calls == check.count, f"got {trial.n_tool_calls}, want {check.count}"
-
-
-def _status_is(check: StatusIs, trial: Trial) -> Outcome:
-    return trial.status == check.status, f"got {trial.status}"
 
 
 def _file_exists(check: FileExists, trial: Trial) -> Outcome:
@@ -145,23 +134,18 @@ def _file_contains(check: FileContains, trial: Trial) -> Outcome:
     return check.text in path.read_text(encoding="utf-8"), f"{check.path} does not hold the text"
 
 
-def _no_artifacts(_check: OutputArtifactPresent, _trial: Trial) -> Outcome:
-    return False, "an llm_probe trial records no output artifacts"
-
-
-def _no_workspace(_check: WorkspaceFilePresent, _trial: Trial) -> Outcome:
-    return False, "only openclaw trials have a workspace diff"
-
-
 KINDS: Mapping[type[Record], Callable[..., Outcome]] = MappingProxyType(
     {
-        FinalResponsePresent: _final_response,
+        FinalResponsePresent: lambda _, trial: (
+            bool(trial.final_text.strip()),
+            "there is no final text",
+        ),
         ToolCallCount: _tool_call_count,
-        StatusIs: _status_is,
+        StatusIs: lambda check, trial: (trial.status == check.status, f"got {trial.status}"),
         FileExists: _file_exists,
         PathExists: _path_exists,
         FileContains: _file_contains,
-        OutputArtifactPresent: _no_artifacts,
-        WorkspaceFilePresent: _no_workspace,
+        OutputArtifactPresent: lambda *_: (False, "an llm_probe trial records no output artifacts"),
+        WorkspaceFilePresent: lambda *_: (False, "only openclaw trials have a workspace diff"),
     }
 )

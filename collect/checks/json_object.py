@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from collect.checks.base import Answer, Verdict, fullmatches
+from collect.checks.base import Answer, Verdict, matches
 from collect.tools import find_fences
 from schemas.config.validators import JsonKeys, KeyRule, OneOfRule, RangeRule, RegexRule, TypeRule
 from schemas.redact import redact
@@ -176,7 +176,7 @@ def _holds(rule: KeyRule, value: JsonValue) -> bool:
         case OneOfRule():
             return any(_same(value, allowed) for allowed in rule.values)
         case RegexRule():
-            return isinstance(value, str) and fullmatches(rule.pattern, value)
+            return isinstance(value, str) and matches(rule.pattern, value, whole=True)
         case RangeRule():
             return _is_number(value) and _within(rule, value)
 

@@ -13,7 +13,7 @@ from decimal import Context, Decimal, localcontext
 
 from pydantic import JsonValue
 
-from collect.checks.base import Answer, Verdict, fullmatches, searches, strip, verdict
+from collect.checks.base import Answer, Verdict, matches, strip, verdict
 from collect.tools import tool_use
 from schemas.config.validators import (
     Contains,
@@ -106,24 +106,14 @@ def not_contains(validator: NotContains, answer: Answer) -> Verdict:
     return verdict(not found, f"unwanted_text {found}", answer.text)
 
 
-def regex_fullmatch(validator: RegexFullmatch, answer: Answer) -> Verdict:
-    """Pass when the whole text matches the pattern in time."""
+def regex(validator: RegexFullmatch | RegexSearch, answer: Answer) -> Verdict:
+    """Pass when the pattern matches in time: the whole text, or somewhere in it."""
     text = answer.text
     try:
-        matched = fullmatches(validator.pattern, text)
+        matched = matches(validator.pattern, text, whole=isinstance(validator, RegexFullmatch))
     except TimeoutError:
         return Verdict(False, "regex_timeout", text)
-    return verdict(matched, f"regex_fullmatch_failed pattern={validator.pattern!r}", text)
-
-
-def regex_search(validator: RegexSearch, answer: Answer) -> Verdict:
-    """Pass when the pattern matches somewhere in the text, in time."""
-    text = answer.text
-    try:
-        matched = searches(validator.pattern, text)
-    except TimeoutError:
-        return Verdict(False, "regex_timeout", text)
-    return verdict(matched, f"regex_search_failed pattern={validator.pattern!r}", text)
+    return verdict(matched, f"{validator.type}_failed pattern={validator.pattern!r}", text)
 
 
 def max_words(validator: MaxWords, answer: Answer) -> Verdict:

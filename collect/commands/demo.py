@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from collect.commands.init import starter_configs
-from collect.commands.run import Wish, start
+from collect.commands.run import start
 from collect.config import ResolvedModel, RunInputs, load_inputs, runnable
 from collect.config.embedded import (
     CONTEXT_TOKENS,
@@ -18,6 +18,7 @@ from collect.config.embedded import (
     file_problem,
     name_of,
 )
+from collect.execute.run import Options
 from collect.local.model import refuse_missing_engine
 from collect.local.servers import weights_of
 from schemas.base import slugify
@@ -41,10 +42,7 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
     file = None if model_file is None else str(model_file.absolute())
     weights_of(file, _say)
     served = EmbeddedServer(
-        model_file=file,
-        context_tokens=CONTEXT_TOKENS,
-        threads=default_threads(),
-        engine=engine(),
+        model_file=file, context_tokens=CONTEXT_TOKENS, threads=default_threads(), engine=engine()
     )
     worst = EXIT_OK
     with starter_configs() as folder:
@@ -54,8 +52,9 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
             )
             cases = counted(len(inputs.cases), "case")
             _say(f"{number} of {len(RUNS)}: {inputs.suite.title}, {cases}")
-            wish = Wish(runs_dir, as_json=as_json, again=again, with_page=number == len(RUNS))
-            code = start(inputs, wish)
+            is_last = number == len(RUNS)
+            options = Options(runs_dir, as_json=as_json, again=again, with_page=is_last)
+            code = start(inputs, options)
             if code == EXIT_INTERRUPTED:
                 return code
             worst = max(worst, code)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +36,18 @@ if TYPE_CHECKING:
 
 PREVIEW_RUN_ID = "plan"
 
+ESTIMATED = (
+    *("model_id", "input_tokens", "output_tokens_low", "output_tokens_high"),
+    *("cost_low_nano_usd", "cost_high_nano_usd"),
+)
+"""What is printed of an estimate."""
+
+ASKED = (
+    *("model_id", "provider", "model", "base_url", "model_build", "harness_version"),
+    *("thinking_level", "routing"),
+)
+"""What is printed of a model as it stands."""
+
 
 @dataclass(frozen=True)
 class Preview:
@@ -65,15 +76,10 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
     inputs = replace(inputs, warnings=warnings)
     history = tokens_seen(runs_dir / news.since, trials) if news.since else None
     estimates = estimate(inputs, trials, inputs.project.prices, on_date=today, history=history)
-    return Preview(inputs, trials, estimates, news, _powers(inputs, trials, runs_dir))
-
-
-def _powers(
-    inputs: RunInputs, trials: Sequence[PlannedTrial], runs_dir: Path
-) -> tuple[PowerPlan, ...]:
     sizes = sizes_of(trials)
     runs = outcomes_seen(runs_dir, inputs.suite.suite_id, sizes)
-    return powers_of(sizes, runs, inputs.project.thresholds)
+    powers = powers_of(sizes, runs, inputs.project.thresholds)
+    return Preview(inputs, trials, estimates, news, powers)
 
 
 def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[str]:
@@ -120,13 +126,16 @@ def plan_json(shown: Preview) -> str:
             "cases": [case.case_id for case in inputs.cases],
             "repetitions": inputs.profile.execution_policy.run_repetitions,
             "warnings": list(inputs.warnings),
-            "estimates": [_estimate_json(one) for one in shown.estimates],
+            "estimates": [
+                {name: getattr(one, name) for name in ESTIMATED} for one in shown.estimates
+            ],
             "smallest_detectable_drop": detectable_drop(shown.powers),
             "power": powers_json(shown.powers),
             "since_run_id": shown.news.since,
             "gone": [list(key) for key in shown.news.gone],
             "trials": [
-                _trial_json(trial) | {"news": news.kind, "why": list(news.why)}
+                trial.model_dump(mode="json", exclude={"run_id", "record_type"})
+                | {"news": news.kind, "why": list(news.why)}
                 for trial, news in zip(shown.trials, shown.news.trials, strict=True)
             ],
         },
@@ -134,31 +143,9 @@ def plan_json(shown: Preview) -> str:
     ).decode()
 
 
-def _estimate_json(one: ModelEstimate) -> dict[str, object]:
-    return {
-        "model_id": one.model_id,
-        "input_tokens": one.input_tokens,
-        "output_tokens_low": one.output_tokens_low,
-        "output_tokens_high": one.output_tokens_high,
-        "cost_low_nano_usd": one.cost_low_nano_usd,
-        "cost_high_nano_usd": one.cost_high_nano_usd,
-    }
-
-
-def _trial_json(trial: PlannedTrial) -> dict[str, object]:
-    return trial.model_dump(mode="json", exclude={"run_id", "record_type"})
-
-
 def _model_json(model: ResolvedModel) -> dict[str, object]:
     return {
-        "model_id": model.model_id,
-        "provider": model.provider,
-        "model": model.model,
-        "base_url": model.base_url,
-        "model_build": model.model_build,
-        "harness_version": model.harness_version,
-        "thinking_level": model.thinking_level,
-        "routing": model.routing,
+        **{name: getattr(model, name) for name in ASKED},
         "not_applied": list(model.not_applied),
         "embedded": None if model.embedded is None else model.embedded.model_dump(mode="json"),
         "max_concurrency": model.max_concurrency,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -15,12 +15,11 @@ from collect.config import RunInputs, load_inputs, runnable
 from collect.config.endpoints import refuse_unusable_keys
 from collect.config.models import refuse_too_few_files
 from collect.console.progress import RunReport
-from collect.console.run_summary import detectable_lines, is_first
+from collect.console.run_summary import detectable_lines, is_first, show
 from collect.console.screen import open_screen
 from collect.execute.budget import parse_assumed, refuse_unpriced, with_prices
 from collect.execute.job import stored_job
 from collect.execute.run import (
-    NO_OPTIONS,
     Options,
     refuse_foreign_executables,
     refuse_foreign_hosts,
@@ -28,10 +27,10 @@ from collect.execute.run import (
     resume,
     run,
 )
-from collect.plan.narrow import narrow, parse_shard
-from collect.plan.plan import planned_sizes
+from collect.plan.changes import newest_first
+from collect.plan.narrow import narrow
+from collect.plan.plan import PlanSize, planned_sizes
 from collect.run_folder.log import RunLog, is_begun, resume_command
-from collect.run_folder.reuse import newest_first
 from collect.runners.base import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
@@ -43,34 +42,27 @@ from schemas.run.layout import refuse_name
 from schemas.run.model_names import ModelNames
 from schemas.run.result import Event
 
+WITH_RESUME = frozenset(
+    ["--runs", "--resume", "--max-cost", "--assume-price", "--allow-host", "--report", "--json"]
+)
+"""Flags that change nothing of a run as it was planned."""
+
 
 def narrowed_inputs(
     suite: str,
     run_profile: str,
+    wanted: Narrowed,
+    allowed_hosts: Sequence[str] | None,
     *,
-    allow_host: Sequence[str] | None,
-    case: Sequence[str] | None,
-    tag: Sequence[str] | None,
-    model: Sequence[str] | None,
-    max_trials: int | None,
-    shard: str | None,
-    skip_unevaluable: bool = False,
+    skip_unevaluable: bool,
 ) -> RunInputs:
     """Return what the command line asks for, loaded, narrowed and known to be runnable.
 
     Raises:
         ConfigError: all problems of all files involved, or of the flags.
     """
-    inputs = load_inputs(suite, run_profile, working_dir=Path.cwd(), allowed_hosts=allow_host or ())
-    if shard is not None:
-        shard = str(parse_shard(shard))
-    wanted = Narrowed(
-        cases=tuple(case or ()),
-        tags=tuple(tag or ()),
-        models=tuple(model or ()),
-        max_trials=max_trials,
-        shard=shard,
-    )
+    hosts = allowed_hosts or ()
+    inputs = load_inputs(suite, run_profile, working_dir=Path.cwd(), allowed_hosts=hosts)
     return runnable(narrow(inputs, wanted), skip_unevaluable=skip_unevaluable)
 
 
@@ -80,7 +72,7 @@ def refuse_beside_resume(flags: Mapping[str, object]) -> None:
     Raises:
         ConfigError: naming every flag that is given.
     """
-    given = [flag for flag, value in flags.items() if value]
+    given = [flag for flag, value in flags.items() if value and flag not in WITH_RESUME]
     if given:
         what = "cannot be given with --resume: the run goes on as it was planned"
         raise ConfigError([Problem(None, f"{', '.join(given)} {what}")])
@@ -89,34 +81,13 @@ def refuse_beside_resume(flags: Mapping[str, object]) -> None:
 def in_lake(runs_dir: Path, run_id: str, month: str | None = None) -> bool:
     """Return whether the lake holds rows of a run by this name, whose folder is gone.
 
-    Args:
-        runs_dir: where runs are kept.
-        run_id: the name.
-        month: in which alone such a run may have begun; None: in any.
+    With a month, only one that began in it counts.
     """
     lake, months = lake_of(runs_dir), None if month is None else (month,)
     return any(parts_in(lake, table, run_id, months) for table in ("plans", "runs", "results"))
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What the command line says about a run, whatever it is made of."""
-
-    runs_dir: Path
-    run_id: str | None = None
-    """The folder's name; None for the time in UTC."""
-    as_json: bool = False
-    again: str | None = None
-    """The command that goes on after a run that is not complete; None: the one that resumes it."""
-    options: Options = NO_OPTIONS
-    assume_price: str | None = None
-    allowed_hosts: tuple[str, ...] = ()
-    """Hosts that may get a key of their own, beside those of benchlake.yaml: for `go_on`."""
-    with_page: bool = False
-    """Make the report of it when it has ended."""
-
-
-def start(inputs: RunInputs, wish: Wish) -> int:
+def start(inputs: RunInputs, options: Options) -> int:
     """Make one run, show it, and return the exit code.
 
     Raises:
@@ -124,7 +95,7 @@ def start(inputs: RunInputs, wish: Wish) -> int:
         RunExists: the run id is taken.
         RunInLake: its folder is gone, and its rows are in the lake.
     """
-    runs_dir, run_id = wish.runs_dir, wish.run_id
+    runs_dir, run_id = options.runs_dir, options.run_id
     if run_id is not None:
         refuse_name(run_id, runs_dir)
     if run_id is not None and in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
@@ -136,11 +107,12 @@ def start(inputs: RunInputs, wish: Wish) -> int:
 
         refuse_unservable(inputs, screen.note)
     limit = inputs.profile.execution_policy.max_concurrency
-    n_planned = sum(size.n_planned for size in planned_sizes(inputs).values())
+    sizes = planned_sizes(inputs)
+    n_planned = sum(size.n_planned for size in sizes.values())
     refuse_too_few_files(inputs.models, limit, n_planned, inputs.profile_path)
     now = datetime.now(tz=UTC)
-    inputs = with_prices(inputs, now.date(), _assumed(wish))
-    if wish.options.max_cost_usd is not None:
+    inputs = with_prices(inputs, now.date(), _assumed(options))
+    if options.max_cost_usd is not None:
         refuse_unpriced(inputs.models)
 
     def open_log() -> RunLog:
@@ -149,40 +121,28 @@ def start(inputs: RunInputs, wish: Wish) -> int:
         month = month_of(round(now.timestamp() * 1000))
         return RunLog.create_free(runs_dir, now, partial(in_lake, runs_dir, month=month))
 
-    words = _LastWords(
-        lambda: detectable_lines(
-            planned_sizes(inputs),
-            runs_dir,
-            inputs.suite.suite_id,
-            inputs.project.thresholds,
-            ModelNames.of_models(inputs.models),
-        ),
-        lambda: is_first(runs_dir, inputs.suite.suite_id),
-        inputs.project.thresholds,
-    )
-    report = run(inputs, open_log, screen, wish.options, words.prepare)
-    return _shown(report, wish, words)
+    suite_id, names = inputs.suite.suite_id, ModelNames.of_models(inputs.models)
+    words = _LastWords(runs_dir, suite_id, sizes, inputs.project.thresholds, names)
+    report = run(inputs, open_log, screen, options, words.prepare)
+    return _shown(report, options, words)
 
 
-def go_on(run: str, wish: Wish) -> int:
-    """Complete a run that was cut short, show it, and return the exit code.
-
-    Args:
-        run: its id, or `latest`.
-        wish: what the command line says.
+def go_on(run: str, options: Options) -> int:
+    """Complete a run, by its id or `latest`, show it, and return the exit code.
 
     Raises:
         NotResumable: there is nothing to go on with, or a model would be another one.
         RunBusy: another collector works on it.
         ConfigError: a limited cost cannot be known, or a key would go to a host that it is not for.
     """
-    run_dir = wish.runs_dir / (latest(wish.runs_dir) if run == "latest" else run)
+    runs_dir = options.runs_dir
+    run_dir = runs_dir / (latest(runs_dir) if run == "latest" else run)
     if not run_dir.is_dir():
-        raise NotResumable(run_dir, _no_such_run(run, wish.runs_dir))
+        raise NotResumable(run_dir, _no_such_run(run, runs_dir))
     log, screen = RunLog.reopen(run_dir), open_screen()
     try:
-        job = stored_job(run_dir, wish.options.max_cost_usd, _assumed(wish))
-        refuse_foreign_hosts(job.models, wish.allowed_hosts)
+        job = stored_job(run_dir, options.max_cost_usd, _assumed(options))
+        refuse_foreign_hosts(job.models, options.allowed_hosts)
         refuse_unusable_keys(job.models)
         if any(model.embedded is not None for model in job.models):
             from collect.local.servers import refuse_unservable_again  # noqa: PLC0415 - as above
@@ -194,33 +154,19 @@ def go_on(run: str, wish: Wish) -> int:
             refuse_unpriced(job.models)
         unsure = refuse_other_builds(run_dir, job.models, job.again)
         for model_id, what in unsure.items():
+            event, at_ms = "build_unknown", now_ms()
             log.append(
-                Event(
-                    run_id=job.run_id,
-                    event="build_unknown",
-                    at_ms=now_ms(),
-                    model_id=model_id,
-                    detail=what,
-                )
+                Event(run_id=job.run_id, event=event, at_ms=at_ms, model_id=model_id, detail=what)
             )
         job = replace(job, warnings=(*job.warnings, *unsure.values()))
     except BaseException:
         log.close()
         raise
     suite_id = orjson.loads((run_dir / "config.json").read_bytes())["suite_id"]
-    words = _LastWords(
-        lambda: detectable_lines(
-            job.sizes,
-            wish.runs_dir,
-            suite_id,
-            job.thresholds,
-            ModelNames.of_models(job.models),
-        ),
-        lambda: is_first(wish.runs_dir, suite_id),
-        job.thresholds,
-    )
+    names = ModelNames.of_models(job.models)
+    words = _LastWords(runs_dir, suite_id, job.sizes, job.thresholds, names)
     report = resume(job, log, screen, words.prepare)
-    return _shown(report, wish, words)
+    return _shown(report, options, words)
 
 
 def latest(runs_dir: Path) -> str:
@@ -244,59 +190,44 @@ def _no_such_run(run: str, runs_dir: Path) -> str:
     return f"there is no such run in {runs_dir}; {hint}"
 
 
-def _assumed(wish: Wish) -> Price | None:
-    if wish.assume_price is None:
+def _assumed(options: Options) -> Price | None:
+    if options.assume_price is None:
         return None
-    return parse_assumed(wish.assume_price, datetime.now(tz=UTC).date())
+    return parse_assumed(options.assume_price, datetime.now(tz=UTC).date())
 
 
+@dataclass
 class _LastWords:
     """What is said when a run is over, made ready while the mirror seals its last file."""
 
-    def __init__(
-        self,
-        detectable: Callable[[], list[str]],
-        is_first: Callable[[], bool],
-        limits: Thresholds,
-    ) -> None:
-        self._detectable = detectable
-        self._is_first = is_first
-        self.limits = limits
-
-    @cached_property
-    def detectable(self) -> list[str]:
-        return self._detectable()
-
-    @cached_property
-    def is_first(self) -> bool:
-        return self._is_first()
+    runs_dir: Path
+    suite_id: str
+    sizes: Mapping[str, PlanSize]
+    limits: Thresholds
+    names: ModelNames
+    detectable: Sequence[str] = ()
+    is_first: bool = True
 
     def prepare(self) -> None:
-        import collect.console.run_summary  # noqa: F401, PLC0415 - it loads what draws tables
-
-        _ = self.detectable, self.is_first
-
-
-def _shown(report: RunReport, wish: Wish, words: _LastWords) -> int:
-    """Print what came of a run, and make its report; the path of that comes last."""
-    if not wish.as_json:
-        from collect.console.run_summary import show  # noqa: PLC0415 - see `_LastWords`
-
-        again = wish.again or resume_command(Path(report.run_dir))
-        show(
-            report,
-            again,
-            words.detectable,
-            words.limits,
-            is_first=words.is_first,
-            with_page=wish.with_page,
+        self.detectable = detectable_lines(
+            self.sizes, self.runs_dir, self.suite_id, self.limits, self.names
         )
-    if wish.with_page:
+        self.is_first = is_first(self.runs_dir, self.suite_id)
+
+
+def _shown(report: RunReport, options: Options, words: _LastWords) -> int:
+    """Print what came of a run, and make its report; the path of that comes last."""
+    with_page = options.with_page
+    if not options.as_json:
+        again = options.again or resume_command(Path(report.run_dir))
+        first = words.is_first
+        show(report, again, words.detectable, words.limits, is_first=first, with_page=with_page)
+    if with_page:
         from collect.execute.mirror_process import add_page  # noqa: PLC0415 - few ask for it
 
         sys.stdout.flush()
         add_page(report)
-    if wish.as_json:
+    if options.as_json:
         sys.stdout.write(orjson.dumps(asdict(report)).decode() + "\n")
     elif report.report_path is not None:
         sys.stdout.write(f"{report.report_path}\n")

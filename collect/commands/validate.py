@@ -23,6 +23,9 @@ from schemas.config.project import find_project_file
 from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, shown
 from schemas.redact import redact
 
+FACTS = ("what", "found", "allowed", "nearest", "advice")
+"""What is printed of a problem as it stands."""
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -123,9 +126,5 @@ def _problem_json(problem: Problem) -> dict[str, object]:
         "path": None if problem.path is None else shown(problem.path),
         "line": problem.line,
         "key": problem.key or None,
-        "what": problem.what,
-        "found": problem.found,
-        "allowed": problem.allowed,
-        "nearest": problem.nearest,
-        "advice": problem.advice,
+        **{name: getattr(problem, name) for name in FACTS},
     }

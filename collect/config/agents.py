@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import orjson
 
-from collect.config.project_files import project_of, unknown
+from collect.config.project_files import problem_at, project_of, unknown
 from collect.config.resolved import LoadedCase
 from collect.config.select import takes, unknown_ids
 from schemas.config.agent import WORKSPACE_FILES, Agent, placeholder
@@ -24,7 +24,7 @@ from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
-from schemas.io.yaml import Source, dotted, printable, read_bytes, read_yaml
+from schemas.io.yaml import Source, printable, read_bytes, read_yaml
 
 FILE_LIMIT = 8_000_000
 TOTAL_LIMIT = 64_000_000
@@ -172,9 +172,8 @@ def load_agent_file(path: Path) -> LoadedAgent:
     folder = path.resolve().parent
     if agent is not None and source is not None and agent.agent_id != folder.name:
         advice = f"rename the folder or write `agent_id: {folder.name}`"
-        what, line = "differs from its folder", source.line_of(("agent_id",))
-        found = f"`{agent.agent_id}`"
-        problems.append(Problem(path, what, "agent_id", line, found=found, advice=advice))
+        what, found = "differs from its folder", f"`{agent.agent_id}`"
+        problems.append(problem_at(source, ("agent_id",), what, found=found, advice=advice))
     workspace, wrong = read_workspace(folder / "workspace")
     problems += wrong
     if problems or agent is None or source is None:
@@ -225,8 +224,7 @@ def assign_agents(
             key = ("openclaw", "agent_assignments", matches[1])
             names = " and ".join(f"`{assignments[number].agent_id}`" for number in matches[:2])
             what = f"case `{case.case_id}` matches two assignments: {names}"
-            line = suite_source.line_of(key)
-            problems.append(Problem(suite_source.path, what, dotted(key), line))
+            problems.append(problem_at(suite_source, key, what))
         if case.runner_type != "openclaw":
             continue
         if profile.openclaw is None:

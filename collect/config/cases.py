@@ -13,6 +13,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from collect.checks.declarative import HINDRANCES, hindrance
+from collect.config.project_files import problem_at
 from collect.config.resolved import LoadedCase, WireMessage
 from schemas.config.case import Case, CaseContext, Message, PromptMessage
 from schemas.config.run_profile import RunnerSettings
@@ -39,14 +40,13 @@ class Notes:
     left: int = FILES_LIMIT
     """Bytes that files of the case may still hold."""
 
-    def problem(self, what: str, key: KeyPath, **facts: str | None) -> Problem:
-        """Return a problem at a key of the case's file."""
-        line = self.source.line_of(key)
-        return Problem(self.source.path, what, dotted(key), line, **facts)
-
     def add_problem(self, what: str, key: KeyPath, **facts: str | None) -> None:
         """Note a problem that breaks the case."""
-        self.problems.append(self.problem(what, key, **facts))
+        self.problems.append(problem_at(self.source, key, what, **facts))
+
+    def add_unbuilt(self, what: str, key: KeyPath, advice: str) -> None:
+        """Note what this version does not have, at a key of the file."""
+        self.unbuilt.append(problem_at(self.source, key, what, advice=advice))
 
 
 def messages_of(
@@ -105,8 +105,7 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
             notes.problems += exc.problems
             continue
         if inner.content is None:
-            line = source.line_of(at)
-            notes.problems.append(Problem(path, "a source file needs `content`", dotted(at), line))
+            notes.problems.append(problem_at(source, at, "a source file needs `content`"))
             continue
         messages.append(wire_message(inner))
     _note_unread(message, messages, key, notes)
@@ -116,10 +115,7 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
 def _note_unread(message: Message, messages: list[WireMessage], key: KeyPath, notes: Notes) -> None:
     """Warn of what stands beside `source` and is not what the file says, which counts."""
     roles = [one["role"] for one in messages]
-    wrong = {
-        "role": bool(roles) and message.role not in roles,
-        "name": message.name is not None,
-    }
+    wrong = {"role": bool(roles) and message.role not in roles, "name": message.name is not None}
     for name, is_wrong in wrong.items():
         if is_wrong:
             place = f"{notes.source.path}:{notes.source.line_of((*key, name))}"
@@ -318,7 +314,7 @@ def _unavailable(case: Case, notes: Notes) -> str | None:
     why = []
     if case.runner.type == "openclaw":
         why.append("the openclaw runner is not part of this version")
-        notes.unbuilt.append(notes.problem(why[-1], ("runner", "type"), advice=SKIP_TRIALS))
+        notes.add_unbuilt(why[-1], ("runner", "type"), SKIP_TRIALS)
     elif case.input.turns:
         advice = "write them as `messages`"
         notes.add_problem("only openclaw cases have turns", ("input", "turns"), advice=advice)
@@ -327,7 +323,7 @@ def _unavailable(case: Case, notes: Notes) -> str | None:
         instead = "ask for the command in the prompt and use `expected_tool_calls`"
         advice = f"{instead}, or {SKIP_TRIALS}"
         why.append("tools are not part of this version")
-        notes.unbuilt.append(notes.problem(why[-1], key, advice=advice))
+        notes.add_unbuilt(why[-1], key, advice)
     return "; ".join(why) or None
 
 
@@ -341,8 +337,7 @@ def _unevaluable(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
             found.append((check.check_id, reason))
             of = "python_hook" if check.declarative is None else "declarative"
             what = f"check `{check.check_id}` cannot be made: {HINDRANCES[reason]}"
-            key = ("deterministic_checks", number, of)
-            notes.unbuilt.append(notes.problem(what, key, advice=SKIP_CHECKS))
+            notes.add_unbuilt(what, ("deterministic_checks", number, of), SKIP_CHECKS)
     return tuple(found)
 
 

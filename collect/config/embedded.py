@@ -27,13 +27,7 @@ ENGINE = "xllamacpp"
 MAGIC = b"GGUF"
 
 OWN_FIELDS = ("model_file", "context_tokens", "threads")
-FOREIGN_FIELDS = (
-    "base_url",
-    "api_key_env",
-    "requested_model",
-    "openrouter_model",
-    "model_name",
-)
+FOREIGN_FIELDS = ("base_url", "api_key_env", "requested_model", "openrouter_model", "model_name")
 """Of a suite's model: where and as what it is asked, which is the run's own business here."""
 
 Wrong = Callable[..., None]
@@ -45,11 +39,7 @@ def embedded_of(
 ) -> EmbeddedServer | None:
     """Return the server of a suite's model; None, with the reason noted, when it has none.
 
-    Args:
-        model: as the suite has it.
-        folder: of the suite file, from which `model_file` is seen.
-        wrong: told every field that does not fit.
-        is_embedded: the model's provider is served by the run.
+    `model_file` is seen from the folder of the suite file.
     """
     for field in FOREIGN_FIELDS if is_embedded else OWN_FIELDS:
         if (value := getattr(model, field)) is None:
@@ -147,17 +137,19 @@ def engine() -> str | None:
         return None
 
 
+def usable_cores() -> int:
+    """Return how many cores this process may use, at least one."""
+    if sys.version_info >= (3, 13):
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def default_threads() -> int:
     """Return half of the cores that this process may use, at least one.
 
     With all of them the engine's busy threads starve the client that measures it, and a loaded
     machine falls to a few tokens a second.
     """
-    cores: int | None
-    if sys.version_info >= (3, 13):
-        cores = os.process_cpu_count()
-    elif hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count()
-    return max(1, (cores or 1) // 2)
+    return max(1, usable_cores() // 2)

@@ -27,13 +27,13 @@ from collect.config.endpoints import (
     shown_url,
     url_problem,
 )
-from collect.config.project_files import name_problems, project_of, resolve
+from collect.config.project_files import name_problems, project_of, resolve, warning_at
 from collect.config.unsupported import reserved
 from schemas.config.evaluation_profile import EvaluationProfile, JudgeConfig
 from schemas.config.suite import TRANSPORTS
 from schemas.errors import ConfigError, nearest
 from schemas.io.validation import parse
-from schemas.io.yaml import KeyPath, decode, dotted, read_bytes, read_yaml
+from schemas.io.yaml import KeyPath, decode, read_bytes, read_yaml
 
 RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"})
 """A judge is a plain API call that we write: these would change what is asked (D-G1)."""
@@ -215,8 +215,7 @@ def _check_references(profile: EvaluationProfile, found: Notes) -> None:
 
 
 def _warn(found: Notes, what: str, key: KeyPath) -> None:
-    place = f"{found.source.path}:{found.source.line_of(key)}"
-    found.warnings.append(f"{place}: `{dotted(key)}` {what}")
+    found.warnings.append(warning_at(found.source, key, what))
 
 
 def _check_unique(name: str, ids: list[str], at: KeyPath, found: Notes) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from collect.config.agents import assign_agents, fingerprint_agents
 from collect.config.cases import find_cases
 from collect.config.models import resolve_models, too_many_at_once
-from collect.config.project_files import is_path, name_problems, resolve
+from collect.config.project_files import is_path, name_problems, problem_at, resolve
 from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.config.select import suite_cases
 from collect.config.unsupported import (
@@ -26,7 +26,7 @@ from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
-from schemas.io.yaml import Source, dotted, read_yaml
+from schemas.io.yaml import Source, read_yaml
 from schemas.redact import redact
 from schemas.run.config import Narrowed
 
@@ -62,11 +62,7 @@ class RunInputs:
 
 
 def load_inputs(
-    suite_ref: str,
-    profile_ref: str,
-    *,
-    working_dir: Path,
-    allowed_hosts: Iterable[str] = (),
+    suite_ref: str, profile_ref: str, *, working_dir: Path, allowed_hosts: Iterable[str] = ()
 ) -> RunInputs:
     """Load a suite, its cases and a run profile, given as ids or paths.
 
@@ -104,10 +100,8 @@ def load_inputs(
     planned = len(models) * len(cases) * repetitions
     if planned > MOST_TRIALS:
         key = ("execution_policy", "run_repetitions")
-        what = f"the plan would have {planned:,} trials"
-        line = profile_source.line_of(key)
-        most = f"{MOST_TRIALS:,}"
-        problems.append(Problem(profile_source.path, what, dotted(key), line, allowed=most))
+        what, most = f"the plan would have {planned:,} trials", f"{MOST_TRIALS:,}"
+        problems.append(problem_at(profile_source, key, what, allowed=most))
     agents, wrong = assign_agents(suite, profile, cases, suite_source, profile_source)
     prints, more_wrong = fingerprint_agents(agents, suite_source, profile_source)
     problems += [*wrong, *more_wrong]
@@ -132,9 +126,7 @@ def load_inputs(
 def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
     """Return what can be run, and refuse the rest by name before anything is spent.
 
-    Args:
-        inputs: loaded and narrowed.
-        skip_unevaluable: run without what this version cannot do, and warn of each.
+    With `skip_unevaluable`, what this version cannot do is left out, and each is warned of.
 
     Returns:
         The inputs, with a warning for what will have no verdict and what nothing reads.
@@ -168,15 +160,11 @@ def _seeds(
     models: Sequence[ResolvedModel], cases: Sequence[LoadedCase], profile: Source
 ) -> list[Problem]:
     """A seed per repetition needs a seed to count from."""
-    without = [
-        model.model_id
+    return [
+        Problem(profile.path, f"`seed_per_repetition` needs a `seed` (model `{model.model_id}`)")
         for model in models
         if any(
             model.setting("seed_per_repetition", case) and model.setting("seed", case) is None
             for case in cases
         )
-    ]
-    return [
-        Problem(profile.path, f"`seed_per_repetition` needs a `seed` (model `{model_id}`)")
-        for model_id in without
     ]

@@ -30,6 +30,7 @@ from collect.config.endpoints import (
     shown_url,
     url_problem,
 )
+from collect.config.project_files import problem_at
 from collect.config.resolved import ResolvedModel
 from collect.config.unsupported import reserved, split
 from schemas.config.run_profile import DEFAULT_SETTINGS, ProfileSettings, RunnerSettings, RunProfile
@@ -41,6 +42,9 @@ from schemas.run.config import EffectiveSetting, SettingOrigin
 
 MOST_AT_ONCE = 10_000
 """Trials in flight of one collector: one core cannot stamp the bytes of more in time."""
+
+BEYOND = "is more than one collector can keep in flight"
+ALLOWED = f"at most {MOST_AT_ONCE:,}"
 
 KEY = ("execution_policy", "max_concurrency")
 """Where a run profile says how many trials may be in flight."""
@@ -62,10 +66,7 @@ def too_many_at_once(profile: RunProfile, source: Source) -> list[Problem]:
     limit = profile.execution_policy.max_concurrency
     if limit <= MOST_AT_ONCE:
         return []
-    found, allowed = f"`{limit}`", f"at most {MOST_AT_ONCE:,}"
-    what = "is more than one collector can keep in flight"
-    line = source.line_of(KEY)
-    return [Problem(source.path, what, dotted(KEY), line, found=found, allowed=allowed)]
+    return [problem_at(source, KEY, BEYOND, found=f"`{limit}`", allowed=ALLOWED)]
 
 
 def refuse_too_few_files(
@@ -74,12 +75,6 @@ def refuse_too_few_files(
     """Refuse a run whose requests in flight need more open files than this process may have.
 
     Without it each request beyond would fail as if nobody listened.
-
-    Args:
-        models: who is asked.
-        limit: trials in flight of the whole run.
-        n_planned: trials of the plan.
-        path: the run profile.
 
     Raises:
         ConfigError: with the command that raises the limit.
@@ -109,9 +104,7 @@ def _open_files() -> int | None:
 def routing_of(model: str, options: Mapping[str, JsonValue]) -> Routing:
     """Return `pinned` when exactly one upstream may serve a model.
 
-    Args:
-        model: as requested; `openrouter/auto` and names with a variant choose by themselves.
-        options: the model's request options.
+    `openrouter/auto` and names with a variant choose by themselves.
     """
     if model.startswith("openrouter/"):
         return "unpinned"
@@ -136,8 +129,7 @@ class _Place:
 
     def add_problem(self, what: str, *field: str, **facts: str | None) -> None:
         key: KeyPath = ("models", self.number, *field)
-        line = self.source.line_of(key)
-        self.problems.append(Problem(self.source.path, what, dotted(key), line, **facts))
+        self.problems.append(problem_at(self.source, key, what, **facts))
 
 
 def resolve_models(
@@ -196,9 +188,8 @@ def _resolve(
     for option, why in reserved(model.request_options).items():
         place.add_problem(f"cannot be a request option: it {why}", "request_options", option)
     if model.max_concurrency is not None and model.max_concurrency > MOST_AT_ONCE:
-        found, most = f"`{model.max_concurrency}`", f"at most {MOST_AT_ONCE:,}"
-        what = "is more than one collector can keep in flight"
-        place.add_problem(what, "max_concurrency", found=found, allowed=most)
+        found = f"`{model.max_concurrency}`"
+        place.add_problem(BEYOND, "max_concurrency", found=found, allowed=ALLOWED)
     for option in sorted(model.request_options):
         if option.lower() in KEY_FIELDS:
             place.add_problem(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.io.yaml import Source, printable
+from schemas.io.yaml import KeyPath, Source, dotted, printable
 
 KINDS = {
     "suite": "suites",
@@ -49,25 +49,16 @@ def resolve(reference: str, kind: str, working_dir: Path) -> Path:
             return working_dir / Path(reference).expanduser()
         except RuntimeError as exc:  # `~name` of a user who is not there
             raise ConfigError([Problem(Path(reference), f"no such file: {exc}")]) from exc
-    folder = project_from(working_dir) / "configs" / KINDS[kind]
-    known = {file.stem: file for file in sorted(folder.glob("*.yaml"))}
-    if reference in known:
-        return known[reference]
-    raise ConfigError([unknown(reference, kind, folder, known)])
-
-
-def project_from(working_dir: Path) -> Path:
-    """Return the project around a folder.
-
-    Raises:
-        ConfigError: there is none.
-    """
     project = find_project(working_dir)
     if project is None:
         advice = "run `collect init DIR` for a starter project, or give a path"
         problem = Problem(working_dir, f"no `configs` folder here or above it; {advice}")
         raise ConfigError([problem])
-    return project
+    folder = project / "configs" / KINDS[kind]
+    known = {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    if reference in known:
+        return known[reference]
+    raise ConfigError([unknown(reference, kind, folder, known)])
 
 
 def unknown(reference: str, kind: str, folder: Path, known: dict[str, Path]) -> Problem:
@@ -90,4 +81,14 @@ def name_problems(source: Source, key: str, found: str) -> list[Problem]:
     if source.path.stem == found:
         return []
     what = f"differs from the file's name `{source.path.stem}`"
-    return [Problem(source.path, what, key, source.line_of((key,)), found=f"`{found}`")]
+    return [problem_at(source, (key,), what, found=f"`{found}`")]
+
+
+def problem_at(source: Source, key: KeyPath, what: str, **facts: str | None) -> Problem:
+    """Return a problem at a key of a file, with its line."""
+    return Problem(source.path, what, dotted(key), source.line_of(key), **facts)
+
+
+def warning_at(source: Source, key: KeyPath, what: str) -> str:
+    """Return a warning of a key of a file, with its line."""
+    return f"{source.path}:{source.line_of(key)}: `{dotted(key)}` {what}"

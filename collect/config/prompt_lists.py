@@ -26,10 +26,7 @@ from schemas.errors import ConfigError, Problem
 from schemas.io.validation import problems_of
 from schemas.io.yaml import MAX_DEPTH, MAX_PROBLEMS, Source, read_bytes
 
-TOKEN = re.compile(
-    rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)++|[\[\]{}]',
-    re.DOTALL,
-)
+TOKEN = re.compile(rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)++|[\[\]{}]', re.DOTALL)
 """A row of strings, even torn ones, or a bracket; possessive, so that no text makes it slow."""
 
 FILLED = re.compile(rb"[^ \t\r\n]")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collect.config.cases import CaseFile
-from collect.config.project_files import project_of
+from collect.config.project_files import problem_at, project_of
 from collect.config.prompt_lists import load_prompt_lists
 from collect.config.resolved import LoadedCase
 from schemas.config.suite import CaseSelection, Suite
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.io.yaml import KeyPath, Source, dotted
+from schemas.io.yaml import KeyPath, Source
 
 LISTS = ("include_case_ids", "exclude_case_ids")
 
@@ -77,17 +77,9 @@ def unknown_ids(
     for name in LISTS:
         for number, case_id in enumerate(getattr(selection, name)):
             if case_id not in known:
-                key = (*at, name, number)
-                problems.append(
-                    Problem(
-                        suite.path,
-                        "no case has this id",
-                        dotted(key),
-                        suite.line_of(key),
-                        found=f"`{case_id}`",
-                        nearest=_nearest(case_id, known),
-                    )
-                )
+                key, near = (*at, name, number), _nearest(case_id, known)
+                facts = {"found": f"`{case_id}`", "nearest": near}
+                problems.append(problem_at(suite, key, "no case has this id", **facts))
     return problems
 
 
@@ -111,18 +103,9 @@ def unknown_tags(
         for number, tag in enumerate(getattr(selection, name)):
             if tag not in known:
                 key = ("case_selection", name, number)
-                what = "no case has this tag"
-                line, near = suite.line_of(key), nearest(tag, known)
-                found = f"`{tag}`"
-                warnings.append(
-                    str(Problem(suite.path, what, dotted(key), line, found=found, nearest=near))
-                )
+                facts = {"found": f"`{tag}`", "nearest": nearest(tag, known)}
+                warnings.append(str(problem_at(suite, key, "no case has this tag", **facts)))
     return warnings
-
-
-def select_prompts(prompts: Iterable[LoadedCase], selection: CaseSelection) -> list[LoadedCase]:
-    """Return the prompts of lists that the suite takes, by the same rule as its cases."""
-    return [prompt for prompt in prompts if takes(selection, prompt.case_id, prompt.tags)]
 
 
 @dataclass(frozen=True)
@@ -143,10 +126,7 @@ def suite_cases(
 
     A suite that names prompt lists and has no `case_selection` consists of the lists alone.
 
-    Args:
-        suite: what the file says.
-        source: the file.
-        find: returns every case of a project; not called for a suite of lists alone.
+    Its project is not looked into (`find`) for a suite of lists alone.
     """
     project = project_of(source.path)
     selection = suite.case_selection
@@ -164,13 +144,12 @@ def suite_cases(
     warnings = [*warnings, *unknown_tags(selection, tags, source)]
     known = {file.case_id for file in found} | {prompt.case_id for prompt in prompts}
     cases = [file.case for file in chosen if file.case is not None]
-    cases += select_prompts(prompts, selection)
+    cases += [prompt for prompt in prompts if takes(selection, prompt.case_id, prompt.tags)]
     problems += [*wrong, *unknown_ids(selection, known, source), *_clashes(cases, source)]
     if not cases and not problems:
         where = project / "configs" / "cases" if project else "no project"
         what = f"the suite selects no case (looked in {where})"
-        key = "case_selection"
-        problems.append(Problem(source.path, what, key, source.line_of((key,))))
+        problems.append(problem_at(source, ("case_selection",), what))
     files = {str(file.path): file.sha256 or "" for file in chosen} | lists
     return SuiteCases(tuple(cases), files, tuple(problems), tuple(warnings))
 

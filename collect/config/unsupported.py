@@ -20,6 +20,7 @@ from pathlib import Path
 
 from collect.checks.declarative import HINDRANCES
 from collect.config.endpoints import TRANSPORT
+from collect.config.project_files import warning_at
 from collect.config.resolved import LoadedCase, ResolvedModel
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
@@ -128,21 +129,20 @@ def of_profile(profile: RunProfile) -> Iterator[Unread]:
 
 def warnings_at(source: Source, unread: Iterable[Unread]) -> list[str]:
     """Return a warning of each, with its file and line."""
-    return [f"{source.path}:{source.line_of(key)}: `{dotted(key)}` {why}" for key, why in unread]
+    return [warning_at(source, key, why) for key, why in unread]
 
 
 def words_of(unread: Sequence[Unread]) -> Iterator[str]:
-    """Yield what is said of a case among others, where many may hold the same."""
+    """Yield what is said of a case among others, without the numbers that differ among them."""
     for why in dict.fromkeys(why for _, why in unread):
-        keys = dict.fromkeys(dotted(_general(key)) for key, each in unread if each == why)
+        keys = dict.fromkeys(
+            dotted(tuple(part for part in key if isinstance(part, str)))
+            for key, each in unread
+            if each == why
+        )
         many = len(keys) > 1
         said = why.replace("is for", "are for").replace("reads it", "reads them") if many else why
         yield f"{' and '.join(f'`{key}`' for key in keys)} {said}"
-
-
-def _general(key: KeyPath) -> KeyPath:
-    """Return a key without the numbers that differ from case to case."""
-    return tuple(part for part in key if isinstance(part, str))
 
 
 def split(provider: str, settings: Mapping[str, EffectiveSetting]) -> tuple[Settings, Settings]:
@@ -203,11 +203,7 @@ def reserved(names: Iterable[str]) -> dict[str, str]:
 
 
 def warnings_of(cases: Sequence[LoadedCase]) -> list[str]:
-    """Return a warning for each reason why cases will have no verdict, or one of a part of them.
-
-    Args:
-        cases: of a run.
-    """
+    """Return a warning for each reason why cases will have no verdict, or one of a part of them."""
     texts: dict[str, list[str]] = {}
     for case in cases:
         for text in _reasons(case):
@@ -249,11 +245,11 @@ def greedy_models(
     models: Iterable[ResolvedModel], profile: RunProfile, source: Source
 ) -> list[str]:
     """Return a warning where models are asked repeatedly at temperature 0, whoever set it."""
-    names = []
-    for model in models:
-        temperature = model.settings.get("temperature")
-        if temperature is not None and temperature.value == 0:
-            names.append(f"model `{model.model_id}`")
+    names = [
+        f"model `{model.model_id}`"
+        for model in models
+        if (temperature := model.settings.get("temperature")) and temperature.value == 0
+    ]
     return _warning(profile, source, names)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -91,11 +91,7 @@ def parsed(
 ) -> tuple[Source, Kind]:
     """Return a file and its record, whose id must be the file's name.
 
-    Args:
-        model: of the record.
-        id_key: of its id.
-        path: the file.
-        warnings: takes it where a kind may have another id, which a path finds all the same.
+    With `warnings`, which takes it, a kind may have another id: a path finds it all the same.
 
     Raises:
         ConfigError: every problem of the file.
@@ -116,17 +112,7 @@ def check_agent_name(agent_id: str, source: Source, key: KeyPath, found: Finding
     known = agent_folders(project) if project else {}
     if agent_id not in known:
         problem = unknown(agent_id, "agent", source.path, known)
-        line = source.line_of(key)
-        found.problems.append(
-            Problem(
-                source.path,
-                problem.what,
-                dotted(key),
-                line,
-                allowed=problem.allowed,
-                nearest=problem.nearest,
-            )
-        )
+        found.problems.append(replace(problem, key=dotted(key), line=source.line_of(key)))
 
 
 def hosts_of(path: Path) -> tuple[str, ...]:
@@ -135,11 +121,6 @@ def hosts_of(path: Path) -> tuple[str, ...]:
         return load_project_file(path.resolve().parent).allowed_hosts
     except ConfigError:
         return ()
-
-
-def check_case(path: Path, found: Findings) -> None:
-    """Check one test.yaml."""
-    case_file(load_case(path), found)
 
 
 def case_file(file: CaseFile, found: Findings) -> None:
@@ -197,26 +178,14 @@ def check_agent(path: Path, found: Findings) -> None:
     found.warnings.append(f"{shown(path)}: {RUNNER}")
 
 
-def check_prompt_list(path: Path, found: Findings) -> None:
-    """Check one prompt list."""
-    del found
-    load_prompt_list(path)
-
-
-def check_project_file(path: Path, found: Findings) -> None:
-    """Check one benchlake.yaml."""
-    del found
-    load_project_file(path.resolve().parent)
-
-
-CHECKS: dict[str, Callable[[Path, Findings], None]] = {
-    "project file": check_project_file,
-    "case": check_case,
+CHECKS: dict[str, Callable[[Path, Findings], object]] = {
+    "project file": lambda path, _: load_project_file(path.resolve().parent),
+    "case": lambda path, found: case_file(load_case(path), found),
     "suite": check_suite,
     "run profile": check_run_profile,
     "evaluation profile": check_evaluation_profile,
     "agent": check_agent,
-    "prompt list": check_prompt_list,
+    "prompt list": lambda path, _: load_prompt_list(path),
 }
 
 

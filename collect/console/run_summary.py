@@ -75,14 +75,7 @@ def distrust(
     config: RunConfig | None = None,
     names: ModelNames = NO_NAMES,
 ) -> list[str]:
-    """Return what keeps a model's numbers from being taken at face value.
-
-    Args:
-        groups: of summary.json.
-        limits: what is worth a warning.
-        config: what the run was asked to do; None: not known.
-        names: of the models.
-    """
+    """Return what keeps a model's numbers from being taken at face value."""
     lines = []
     for group in groups:
         name, coverage = printable(names.of(group["model_id"])), group["coverage"]
@@ -229,12 +222,7 @@ def detectable_lines(
 ) -> list[str]:
     """Return what a run of a size can and cannot show, by what `collect plan` learns from.
 
-    Args:
-        sizes: of each model's part of the plan.
-        runs_dir: folder with one folder a run, of which the run itself is one by now.
-        suite_id: suite of the run.
-        limits: alpha, power, and the margin.
-        names: of the models.
+    The run itself is one of the folder by now.
     """
     from analyze.power.render import closing_line, merged  # noqa: PLC0415 - not
     from collect.plan.previous_runs import (  # noqa: PLC0415

@@ -19,10 +19,10 @@ from rich.text import Text
 from collect.config.project_files import find_project
 from collect.doctor.config import check_keys, check_models, check_suites
 from collect.doctor.context import (
+    Finding,
     InspectedSuite,
     Scene,
     cleaned,
-    doctor_check,
     inspect_suites,
     say_waiting,
 )
@@ -44,7 +44,7 @@ MARKS: dict[State, tuple[str, str]] = {
 WIDEST = 40
 """Characters of a subject that others of its area are aligned to."""
 
-Check = Callable[[Scene], Awaitable[list[DoctorCheck]]]
+Check = Callable[[Scene], Awaitable[list[Finding]]]
 
 CHECKS: tuple[tuple[Area, Check], ...] = (
     ("suites", check_suites),
@@ -107,21 +107,11 @@ def _next(report: DoctorReport, scene: Scene, again: str) -> str:
 
 
 def run_doctor(
-    suite: str | None,
-    runs_dir: Path,
-    allowed_hosts: Iterable[str],
-    *,
-    as_json: bool,
-    again: str,
+    suite: str | None, runs_dir: Path, allowed_hosts: Iterable[str], *, as_json: bool, again: str
 ) -> int:
     """Look at everything, print what was found, and return the exit code.
 
-    Args:
-        suite: an id or a path; None looks at every suite of the project around.
-        runs_dir: where runs are kept.
-        allowed_hosts: hosts that may get a key of their own, beside those of benchlake.yaml.
-        as_json: print one JSON object instead of text.
-        again: the command that looks once more.
+    Without a name, every suite of the project around is looked at.
 
     Raises:
         ConfigError: the named suite, or benchlake.yaml, does not load.
@@ -155,20 +145,24 @@ async def _look(
     visits = {place: asyncio.create_task(visit(place)) for place in places}
     scene = Scene(suites, has_project, runs_dir, visits, is_for_people)
     waiting = asyncio.create_task(say_waiting(len(places)))
-    areas = await asyncio.gather(*(_limited(area, check, scene) for area, check in CHECKS))
+    areas = await asyncio.gather(*(_limited(check, scene) for _, check in CHECKS))
     for task in (waiting, *visits.values()):
         task.cancel()
     await asyncio.gather(waiting, *visits.values(), return_exceptions=True)
     secrets = tuple(secret for place in places for secret in place.secrets)
-    checks = tuple(cleaned(check, secrets) for checks in areas for check in checks)
+    checks = tuple(
+        cleaned(area, finding, secrets)
+        for (area, _), findings in zip(CHECKS, areas, strict=True)
+        for finding in findings
+    )
     ok = not any(check.state == "fail" for check in checks)
     return scene, DoctorReport(checks=checks, ok=ok)
 
 
-async def _limited(area: Area, check: Check, scene: Scene) -> list[DoctorCheck]:
+async def _limited(check: Check, scene: Scene) -> list[Finding]:
     try:
         async with asyncio.timeout(LIMIT_S):
             return await check(scene)
     except TimeoutError:
         text = f"not finished within {LIMIT_S:g} s"
-        return [doctor_check(area, "–", "warn", text, "run it again when the machine is less busy")]
+        return [Finding("–", "warn", text, "run it again when the machine is less busy")]

@@ -16,10 +16,9 @@ from pathlib import Path
 from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of, key_of
 from collect.config.models import PINNED, ROUTING_OPTIONS
-from collect.doctor.context import Details, InspectedSuite, Scene, and_more, doctor_check
+from collect.doctor.context import Details, Finding, InspectedSuite, Scene, and_more
 from collect.doctor.probe import KNOWS_ITS_NAMES, Place, Visit, name_of
-from schemas.errors import ConfigError, counted, nearest_few, shown
-from schemas.output.doctor import DoctorCheck
+from schemas.errors import ConfigError, Problem, counted, nearest_few, shown
 from schemas.redact import key_names
 
 BEGINS = {
@@ -47,7 +46,7 @@ NO_PARAMETERS = frozenset({*ROUTING_OPTIONS, "user", "usage", "stream_options", 
 """Request options that are not the model's to support."""
 
 
-async def check_keys(scene: Scene) -> list[DoctorCheck]:
+async def check_keys(scene: Scene) -> list[Finding]:
     """Return a finding for each variable that a model names, or for those that are set."""
     wanted: dict[str, list[tuple[str, ResolvedModel]]] = {}
     for name, model in scene.models():
@@ -56,17 +55,13 @@ async def check_keys(scene: Scene) -> list[DoctorCheck]:
     if wanted:
         return [_key(variable, users) for variable, users in wanted.items()]
     if scene.models():
-        return [doctor_check("keys", "–", "ok", "no model needs a key")]
+        return [Finding("–", "ok", "no model needs a key")]
     names = key_names()
     text = f"set: {', '.join(names)}" if names else "no variable that holds a key is set"
-    return [
-        doctor_check(
-            "keys", "environment", "ok" if names else "skip", text, details={"names": list(names)}
-        )
-    ]
+    return [Finding("environment", "ok" if names else "skip", text, details={"names": list(names)})]
 
 
-def _key(variable: str, users: list[tuple[str, ResolvedModel]]) -> DoctorCheck:
+def _key(variable: str, users: list[tuple[str, ResolvedModel]]) -> Finding:
     model = users[0][1]
     hosts = sorted({host_of(one.base_url) for _, one in users})
     who = and_more([name for name, _ in users])
@@ -76,24 +71,22 @@ def _key(variable: str, users: list[tuple[str, ResolvedModel]]) -> DoctorCheck:
         key = key_of(model)
     except ConfigError:
         text = "is set, but holds characters that no key has"
-        return doctor_check("keys", variable, "fail", text, _set_it(variable), details=details)
+        return Finding(variable, "fail", text, _set_it(variable), details=details)
     if not key:
         if not any(one.key_required for _, one in users):
             text = f"not set; {who} asked on this machine may do without"
-            return doctor_check("keys", variable, "ok", text, details=details)
+            return Finding(variable, "ok", text, details=details)
         advice = _set_it(variable)
         if variable == "ANTHROPIC_API_KEY" and os.environ.get(OAUTH_TOKEN):
             advice = f"{OAUTH_TOKEN} is set: name it with `api_key_env`, or {advice}"
         text = f"is not set, and {who} cannot be asked without it"
-        return doctor_check("keys", variable, "fail", text, advice, details=details)
+        return Finding(variable, "fail", text, advice, details=details)
     own = any(
         variable == TRANSPORT[one.provider].api_key_env and not one.is_loopback for _, one in users
     )
     if odd := _oddity(variable if own else "", key):
-        return doctor_check(
-            "keys", variable, "warn", f"set, but {odd}", _set_it(variable), details=details
-        )
-    return doctor_check("keys", variable, "ok", f"set; {goes}", details=details)
+        return Finding(variable, "warn", f"set, but {odd}", _set_it(variable), details=details)
+    return Finding(variable, "ok", f"set; {goes}", details=details)
 
 
 def _set_it(variable: str) -> str:
@@ -118,90 +111,78 @@ def _oddity(variable: str, key: str) -> str | None:
     return None
 
 
-async def check_suites(scene: Scene) -> list[DoctorCheck]:
+async def check_suites(scene: Scene) -> list[Finding]:
     """Return a finding for each suite."""
     if not scene.suites:
         where = "this project has no suite" if scene.has_project else "no project here or above"
-        return [doctor_check("suites", "–", "skip", f"{where}: only the machine was looked at")]
+        return [Finding("–", "skip", f"{where}: only the machine was looked at")]
     return [_suite(suite) for suite in scene.suites]
 
 
-def _suite(suite: InspectedSuite) -> DoctorCheck:
+def _suite(suite: InspectedSuite) -> Finding:
     if suite.problems:
-        first, count = suite.problems[0], len(suite.problems)
-        text = f"does not load: {first}"
-        if count > 1:
-            text += f" (and {count - 1} more)"
-        validate = f"collect validate {shlex.quote(shown(suite.path))}"
-        return doctor_check("suites", suite.name, "fail", text, f"{validate} shows every problem")
+        advice = f"collect validate {shlex.quote(shown(suite.path))} shows every problem"
+        return Finding(suite.name, "fail", f"does not load: {_first(suite.problems)}", advice)
     details: Details = {"models": len(suite.models), "cases": len(suite.cases)}
-    told = f"{counted(len(suite.models), 'model')}, {counted(len(suite.cases), 'case')}"
     if suite.refused:
-        text = f"`collect run` refuses it: {suite.refused[0]}"
-        if len(suite.refused) > 1:
-            text += f" (and {len(suite.refused) - 1} more)"
+        text = f"`collect run` refuses it: {_first(suite.refused)}"
         advice = "leave such cases out with `exclude_case_ids` or `exclude_tags`"
-        return doctor_check("suites", suite.name, "fail", text, advice, details=details)
-    return doctor_check("suites", suite.name, "ok", told, details=details)
+        return Finding(suite.name, "fail", text, advice, details)
+    text = f"{counted(len(suite.models), 'model')}, {counted(len(suite.cases), 'case')}"
+    return Finding(suite.name, "ok", text, details=details)
 
 
-async def check_models(scene: Scene) -> list[DoctorCheck]:
+def _first(problems: tuple[Problem, ...]) -> str:
+    more = len(problems) - 1
+    return f"{problems[0]}" + f" (and {more} more)" * bool(more)
+
+
+async def check_models(scene: Scene) -> list[Finding]:
     """Return findings for each model of the suites."""
-    checks: list[DoctorCheck] = []
+    checks: list[Finding] = []
     for name, model in scene.models():
         if model.embedded is not None:
             file = model.embedded.model_file
             of = "the packaged weights" if file is None else shown(Path(file))
             text = f"`{model.model}` is served by the run, from {of}"
-            checks.append(
-                doctor_check("models", name, "ok", text, details={"requested": model.model})
-            )
+            checks.append(Finding(name, "ok", text, details={"requested": model.model}))
             continue
         visit = await scene.visit_of(Place.of(model))
         checks.append(_name(name, model, visit))
         if model.routing == "unpinned":
             text = "OpenRouter chooses who serves each request: scores of several are mixed"
-            checks.append(doctor_check("models", name, "warn", text, PINNED))
+            checks.append(Finding(name, "warn", text, PINNED))
         if ignored := _ignored(model, visit):
             text = f"does not support {', '.join(ignored)}: sent and ignored"
             advice = "leave them out, or compare only with models that ignore them too"
-            checks.append(
-                doctor_check(
-                    "models", name, "warn", text, advice, details={"ignored": list(ignored)}
-                )
-            )
-    return checks or [doctor_check("models", "–", "skip", "no suite names a model")]
+            checks.append(Finding(name, "warn", text, advice, details={"ignored": list(ignored)}))
+    return checks or [Finding("–", "skip", "no suite names a model")]
 
 
-def _name(name: str, model: ResolvedModel, visit: Visit) -> DoctorCheck:
+def _name(name: str, model: ResolvedModel, visit: Visit) -> Finding:
     wanted, listed = model.model, visit.names
     asked = f"`{wanted}`"
     if visit.entries is None:
         answered = visit.listing.status is not None
         why = "no list of models came back" if answered else "its server does not answer"
-        return doctor_check("models", name, "skip", f"{asked} was not looked for: {why}")
+        return Finding(name, "skip", f"{asked} was not looked for: {why}")
     near = near_names(wanted, listed)
     details: Details = {"requested": wanted, "near": list(near), "listed": len(listed)}
     if (as_listed := _on_list(wanted, visit)) is not None:
         tail = "" if as_listed == wanted else f", as `{as_listed}`"
-        return doctor_check("models", name, "ok", f"{asked} is there{tail}", details=details)
+        return Finding(name, "ok", f"{asked} is there{tail}", details=details)
     if visit.kind == "llama.cpp" and len(listed) == 1:
         text = f"{asked} is not the server's name, and it answers every name with `{listed[0]}`"
         advice = f"write `requested_model: {listed[0]}`, so that records say what was asked"
-        return doctor_check("models", name, "warn", text, advice, details=details)
+        return Finding(name, "warn", text, advice, details=details)
     if visit.place.is_claude and wanted in CLI_NAMES:
         text = f"{asked} is a name the CLI chooses a model by; which one changes over time"
         advice = "write a dated name, such as " + (f"`{listed[0]}`" if listed else "the CLI's own")
-        return doctor_check("models", name, "warn", text, advice, details=details)
+        return Finding(name, "warn", text, advice, details=details)
     refuses = visit.kind in KNOWS_ITS_NAMES or (visit.kind == "llama.cpp" and bool(listed))
     text = f"{asked} is not among the server's {counted(len(listed), 'model')}"
-    return doctor_check(
-        "models",
-        name,
-        "fail" if refuses else "warn",
-        text,
-        _advice(wanted, near, visit),
-        details=details,
+    return Finding(
+        name, "fail" if refuses else "warn", text, _advice(wanted, near, visit), details=details
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -48,6 +48,17 @@ MOST_TEXT = 400
 """Characters of one sentence; cut after keys were taken out, never through one."""
 
 FELT_S = 1.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check says of one thing, as it stands; `cleaned` makes it fit to be shown."""
+
+    subject: str
+    state: State
+    text: str
+    advice: str | None = None
+    details: Details = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -139,51 +150,30 @@ def _inspect_suite(
     )
 
 
-def and_more(names: Sequence[str], most: int = 3) -> str:
+def and_more(names: Sequence[str]) -> str:
     """Return the first few names as a person would say them."""
-    first = ", ".join(names[:most])
-    return first + (f" and {len(names) - most} more" if len(names) > most else "")
+    first = ", ".join(names[:3])
+    return first + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def doctor_check(
-    area: Area,
-    subject: str,
-    state: State,
-    text: str,
-    advice: str | None = None,
-    *,
-    details: Details | None = None,
-) -> DoctorCheck:
-    """Return a finding as it stands; `cleaned` makes it fit to be shown."""
-    return DoctorCheck(
-        area=area,
-        subject=subject or "–",
-        state=state,
-        found=text or "–",
-        advice=advice,
-        details=details or {},
-    )
-
-
-def cleaned(check: DoctorCheck, secrets: Iterable[str]) -> DoctorCheck:
+def cleaned(area: Area, finding: Finding, secrets: Iterable[str]) -> DoctorCheck:
     """Return a finding without keys and without characters that a terminal obeys.
 
-    Args:
-        check: as it was found.
-        secrets: values of the keys that were sent, which no pattern may know.
+    Secrets are values of the keys that were sent, which no pattern may know.
     """
 
     def text(words: str) -> str:
-        return _cut(printable(redact(_without(words, secrets))))
+        safe = printable(redact(_without(words, secrets)))
+        return safe if len(safe) <= MOST_TEXT else safe[: MOST_TEXT - 1] + "…"
 
-    details = redact_json(_without_json(check.details, secrets))
+    details = redact_json(_without_json(finding.details, secrets))
     assert isinstance(details, dict)
     return DoctorCheck(
-        area=check.area,
-        subject=text(check.subject),
-        state=check.state,
-        found=text(check.found),
-        advice=None if check.advice is None else text(check.advice),
+        area=area,
+        subject=text(finding.subject or "–"),
+        state=finding.state,
+        found=text(finding.text or "–"),
+        advice=None if finding.advice is None else text(finding.advice),
         details=details,
     )
 
@@ -226,10 +216,6 @@ def _without_json(value: JsonValue, secrets: Iterable[str]) -> JsonValue:
             _without(name, secrets): _without_json(item, secrets) for name, item in value.items()
         }
     return value
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
 
 
 async def say_waiting(addresses: int) -> None:

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from collect.config.endpoints import TRANSPORT, host_of, is_loopback
-from collect.doctor.context import Details, Scene, and_more, doctor_check, words_of
+from collect.doctor.context import Details, Finding, Scene, and_more, words_of
 from collect.doctor.http_get import GetResult, Trouble
 from collect.doctor.probe import Place, Visit, usual_places, visit
 from schemas.base import slugify
 from schemas.errors import counted
-from schemas.output.doctor import DoctorCheck, State
+from schemas.output.doctor import State
 
 TROUBLES: Mapping[Trouble, tuple[str, str]] = {
     "refused": (
@@ -42,10 +42,7 @@ TROUBLES: Mapping[Trouble, tuple[str, str]] = {
         "check HTTPS_PROXY and NO_PROXY",
     ),
     "network": ("cannot be reached", "curl -v {url}"),
-    "protocol": (
-        "does not speak HTTP",
-        "check port and scheme (http or https) in `base_url`",
-    ),
+    "protocol": ("does not speak HTTP", "check port and scheme (http or https) in `base_url`"),
     "too_large": ("the list of models does not end", "check `base_url`"),
 }
 """What keeps an answer from coming, and what to do."""
@@ -68,17 +65,17 @@ NOT_CHAT = ("embed", "rerank", "whisper")
 """In the names of models that answer no question."""
 
 
-async def check_endpoints(scene: Scene) -> list[DoctorCheck]:
+async def check_endpoints(scene: Scene) -> list[Finding]:
     """Return findings for each address that a model is asked at, in the order of the suites."""
     visits = await asyncio.gather(*(scene.visit_of(place) for place in scene.visits))
     if not scene.models():
         return [_unasked(visit) for visit in visits]
     if not visits:
-        return [doctor_check("endpoints", "–", "ok", "a run serves every model itself")]
+        return [Finding("–", "ok", "a run serves every model itself")]
     return [_endpoint(visit, scene) for visit in visits]
 
 
-def _endpoint(visit: Visit, scene: Scene) -> DoctorCheck:
+def _endpoint(visit: Visit, scene: Scene) -> Finding:
     place, result = visit.place, visit.listing
     users = scene.users(lambda model: model.embedded is None and Place.of(model) == place)
     details: Details = {
@@ -89,32 +86,29 @@ def _endpoint(visit: Visit, scene: Scene) -> DoctorCheck:
         "models": list(users),
     }
 
-    def endpoint_check(state: State, text: str, advice: str | None = None) -> DoctorCheck:
+    def finding(state: State, text: str, advice: str | None = None) -> Finding:
         text += "" if state == "ok" else f"; asked by {and_more(users)}"
-        return doctor_check("endpoints", place.base_url, state, text, advice, details=details)
+        return Finding(place.base_url, state, text, advice, details=details)
 
     if result.trouble is not None:
-        text, advice = _trouble(
-            place, result, result.trouble, needs_ollama="ollama" in _ways(scene)
-        )
-        return endpoint_check("fail", text, advice)
+        ways = {model.provider.partition("_")[0] for _, model in scene.models()}
+        text, advice = _trouble(place, result, result.trouble, needs_ollama="ollama" in ways)
+        return finding("fail", text, advice)
     status = result.status or 0
     if status in AUTH:
-        return endpoint_check(*_locked(place, result))
+        return finding(*_locked(place, result))
     if 300 <= status <= 399:
-        to = _target(result)
-        text = f"sends every request elsewhere: HTTP {status} to {to}"
-        return endpoint_check(
-            "fail", text, "no redirect is followed; write the final address as `base_url`"
-        )
+        text = f"sends every request elsewhere: HTTP {status} to {_target(result)}"
+        advice = "no redirect is followed; write the final address as `base_url`"
+        return finding("fail", text, advice)
     if visit.below_v1:
         text = f"its API lies below {place.base_url}/v1"
-        return endpoint_check("fail", text, f"write `base_url: {place.base_url}/v1`")
+        return finding("fail", text, f"write `base_url: {place.base_url}/v1`")
     if visit.entries is None:
-        return endpoint_check(*_no_list(place, result))
+        return finding(*_no_list(place, result))
     if visit.about_key is not None and visit.about_key.status in AUTH:
         text = f"answers, but not with this key: HTTP {visit.about_key.status}"
-        return endpoint_check("fail", text, f"put the right key into {place.api_key_env}")
+        return finding("fail", text, f"put the right key into {place.api_key_env}")
     details["listed"] = len(visit.entries)
     text = f"{_name(visit)} answers in {result.ms:,.0f} ms, {counted(len(visit.entries), 'model')}"
     proof = visit.about_key or (visit.listing if visit.kind in LOCKED_LISTS else None)
@@ -125,22 +119,22 @@ def _endpoint(visit: Visit, scene: Scene) -> DoctorCheck:
         details["usd_left"] = left
         if left <= 0:
             advice = "add credit, or raise the limit of the key"
-            return endpoint_check("warn", f"{text}, which has no credit left", advice)
+            return finding("warn", f"{text}, which has no credit left", advice)
         text += f", {left:,.2f} USD left"
-    return endpoint_check("ok", text)
+    return finding("ok", text)
 
 
-def _unasked(visit: Visit) -> DoctorCheck:
+def _unasked(visit: Visit) -> Finding:
     """Return a finding on an address that no suite names: nothing is wrong when it is silent."""
     url = visit.place.base_url
     if visit.entries is None:
         advice = (
             "a suite needs a server only if its models are asked there; `collect demo` brings one"
         )
-        return doctor_check("endpoints", url, "skip", "no Ollama answers there", advice)
+        return Finding(url, "skip", "no Ollama answers there", advice)
     names = and_more(visit.names) or "no model yet"
     text = f"{_name(visit)} answers in {visit.listing.ms:,.0f} ms: {names}"
-    return doctor_check("endpoints", url, "ok", text, details={"listed": len(visit.entries)})
+    return Finding(url, "ok", text, details={"listed": len(visit.entries)})
 
 
 def _target(result: GetResult) -> str:
@@ -149,10 +143,6 @@ def _target(result: GetResult) -> str:
         return urljoin(result.url, location)
     except ValueError:
         return location
-
-
-def _ways(scene: Scene) -> set[str]:
-    return {model.provider.partition("_")[0] for _, model in scene.models()}
 
 
 def _remaining_usd(visit: Visit) -> float | None:
@@ -175,19 +165,12 @@ def _trouble(
     if kind == "refused":
         return refused(place.base_url, needs_ollama=needs_ollama)
     what, advice = TROUBLES[kind]
-    text = f"{what} within {result.ms / 1000:.0f} s" if kind == "timeout" else what
-    if kind != "timeout":
-        text += f": {result.error}"
-    return text, advice.format(url=result.url)
+    more = f" within {result.ms / 1000:.0f} s" if kind == "timeout" else f": {result.error}"
+    return what + more, advice.format(url=result.url)
 
 
 def refused(base_url: str, *, needs_ollama: bool) -> tuple[str, str]:
-    """Return what it means that nobody listens at an address, and what to do.
-
-    Args:
-        base_url: the address.
-        needs_ollama: a model is asked there as an Ollama is.
-    """
+    """Return what it means that nobody listens at an address, and what to do."""
     is_ollama = needs_ollama and base_url.endswith(("11434", "11434/v1"))
     what, advice = TROUBLES["refused"]
     return what, advice.format(start=" with `ollama serve`" if is_ollama else "")
@@ -201,14 +184,9 @@ def _locked(place: Place, result: GetResult) -> tuple[State, str, str | None]:
         return "fail", text, f"put the right key into {place.api_key_env}"
     if place.key:
         return "ok", f"answers in {result.ms:,.0f} ms; only the CLI may use this token", None
-    if place.api_key_env is None:
-        advice = "name the variable that holds it with `api_key_env`"
-        return (
-            "fail",
-            f"answers in {result.ms:,.0f} ms and wants a key: HTTP {result.status}",
-            advice,
-        )
     text = f"answers in {result.ms:,.0f} ms and wants a key: HTTP {result.status}"
+    if place.api_key_env is None:
+        return "fail", text, "name the variable that holds it with `api_key_env`"
     return "fail", text, f"set {place.api_key_env}"
 
 
@@ -247,8 +225,7 @@ class Nearby:
     @property
     def summary(self) -> str:
         """Return one line about it for people."""
-        n_models = len(self.models)
-        return f"{self.kind} at {self.base_url}, {counted(n_models, 'model')}"
+        return f"{self.kind} at {self.base_url}, {counted(len(self.models), 'model')}"
 
 
 def servers_nearby() -> tuple[Nearby, ...]:
@@ -303,17 +280,13 @@ def commented_models(servers: Iterable[Nearby]) -> str:
 
 
 def _model(server: Nearby, name: str, model_id: str) -> list[str]:
+    """Return a model of a server; its names in quotes, so that they say nothing else in YAML."""
     is_ollama = server.kind in {"Ollama", "llama.cpp"}
     lines = [
         f"- model_id: {model_id}",
         f"  provider: {'ollama_openai' if is_ollama else 'openai_chat'}",
-        f"  requested_model: {_quoted(name)}",
+        f"  requested_model: {json.dumps(name)}",
     ]
     if not is_ollama or server.base_url != TRANSPORT["ollama_openai"].default_base_url:
-        lines.append(f"  base_url: {_quoted(server.base_url)}")
+        lines.append(f"  base_url: {json.dumps(server.base_url)}")
     return lines
-
-
-def _quoted(text: str) -> str:
-    """Return a text of a server's as YAML that is one line and says nothing else."""
-    return json.dumps(text)

@@ -60,21 +60,13 @@ class ProbeClient:
     """Asks one address and those beside it, over one set of connections."""
 
     def __init__(self, base_url: str, *, is_loopback: bool) -> None:
-        """Open nothing yet.
-
-        Args:
-            base_url: whose host decides whether a proxy stands between.
-            is_loopback: no proxy is asked for an address of this machine.
-        """
+        """Open nothing yet; no proxy is asked for an address of this machine."""
         self._proxied = not is_loopback and needs_proxy(base_url)
         self._client: httpx.AsyncClient | None = None
         self._why_not = ""
         try:
             self._client = httpx.AsyncClient(
-                timeout=LIMIT_S,
-                follow_redirects=False,
-                trust_env=self._proxied,
-                verify=_trust(),
+                timeout=LIMIT_S, follow_redirects=False, trust_env=self._proxied, verify=_trust()
             )
         except (ImportError, ValueError, httpx.InvalidURL) as exc:  # the proxy's address or kind
             self._why_not = str(exc)

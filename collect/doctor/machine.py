@@ -15,18 +15,18 @@ import tempfile
 import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from collect.config.embedded import ENGINE
+from collect.config.embedded import ENGINE, usable_cores
 from collect.config.endpoints import host_of
-from collect.doctor.context import Details, Scene, and_more, doctor_check
+from collect.doctor.context import Details, Finding, Scene, and_more
 from collect.doctor.probe import Visit, run_in_thread
 from collect.inventory.git import output_of
 from collect.inventory.inventory import installed_version
 from collect.local.weights import SIZE_BYTES, find_weights
 from schemas.errors import counted, shown
-from schemas.output.doctor import DoctorCheck
 
 MOST_SKEW_S = 5.0
 """History is ordered by the time at which runs began."""
@@ -46,7 +46,7 @@ SHOWN = ("benchlake", "httpx", "pydantic", "pyarrow", "duckdb")
 """Packages whose versions are told."""
 
 
-async def check_clock(scene: Scene) -> list[DoctorCheck]:
+async def check_clock(scene: Scene) -> list[Finding]:
     """Return findings on the wall clock, the clock of latencies, and the load."""
     visits, synchronised = await asyncio.gather(
         asyncio.gather(*(scene.visit_of(place) for place in scene.visits)),
@@ -55,7 +55,7 @@ async def check_clock(scene: Scene) -> list[DoctorCheck]:
     return [_wall(visits, synchronised.text.strip()), _resolution(), *_load()]
 
 
-def _wall(visits: list[Visit], synchronised: str) -> DoctorCheck:
+def _wall(visits: list[Visit], synchronised: str) -> Finding:
     """Compare our clock with those of servers, whose header has whole seconds."""
     skews = {
         host_of(one.place.base_url): skew for one in visits if (skew := _skew(one)) is not None
@@ -66,24 +66,19 @@ def _wall(visits: list[Visit], synchronised: str) -> DoctorCheck:
         "ntp": kept,
     }
     host = max(skews, key=lambda one: abs(skews[one]), default=None)
+    finding = partial(Finding, "wall clock", details=details)
+    mend = "sudo timedatectl set-ntp true"
     if host is not None and abs(skews[host]) > MOST_SKEW_S:
         ahead = "ahead of" if skews[host] > 0 else "behind"
         text = f"{_duration(abs(skews[host]))} {ahead} {host}: history may be in the wrong order"
-        advice = "set the clock of the one that is wrong: sudo timedatectl set-ntp true"
-        return doctor_check("clock", "wall clock", "warn", text, advice, details=details)
+        return finding("warn", text, f"set the clock of the one that is wrong: {mend}")
     if kept is False:
-        text = "is not kept in step with any other"
-        advice = "sudo timedatectl set-ntp true"
-        return doctor_check("clock", "wall clock", "warn", text, advice, details=details)
+        return finding("warn", "is not kept in step with any other", mend)
     if host is not None:
-        text = f"within {MOST_SKEW_S:g} s of {', '.join(skews)}"
-        return doctor_check("clock", "wall clock", "ok", text, details=details)
+        return finding("ok", f"within {MOST_SKEW_S:g} s of {', '.join(skews)}")
     if kept:
-        return doctor_check(
-            "clock", "wall clock", "ok", "kept in step with a time server", details=details
-        )
-    text = "nothing to compare it with: no server said what time it is"
-    return doctor_check("clock", "wall clock", "skip", text, details=details)
+        return finding("ok", "kept in step with a time server")
+    return finding("skip", "nothing to compare it with: no server said what time it is")
 
 
 def _duration(seconds: float) -> str:
@@ -107,40 +102,32 @@ def _skew(visit: Visit) -> float | None:
     return visit.listing.wall_s - (theirs.timestamp() + 0.5)
 
 
-def _resolution() -> DoctorCheck:
+def _resolution() -> Finding:
     clock = time.get_clock_info("perf_counter")
     details: Details = {"resolution_s": clock.resolution, "monotonic": clock.monotonic}
     if clock.resolution > COARSE_S:
         text = f"moves in steps of {1000 * clock.resolution:g} ms"
-        advice = "measure on another machine"
-        return doctor_check("clock", "latency clock", "warn", text, advice, details=details)
+        return Finding("latency clock", "warn", text, "measure on another machine", details)
     text = f"steps of {1e9 * clock.resolution:.3g} ns"
-    return doctor_check("clock", "latency clock", "ok", text, details=details)
+    return Finding("latency clock", "ok", text, details=details)
 
 
-def _load() -> list[DoctorCheck]:
+def _load() -> list[Finding]:
     try:
         load = os.getloadavg()[0]
     except OSError:
         return []
-    cores = _cores()
+    cores = usable_cores()
     details: Details = {"load": round(load, 2), "cores": cores}
     text = f"{load:.1f} on {counted(cores, 'core')}"
     if load > cores:
         text += ": latencies measured now are not comparable"
         advice = "wait until other work has ended: top -o %CPU"
-        return [doctor_check("clock", "load", "warn", text, advice, details=details)]
-    return [doctor_check("clock", "load", "ok", text, details=details)]
+        return [Finding("load", "warn", text, advice, details=details)]
+    return [Finding("load", "ok", text, details=details)]
 
 
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-async def check_disk(scene: Scene) -> list[DoctorCheck]:
+async def check_disk(scene: Scene) -> list[Finding]:
     """Return a finding for the folder of runs and one for temporary files."""
     places = (
         ("runs", scene.runs_dir, "another place: --runs DIR"),
@@ -149,52 +136,47 @@ async def check_disk(scene: Scene) -> list[DoctorCheck]:
     return list(await asyncio.gather(*(_in_time(*place) for place in places)))
 
 
-async def _in_time(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
+async def _in_time(subject: str, folder: Path, elsewhere: str) -> Finding:
     """Return a finding for a folder, also when it lies on a drive that has gone away."""
     try:
         async with asyncio.timeout(LIMIT_S):
             return await run_in_thread(lambda: _folder(subject, folder, elsewhere))
     except TimeoutError:
         text = f"{folder} does not answer within {LIMIT_S:g} s"
-        return doctor_check("disk", subject, "fail", text, f"is it on a network drive? {elsewhere}")
+        return Finding(subject, "fail", text, f"is it on a network drive? {elsewhere}")
 
 
-def _folder(subject: str, folder: Path, elsewhere: str) -> DoctorCheck:
+def _folder(subject: str, folder: Path, elsewhere: str) -> Finding:
     """Return a finding for a folder; one that is not there yet is made in the nearest that is."""
     there, name = folder.absolute(), shown(folder.absolute())
+    details: Details = {"path": str(folder)}
+    finding = partial(Finding, subject, details=details)
     try:
         while not there.exists() and there != there.parent:
             there = there.parent
     except OSError as exc:  # a folder on the way that is closed to us, a name too long
-        text = f"{name} cannot be looked at: {exc.strerror}"
-        return doctor_check("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
+        return finding("fail", f"{name} cannot be looked at: {exc.strerror}", elsewhere)
     if not there.is_dir():
-        text = f"{name}: {shown(there)} is a file"
-        return doctor_check("disk", subject, "fail", text, elsewhere, details={"path": str(folder)})
+        return finding("fail", f"{name}: {shown(there)} is a file", elsewhere)
     try:
         with tempfile.NamedTemporaryFile(dir=there, prefix=".doctor-") as file:
             file.write(b"x" * 4096)
             file.flush()
     except OSError as exc:
-        text = f"{name} cannot be written: {exc.strerror}"
         advice = f"its owner may: ls -ld {there}; or {elsewhere}"
-        return doctor_check("disk", subject, "fail", text, advice, details={"path": str(folder)})
+        return finding("fail", f"{name} cannot be written: {exc.strerror}", advice)
     space = os.statvfs(there)
     free = space.f_bavail * space.f_frsize
     files = space.f_favail if space.f_files else None  # some file systems count none
-    details: Details = {"path": str(folder), "free_bytes": free, "free_files": files}
+    details |= {"free_bytes": free, "free_files": files}
     text = f"{name}: {_size(free)} free"
     advice = f"make room, or {elsewhere}"
     if free < FAIL_BYTES or files == 0:
         text += "" if files else ", and no further file can be made"
-        return doctor_check("disk", subject, "fail", text, advice, details=details)
+        return finding("fail", text, advice)
     if files is not None and files < WARN_FILES:
-        return doctor_check(
-            "disk", subject, "warn", f"{text}, but only {files:,} files", advice, details=details
-        )
-    if free < WARN_BYTES:
-        return doctor_check("disk", subject, "warn", text, advice, details=details)
-    return doctor_check("disk", subject, "ok", text, details=details)
+        return finding("warn", f"{text}, but only {files:,} files", advice)
+    return finding("warn", text, advice) if free < WARN_BYTES else finding("ok", text)
 
 
 def _size(count: float) -> str:
@@ -205,47 +187,40 @@ def _size(count: float) -> str:
     return f"{count:.3g} TB"
 
 
-async def check_packages(scene: Scene) -> list[DoctorCheck]:
+async def check_packages(scene: Scene) -> list[Finding]:
     """Return findings on Python, our packages, the event loop and the embedded model."""
     versions = {name: installed_version(name) for name in SHOWN}
     missing = [name for name, one in versions.items() if one is None]
-    checks = [
-        doctor_check(
-            "packages", "python", "ok", f"{platform.python_version()} at {sys.executable}"
-        ),
-    ]
+    checks = [Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")]
     if missing:
         text = f"not installed: {', '.join(missing)}"
         advice = f"{sys.executable} -m pip install --upgrade benchlake"
-        checks.append(doctor_check("packages", "versions", "fail", text, advice))
+        checks.append(Finding("versions", "fail", text, advice))
     else:
         text = ", ".join(f"{name} {one}" for name, one in versions.items())
-        checks.append(doctor_check("packages", "versions", "ok", text, details=dict(versions)))
+        checks.append(Finding("versions", "ok", text, details=dict(versions)))
     return [*checks, _loop(), _embedded(scene)]
 
 
-def _loop() -> DoctorCheck:
+def _loop() -> Finding:
     if (uvloop := installed_version("uvloop")) is not None:
-        return doctor_check(
-            "packages", "event loop", "ok", f"uvloop {uvloop}", details={"version": uvloop}
-        )
+        return Finding("event loop", "ok", f"uvloop {uvloop}", details={"version": uvloop})
     text = "uvloop is not installed: stamps of hundreds of requests at once come later"
-    return doctor_check("packages", "event loop", "warn", text, "pip install uvloop")
+    return Finding("event loop", "warn", text, "pip install uvloop")
 
 
-def _embedded(scene: Scene) -> DoctorCheck:
+def _embedded(scene: Scene) -> Finding:
     users = scene.embedded()
     if find_spec(ENGINE) is None:
         advice = "pip install 'benchlake[local]'"
         if users:
             text = f"its engine is not installed; needed by {and_more([name for name, _ in users])}"
-            return doctor_check("packages", "embedded model", "fail", text, advice)
+            return Finding("embedded model", "fail", text, advice)
         text = "not installed; `provider: embedded` and `collect demo` need it"
-        return doctor_check("packages", "embedded model", "skip", text, advice)
+        return Finding("embedded model", "skip", text, advice)
     engine = installed_version(ENGINE)
+    text = f"engine {engine} and weights are there"
     if find_weights() is None:
         megabytes = SIZE_BYTES // 1_000_000
         text = f"engine {engine}; its weights ({megabytes} MB) are fetched at the first run"
-        return doctor_check("packages", "embedded model", "ok", text, details={"version": engine})
-    text = f"engine {engine} and weights are there"
-    return doctor_check("packages", "embedded model", "ok", text, details={"version": engine})
+    return Finding("embedded model", "ok", text, details={"version": engine})

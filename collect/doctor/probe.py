@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
@@ -70,28 +71,17 @@ WHOLE_S = 9.5
 
 async def run_in_thread(function: Callable[[], Answer]) -> Answer:
     """Return what a function returns, or raise what it raises; it may be abandoned at any time."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Answer] = loop.create_future()
-
-    def tell(answer: Answer | None, exc: Exception | None) -> None:
-        if future.done():
-            return
-        if exc is None:
-            future.set_result(answer)  # type: ignore[arg-type]  # None where Answer is None
-        else:
-            future.set_exception(exc)
+    future: Future[Answer] = Future()
 
     def work() -> None:
-        answer, wrong = None, None
-        try:
-            answer = function()
-        except Exception as exc:  # noqa: BLE001 - handed to the one who waits
-            wrong = exc
-        with contextlib.suppress(RuntimeError):  # the loop ended without waiting
-            loop.call_soon_threadsafe(tell, answer, wrong)
+        with contextlib.suppress(InvalidStateError):  # nobody waits any more
+            try:
+                future.set_result(function())
+            except Exception as exc:  # noqa: BLE001 - handed to the one who waits
+                future.set_exception(exc)
 
     threading.Thread(target=work, daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(future)
 
 
 def entries_of(data: JsonValue) -> tuple[Entry, ...] | None:
@@ -178,11 +168,10 @@ class Place:
 
     def headers(self) -> dict[str, str]:
         """Return the key as this kind of server wants it."""
-        if not self.sends_key:
-            return {"anthropic-version": "2023-06-01"} if self.is_claude else {}
-        if self.is_claude:
-            return {"anthropic-version": "2023-06-01", "x-api-key": self.key}
-        return {"Authorization": f"Bearer {self.key}"}
+        version = {"anthropic-version": "2023-06-01"} if self.is_claude else {}
+        bearer = {"Authorization": f"Bearer {self.key}"}
+        key = {"x-api-key": self.key} if self.is_claude else bearer
+        return version | key if self.sends_key else version
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from collect.doctor.context import Details, Scene, and_more, doctor_check
+from collect.doctor.context import Details, Finding, Scene, and_more
 from collect.inventory.git import output_of
-from schemas.output.doctor import DoctorCheck
 
 LIMIT_S = 8.0
 CLAUDE = "npm install -g @anthropic-ai/claude-code"
@@ -93,7 +92,7 @@ OLDEST_NODE = (22, 19)
 """What openclaw runs on; npm installs an empty package of that name on older ones."""
 
 
-async def check_commands(scene: Scene) -> list[DoctorCheck]:
+async def check_commands(scene: Scene) -> list[Finding]:
     """Return a finding for each command, those of the suites first."""
     users: dict[str, list[str]] = {}
     for name, model in scene.models():
@@ -105,28 +104,28 @@ async def check_commands(scene: Scene) -> list[DoctorCheck]:
     return list(await asyncio.gather(*asked, *(_tool(tool) for tool in TOOLS)))
 
 
-async def _needed(executable: str, names: list[str]) -> DoctorCheck:
+async def _needed(executable: str, names: list[str]) -> Finding:
     """Return whether the command of some models is there and runs."""
     where = shutil.which(executable)
     who = f"needed by {and_more(names)}"
     if where is None:
         text = f"is not on PATH, or not executable; {who}"
         advice = CLAUDE if executable == "claude" else "correct `executable`, or chmod +x it"
-        return doctor_check("commands", executable, "fail", text, advice)
+        return Finding(executable, "fail", text, advice)
     out = await output_of(where, "--version", timeout_s=LIMIT_S)
     if out.error is not None:
         text = f"{where} does not run: {_first(out.error)}; {who}"
-        return doctor_check("commands", executable, "fail", text, f"try it: {where} --version")
+        return Finding(executable, "fail", text, f"try it: {where} --version")
     details: Details = {"path": where, "version": _first(out.text)}
     text = f"{_first(out.text)} at {where}; {who}"
-    return doctor_check("commands", executable, "ok", text, details=details)
+    return Finding(executable, "ok", text, details=details)
 
 
-async def _tool(tool: Tool) -> DoctorCheck:
+async def _tool(tool: Tool) -> Finding:
     where = shutil.which(tool.name)
     if where is None:
         text = f"not installed; for {tool.used_for}"
-        return doctor_check("commands", tool.name, "skip", text, tool.install)
+        return Finding(tool.name, "skip", text, tool.install)
     out = await output_of(where, "--version", timeout_s=LIMIT_S)
     version = _first(out.text) or _first(out.error or "")
     details: Details = {"path": where, "version": version}
@@ -134,8 +133,8 @@ async def _tool(tool: Tool) -> DoctorCheck:
     if odd is None and out.error is not None and not NUMBER.search(version):
         odd = f"does not run: {version}", f"try it: {where} --version"
     if odd is not None:
-        return doctor_check("commands", tool.name, "warn", odd[0], odd[1], details=details)
-    return doctor_check("commands", tool.name, "ok", f"{version} at {where}", details=details)
+        return Finding(tool.name, "warn", odd[0], odd[1], details=details)
+    return Finding(tool.name, "ok", f"{version} at {where}", details=details)
 
 
 def _oddity(tool: Tool, version: str) -> tuple[str, str] | None:
@@ -160,32 +159,27 @@ def _first(text: str) -> str:
     return next((line for line in lines if not line.lower().startswith("warning")), "")
 
 
-async def check_containers(scene: Scene) -> list[DoctorCheck]:
+async def check_containers(_scene: Scene) -> list[Finding]:
     """Return a finding for each client that is there, or that there is none."""
-    del scene
     there = [client for client in QUERIES if shutil.which(client)]
     if not there:
         text = "neither docker nor podman; nothing of this version needs a container"
-        return [doctor_check("containers", "–", "skip", text, "apt-get install podman runc")]
+        return [Finding("–", "skip", text, "apt-get install podman runc")]
     return list(await asyncio.gather(*(_client(client) for client in there)))
 
 
-async def _client(client: str) -> DoctorCheck:
+async def _client(client: str) -> Finding:
     out = await output_of(client, *QUERIES[client], timeout_s=CONTAINER_LIMIT_S)
     where = str(shutil.which(client))
     said = " ".join(out.text.split())
     if out.error is not None or not said:
         error = out.error or "no version"
         text = f"client at {where}, but no engine answers it: {_last_line(error)}"
-        return doctor_check(
-            "containers", client, "warn", text, _advice(client, error), details={"error": error}
-        )
+        return Finding(client, "warn", text, _advice(client, error), details={"error": error})
     details: Details = {"path": where, "version": said}
     if client == "podman" and (odd := _podman_oddity(said)):
-        return doctor_check(
-            "containers", client, "warn", f"{said}: {odd[0]}", odd[1], details=details
-        )
-    return doctor_check("containers", client, "ok", f"engine {said} answers", details=details)
+        return Finding(client, "warn", f"{said}: {odd[0]}", odd[1], details=details)
+    return Finding(client, "ok", f"engine {said} answers", details=details)
 
 
 def _advice(client: str, error: str) -> str:
@@ -218,33 +212,28 @@ def _last_line(text: str) -> str:
     return lines[-1] if lines else text
 
 
-async def check_sandbox(scene: Scene) -> list[DoctorCheck]:
+async def check_sandbox(_scene: Scene) -> list[Finding]:
     """Return whether bubblewrap works, whether Landlock is there, and who needs either."""
-    del scene
     needs = "no case of this version runs commands, so nothing needs it yet"
     if sys.platform != "linux":
         text = f"Linux only; a container does its work here; {needs}"
-        return [doctor_check("sandbox", "bubblewrap", "skip", text)]
+        return [Finding("bubblewrap", "skip", text)]
     return [await _bubblewrap(needs), _landlock()]
 
 
-async def _bubblewrap(needs: str) -> DoctorCheck:
+async def _bubblewrap(needs: str) -> Finding:
     where = shutil.which("bwrap")
     if where is None:
         text = f"not installed; {needs}"
-        return doctor_check("sandbox", "bubblewrap", "skip", text, "apt-get install bubblewrap")
+        return Finding("bubblewrap", "skip", text, "apt-get install bubblewrap")
     version = (await output_of(where, "--version", timeout_s=SANDBOX_LIMIT_S)).text.strip()
     out = await output_of(where, *NAMESPACES, *MOUNTS, "--", "true", timeout_s=SANDBOX_LIMIT_S)
     if out.error is None:
         text = f"{version} at {where} locked a command in; {needs}"
-        return doctor_check(
-            "sandbox", "bubblewrap", "ok", text, details={"path": where, "version": version}
-        )
+        return Finding("bubblewrap", "ok", text, details={"path": where, "version": version})
     why, advice = _refusal()
     text = f"cannot lock a command in: {why or out.error}; {needs}"
-    return doctor_check(
-        "sandbox", "bubblewrap", "warn", text, advice, details={"path": where, "error": out.error}
-    )
+    return Finding("bubblewrap", "warn", text, advice, details={"path": where, "error": out.error})
 
 
 def _refusal() -> tuple[str | None, str]:
@@ -259,12 +248,10 @@ def _refusal() -> tuple[str | None, str]:
     return None, "inside a container: start it with --security-opt seccomp=unconfined"
 
 
-def _landlock() -> DoctorCheck:
+def _landlock() -> Finding:
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
     if version < 1:
         text = "this kernel has none, or has it switched off"
-        return doctor_check("sandbox", "landlock", "skip", text)
-    return doctor_check(
-        "sandbox", "landlock", "ok", f"version {version}", details={"version": version}
-    )
+        return Finding("landlock", "skip", text)
+    return Finding("landlock", "ok", f"version {version}", details={"version": version})

@@ -154,8 +154,6 @@ class Budget:
             return
         known = cost_of(execution, price) if execution.attempt_count else 0
         cost = reserved if known is None else known
-        self._reserved -= reserved
-        self._in_flight -= 1
         self._spent += cost
         self._dearest = max(self._dearest, cost)
-        self._changed.set()
+        self.release(reserved)

@@ -76,10 +76,7 @@ def job_of(
 def stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None = None) -> Job:
     """Return the job of a run as its folder has it, to be gone on with.
 
-    Args:
-        run_dir: the run's folder.
-        max_cost_usd: what the whole run may cost, its earlier part included; None: as before.
-        assumed: the price of models that have none.
+    A cost limit counts the earlier part of the run in; None: as before.
 
     Raises:
         NotResumable: the folder does not hold what the run was made from.
@@ -126,19 +123,14 @@ def _stored_job(run_dir: Path, max_cost_usd: float | None, assumed: Price | None
     )
 
 
-def run_config_of(
-    inputs: RunInputs,
-    run_id: str,
-    tags: Mapping[str, str],
-    n_planned: int,
-    labels: Sequence[str],
-    *,
-    reuse: bool = False,
-    max_cost_usd: float | None = None,
-) -> RunConfig:
-    """Return what the run was asked to do, every setting with the layer that set it."""
+def run_config_of(inputs: RunInputs, job: Job, labels: Sequence[str]) -> RunConfig:
+    """Return what the run was asked to do, every setting with the layer that set it.
+
+    The inputs have model files as they are seen from the run's folder.
+    """
+    tags = tags_of(job.models)
     return RunConfig(
-        run_id=run_id,
+        run_id=job.run_id,
         started_at_ms=now_ms(),
         benchlake_version=version("benchlake"),
         suite_id=inputs.suite.suite_id,
@@ -156,7 +148,7 @@ def run_config_of(
             for case in inputs.cases
             if case.settings
         },
-        n_planned=n_planned,
+        n_planned=job.n_planned,
         config_files={_relative(path): found for path, found in inputs.config_files.items()},
         allowed_hosts=inputs.allowed_hosts,
         warnings=inputs.warnings,
@@ -164,8 +156,8 @@ def run_config_of(
         skip_unevaluable=inputs.skip_unevaluable,
         run_group=_group(inputs),
         labels=tuple(map(redact, labels)),
-        reuse=reuse,
-        max_cost_usd=max_cost_usd,
+        reuse=job.reuse,
+        max_cost_usd=job.max_cost_usd,
         thresholds=inputs.project.thresholds,
     )
 

@@ -20,6 +20,7 @@ import sys
 import time
 from asyncio.subprocess import Process
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from collect.config.endpoints import without_secrets
@@ -68,24 +69,19 @@ def mirror_command(run_dir: Path) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", MIRROR_MODULE, str(run_dir))
 
 
+@dataclass(eq=False)
 class MirrorChild:
     """Follows one run; ends by itself when this process does."""
 
-    def __init__(self, run_dir: Path, on_note: Note) -> None:
-        self._run_dir = run_dir
-        self._on_note = on_note
-        self._ending = asyncio.Event()
-        self._process: Process | None = None
-        self._following: asyncio.Task[None] | None = None
+    run_dir: Path
+    on_note: Note
+    _ending: asyncio.Event = field(default_factory=asyncio.Event)
+    _process: Process | None = None
+    _following: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, run_dir: Path, on_note: Note = lambda _: None) -> MirrorChild:
-        """Start the child; what it has to say goes to the run's run.log.
-
-        Args:
-            run_dir: the run's folder.
-            on_note: told each time the child died and is started again.
-        """
+        """Start the child; what it says goes to run.log, and `on_note` hears of each death."""
         child = cls(run_dir, on_note)
         child._process = await child._spawn()
         child._following = asyncio.create_task(child._keep_alive())
@@ -113,7 +109,7 @@ class MirrorChild:
             return f"the mirror did not finish within {END_TIMEOUT_S:g} s"
         if code == 0:
             return None
-        return f"the mirror {_ended(code)}; see {self._run_dir / 'run.log'}"
+        return f"the mirror {_ended(code)}; see {self.run_dir / 'run.log'}"
 
     async def last_words(self) -> list[str]:
         """Return the lines that the child left when it went well; nothing of any other."""
@@ -148,10 +144,12 @@ class MirrorChild:
             deaths = 1 if time.monotonic() - began >= STEADY_S else deaths + 1
             what = f"the mirror {_ended(self._process.returncode if self._process else None)}"
             if deaths > MOST_DEATHS:
-                self._on_note(f"{what}, {deaths} times in a row; it is run once more at the end")
+                self.on_note(f"{what}, {deaths} times in a row; it is run once more at the end")
                 return
-            self._on_note(f"{what}; it is started again")
-            await self._ends_within(PAUSE_S * 2 ** (deaths - 1))
+            self.on_note(f"{what}; it is started again")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE_S * 2 ** (deaths - 1)):
+                    await self._ending.wait()
             if not self._ending.is_set():
                 self._process = await self._spawn()
 
@@ -166,13 +164,6 @@ class MirrorChild:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
-
-    async def _ends_within(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._ending.wait()
-        except TimeoutError:
-            return
 
     async def _end(self) -> int | None:
         """Tell the child that the run is over and return its exit code; None when it was dead."""
@@ -189,9 +180,9 @@ class MirrorChild:
         """
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            with os.fdopen(open_own(self._run_dir, "run.log", flags), "ab") as log:
+            with os.fdopen(open_own(self.run_dir, "run.log", flags), "ab") as log:
                 return await asyncio.create_subprocess_exec(
-                    *mirror_command(self._run_dir),
+                    *mirror_command(self.run_dir),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=log,
@@ -199,7 +190,7 @@ class MirrorChild:
                     start_new_session=True,
                 )
         except OSError as exc:
-            self._on_note(f"the mirror cannot be started: {exc.strerror}")
+            self.on_note(f"the mirror cannot be started: {exc.strerror}")
             return None
 
 
@@ -217,8 +208,7 @@ def add_page(report: RunReport) -> None:
 
     Who has interrupted the run waits for nothing more, and gets the command instead.
 
-    Args:
-        report: of the run; gets the page's path, and code 130 when somebody interrupts this.
+    The run's report gets the page's path, and code 130 when somebody interrupts this.
     """
     run_dir = Path(report.run_dir)
     why, code = "the run was interrupted", EXIT_INTERRUPTED
@@ -230,12 +220,8 @@ def add_page(report: RunReport) -> None:
         return
     if code == EXIT_INTERRUPTED:
         report.exit_code = code
-    sys.stderr.write(f"no report: {why}; the run is kept, and this makes one: {_again(run_dir)}\n")
-
-
-def _again(run_dir: Path) -> str:
-    """Return the command that makes the report of a run (D-I2)."""
-    return shlex.join(("analyze", "report", shown(run_dir.absolute())))
+    again = shlex.join(("analyze", "report", shown(run_dir.absolute())))  # D-I2
+    sys.stderr.write(f"no report: {why}; the run is kept, and this makes one: {again}\n")
 
 
 def _make(run_dir: Path) -> tuple[str, int]:

@@ -69,7 +69,6 @@ class Interrupts:
         self._again: Callable[[], None] | None = None
 
     def __enter__(self) -> Interrupts:
-        """Begin to listen."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
         def interrupt() -> None:
@@ -109,20 +108,11 @@ class Run:
         log: RunLog,
         screen: Screen,
         finished: FinishedTrials,
-        meanwhile: Callable[[], object] = lambda: None,
+        meanwhile: Callable[[], object],
         *,
-        servers: Servers | None = None,
+        servers: Servers | None,
     ) -> None:
-        """Prepare; nothing is asked yet.
-
-        Args:
-            job: what is executed.
-            log: its folder, begun and locked.
-            screen: is told how it goes.
-            finished: what the folder holds already.
-            meanwhile: done while the mirror seals, when there is nothing else to do.
-            servers: of the models that the run serves itself.
-        """
+        """Prepare; `meanwhile` is done while the mirror seals, when there is nothing else to do."""
         self._job = job
         self._log = log
         self._screen = screen
@@ -145,7 +135,7 @@ class Run:
             trials_of=self._trials_of,
             cases=job.cases,
             hooks=Hooks(
-                open_runner=self._open_runner,
+                open_runner=lambda model: LlmProbe(model, self._clock, self._completions),
                 before_model=around.before_model,
                 after_model=around.after_model,
                 throttled=self._throttled,
@@ -288,15 +278,10 @@ class Run:
         bad = incomplete or self._failed_outside or self._mirror_failed
         return EXIT_BAD_NEWS if bad else EXIT_OK
 
-    def _open_runner(self, model: ResolvedModel) -> LlmProbe:
-        return LlmProbe(model, self._clock, self._completions)
-
     def _absence_reason(self, model: ResolvedModel, at_first: bool) -> str | None:
         """Return why nobody is at a model's address, as `collect doctor` says it.
 
-        Args:
-            model: whose address refuses.
-            at_first: it has from the first request on.
+        Where an address has not refused `at_first`, from the first request on, it may come back.
 
         Returns:
             None where it may come back: another machine, or a server that did answer.

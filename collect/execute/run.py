@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from collect.config import ResolvedModel, RunInputs
 from collect.config.embedded import engine, stored_beside
 from collect.config.endpoints import TRANSPORT, key_problem
 from collect.console.progress import RunReport, Screen
-from collect.execute.job import Job, job_of, run_config_of, tags_of
+from collect.execute.job import Job, job_of, run_config_of
 from collect.execute.pipeline import Interrupts, Run
 from collect.inventory.inventory import Stocktaking
 from collect.inventory.model_builds import look_up, with_builds
@@ -43,67 +42,61 @@ DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line adds to a run."""
+    """What the command line says about a run, whatever it is made of."""
 
+    runs_dir: Path
+    run_id: str | None = None
+    """The folder's name; None for the time in UTC."""
     labels: tuple[str, ...] = ()
     max_cost_usd: float | None = None
+    assume_price: str | None = None
     reuse: bool = False
     """Take answers of earlier runs where nothing that matters has changed (D-F2)."""
-
-
-NO_OPTIONS = Options()
+    allowed_hosts: tuple[str, ...] = ()
+    """That may get a key of their own in a run that goes on, beside those of benchlake.yaml."""
+    as_json: bool = False
+    with_page: bool = False
+    """Make the report of it when it has ended."""
+    again: str | None = None
+    """The command that goes on after a run that is not complete; None: the one that resumes it."""
 
 
 def run(
     inputs: RunInputs,
     open_log: Callable[[], RunLog],
     screen: Screen,
-    options: Options = NO_OPTIONS,
-    meanwhile: Callable[[], object] = lambda: None,
+    options: Options,
+    meanwhile: Callable[[], object],
 ) -> RunReport:
     """Make one new run and return its report.
 
-    Args:
-        inputs: what it is made of.
-        open_log: makes its folder, once nothing stands in the way.
-        screen: is told how it goes.
-        options: what the command line adds.
-        meanwhile: done while the last files are sealed.
+    The folder is made once nothing stands in the way; `meanwhile` is done while files are sealed.
 
     Raises:
         RunExists: the folder is there already.
         Interrupted: Ctrl-C before the first request.
         LocalModelError: an embedded model cannot be served.
     """
-
-    async def whole(interrupts: Interrupts, servers: Servers | None) -> RunReport:
-        async with Stocktaking(inputs) as stock:
-            builds = await look_up(inputs.models)
-            made_of = with_builds(inputs, builds)
-            inventory = await stock.first(builds)
-            log = open_log()
-            job = job_of(made_of, log.run_dir.name, options.max_cost_usd, reuse=options.reuse)
-            config = run_config_of(
-                replace(made_of, models=stored_beside(made_of.models, log.run_dir)),
-                job.run_id,
-                tags_of(job.models),
-                job.n_planned,
-                options.labels,
-                reuse=options.reuse,
-                max_cost_usd=options.max_cost_usd,
-            )
-            inventory = inventory.model_copy(update={"run_id": job.run_id})
-            log.begin(config, inventory, made_of.cases, plan_trials(made_of, job.run_id))
-            stock.complete_in(log.run_dir)
-            return await _executed(job, log, screen, interrupts, meanwhile, servers=servers)
-
     with _serving(inputs.models, screen) as servers:
-        return _on_loop(lambda interrupts: whole(interrupts, servers))
+
+        async def whole(interrupts: Interrupts) -> RunReport:
+            async with Stocktaking(inputs) as stock:
+                builds = await look_up(inputs.models)
+                made_of = with_builds(inputs, builds)
+                inventory = await stock.first(builds)
+                log = open_log()
+                job = job_of(made_of, log.run_dir.name, options.max_cost_usd, reuse=options.reuse)
+                stored = replace(made_of, models=stored_beside(made_of.models, log.run_dir))
+                config = run_config_of(stored, job, options.labels)
+                inventory = inventory.model_copy(update={"run_id": job.run_id})
+                log.begin(config, inventory, made_of.cases, plan_trials(made_of, job.run_id))
+                stock.complete_in(log.run_dir)
+                return await _executed(job, log, screen, interrupts, meanwhile, servers=servers)
+
+        return _on_loop(whole)
 
 
-def resume(
-    job: Job, log: RunLog, screen: Screen, meanwhile: Callable[[], object] = lambda: None
-) -> RunReport:
+def resume(job: Job, log: RunLog, screen: Screen, meanwhile: Callable[[], object]) -> RunReport:
     """Complete a run and return the report of all of it."""
     with _serving(job.models, screen, log) as servers:
         return _on_loop(
@@ -117,10 +110,7 @@ def _serving(
 ) -> Iterator[Servers | None]:
     """Serve the run's embedded models from before its loop until after it.
 
-    Args:
-        models: of the run.
-        screen: is told what is waited for.
-        log: of a run that goes on, which nobody else closes when a server does not start.
+    The log of a run that goes on is closed when a server does not start: nobody else does it.
     """
     models = [model for model in models if model.embedded is not None]
     if not models:
@@ -167,6 +157,7 @@ async def _executed(
 
 def _on_loop(work: Callable[[Interrupts], Awaitable[RunReport]]) -> RunReport:
     """Run on the quickest loop there is, with Ctrl-C in our hands."""
+    import uvloop  # noqa: PLC0415 - only a run needs it
 
     async def listening() -> RunReport:
         with Interrupts() as interrupts:
@@ -180,28 +171,15 @@ def _on_loop(work: Callable[[Interrupts], Awaitable[RunReport]]) -> RunReport:
     gc.set_threshold(GARBAGE_EVERY, *before[1:])
     gc.enable()
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(listening())
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    if sys.platform == "win32":
-        return None
-    import uvloop  # noqa: PLC0415 - there is none on Windows
-
-    return uvloop.new_event_loop
-
-
 def refuse_foreign_executables(run_dir: Path, models: Iterable[ResolvedModel], again: str) -> None:
     """A run folder may be somebody else's: what it names by path is not run.
-
-    Args:
-        run_dir: the run's folder.
-        models: as the folder has them.
-        again: the command that starts a new run and takes over what is the same.
 
     Raises:
         NotResumable: a model's command is a path.
@@ -224,11 +202,6 @@ def refuse_other_builds(
 
     What was known and cannot be found out now is no reason to stop: a server that is not up yet
     would end every run that is resumed too early, and its trials fail by themselves.
-
-    Args:
-        run_dir: the run's folder.
-        models: as the folder has them.
-        again: the command that starts a new run and takes over what is the same.
 
     Returns:
         By model_id, what cannot be told to be the same, in words.
@@ -282,9 +255,7 @@ def _comparable_build(model: ResolvedModel) -> str | None:
 def refuse_foreign_hosts(models: Iterable[ResolvedModel], allowed: Iterable[str]) -> None:
     """Apply D-H4 to a stored run, by what is allowed here and now.
 
-    Args:
-        models: as the run's folder has them.
-        allowed: hosts named on the command line; those of benchlake.yaml are added.
+    Hosts of benchlake.yaml are added to those named on the command line.
 
     Raises:
         ConfigError: a key would go to a host that it is not for.

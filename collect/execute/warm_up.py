@@ -18,6 +18,9 @@ from collect.inventory.git import OLLAMA_STORE, Output, output_of
 from collect.runners.base import Runner
 from schemas.redact import redact
 
+WARM_UP_FACTS = ("e2e_ms", "failure_type", "error_message")
+"""Of a reply, kept of a warm-up."""
+
 Note = Callable[[str, str | None, JsonValue], None]
 """(event, model_id, detail): writes an event row."""
 
@@ -31,7 +34,7 @@ async def snapshot() -> str:
         output_of("ollama", "ps"),
     )
     sections = (
-        ("free -h", _first(free, _memory()), "(free failed)"),
+        ("free -h", free if free.error is None else Output(_memory()), "(free failed)"),
         ("df -h /", disk, "(df failed)"),
         ("du -sh ~/.ollama", store, "(du failed)"),
         ("ollama ps", models, "(ollama ps failed)"),
@@ -40,10 +43,6 @@ async def snapshot() -> str:
         f"# {title}\n{(output.text if output.error is None else failed).rstrip()}\n\n"
         for title, output, failed in sections
     )
-
-
-def _first(output: Output, instead: str) -> Output:
-    return output if output.error is None else Output(instead)
 
 
 def _memory() -> str:
@@ -93,16 +92,8 @@ class Around:
             self.event("exclusive", model.model_id, detail)
         for number in range(1, model.warmup + 1):
             reply = await runner.warm_up()
-            self.event(
-                "warmup",
-                model.model_id,
-                {
-                    "number": number,
-                    "e2e_ms": reply.e2e_ms,
-                    "failure_type": reply.failure_type,
-                    "error_message": reply.error_message,
-                },
-            )
+            facts = {name: getattr(reply, name) for name in WARM_UP_FACTS}
+            self.event("warmup", model.model_id, {"number": number, **facts})
         await self._snapshot(model, "before")
 
     async def after_model(self, model: ResolvedModel) -> None:

@@ -1,17 +1,4 @@
-"""How an exchange can fail, whoever carries it, and what a trial that ends so is called.
-
-* WireError
-  + ConnectError        nobody there, no such host, no TLS
-    - ConnectRefused    the machine is there, and nobody listens
-  + ConnectTimeout      nobody answered the door
-  + WriteError          cut while the request was sent
-  + ReadError           cut while the answer was read
-  + ProtocolError       closed too early, or not HTTP
-  + BodyError           a body that cannot be decoded
-    - BodyTooLarge      or is larger than any answer
-    - TooManyPieces     or comes in more pieces than any answer has
-    - UnknownEncoding   or is encoded in a way we do not read
-"""
+"""How an exchange can fail, whoever carries it, and what a trial that ends so is called."""
 
 from __future__ import annotations
 
@@ -59,7 +46,7 @@ class WireError(Exception):
 
 
 class ConnectError(WireError):
-    """There is nobody at that address."""
+    """There is nobody at that address, no such host, or no TLS."""
 
 
 class ConnectRefused(ConnectError):

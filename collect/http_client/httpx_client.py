@@ -42,30 +42,22 @@ class StockTransport:
     def __init__(self, *, max_connections: int, trust_env: bool) -> None:
         """Open nothing yet.
 
-        Args:
-            max_connections: how many requests may be in flight.
-            trust_env: whether the environment's proxies are used.
-
         Raises:
             ImportError: a proxy needs a package that is not installed.
             ValueError: a proxy's address is none.
         """
         try:
-            self._client = self._open(max_connections, trust_env=trust_env)
+            self._client = httpx.AsyncClient(
+                http2=find_spec("h2") is not None,
+                timeout=None,  # one wall clock around the whole request is the caller's  # noqa: S113
+                follow_redirects=False,  # a redirect would carry the key to another host
+                trust_env=trust_env,
+                limits=httpx.Limits(
+                    max_connections=max_connections, max_keepalive_connections=max_connections
+                ),
+            )
         except httpx.InvalidURL as exc:
             raise ValueError(str(exc)) from exc
-
-    @staticmethod
-    def _open(max_connections: int, *, trust_env: bool) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            http2=find_spec("h2") is not None,
-            timeout=None,  # one wall clock around the whole request is the caller's  # noqa: S113
-            follow_redirects=False,  # a redirect would carry the key to another host
-            trust_env=trust_env,
-            limits=httpx.Limits(
-                max_connections=max_connections, max_keepalive_connections=max_connections
-            ),
-        )
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -150,12 +150,7 @@ class WireTransport:
     def __init__(
         self, completions: CompletionQueue | None = None, *, connect_s: float = CONNECT_S
     ) -> None:
-        """Open nothing yet.
-
-        Args:
-            completions: in which answers are handed over; shared with whoever else wants one.
-            connect_s: how long connecting may take.
-        """
+        """Open nothing yet; others may share the queue in which answers are handed over."""
         self._connect_s = connect_s
         self._ssl_context: ssl.SSLContext | None = None
         self._idle: defaultdict[Origin, list[Connection]] = defaultdict(list)

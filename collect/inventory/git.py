@@ -55,14 +55,8 @@ OWN = frozenset({"local", "worktree"})
 """Where settings of the repository come from; the others are the user's."""
 
 STATUS = (
-    "status",
-    "--porcelain=v2",
-    "--branch",
-    "-z",
-    "--no-renames",
-    "--ignored=traditional",
-    "--untracked-files=normal",
-    "--ignore-submodules=all",
+    *("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignored=traditional"),
+    *("--untracked-files=normal", "--ignore-submodules=all"),
 )
 
 

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeGuard
 
 import psutil
@@ -76,11 +75,6 @@ class Stocktaking:
     """Asks for everything when it is entered; leaves nothing running behind."""
 
     def __init__(self, inputs: RunInputs) -> None:
-        """Ask nothing yet.
-
-        Args:
-            inputs: whose configs are looked at.
-        """
         self._inputs = inputs
         self._created_at = datetime.now(tz=UTC)
         self._known: dict[str, Output] = {}
@@ -101,11 +95,7 @@ class Stocktaking:
         return self
 
     async def first(self, builds: Builds) -> Inventory:
-        """Return what is known within a moment; what is not says so.
-
-        Args:
-            builds: what is known of models and CLIs already.
-        """
+        """Return what is known within a moment; what is not says so."""
         self._known = {name: builds.versions[name] for name in VERSIONS if name in builds.versions}
         self._served = asyncio.create_task(served_models(self._inputs.models, builds))
         await asyncio.wait(self._open(), timeout=QUICK_S)
@@ -116,12 +106,7 @@ class Stocktaking:
         if self._open():
             self._completing = asyncio.create_task(self._complete(run_dir))
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Give what is still open a moment, unless something went wrong, and end it."""
         if kind is None and self._completing is not None:
             await asyncio.wait([self._completing], timeout=LAST_S)

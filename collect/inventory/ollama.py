@@ -61,12 +61,9 @@ class OllamaServer:
     """One server behind an OpenAI-compatible address."""
 
     def __init__(self, base_url: str, key: str, *, is_loopback: bool) -> None:
-        """Ask nothing yet.
+        """Ask nothing yet; what stands before `/v1` is the server's root.
 
-        Args:
-            base_url: as the suite has it; what stands before `/v1` is the server's root.
-            key: sent as a run sends it; empty: none.
-            is_loopback: no proxy stands before an address of this machine.
+        A key is sent as a run sends it. No proxy stands before an address of this machine.
         """
         self._root = base_url.removesuffix("/v1")
         self._headers = {"Accept": "application/json", "User-Agent": "benchlake"}
@@ -183,10 +180,6 @@ class Unloaded:
 
 async def unload_others(base_url: str, keep: str) -> Unloaded:
     """Ask the server behind an OpenAI-compatible address to unload every model but one.
-
-    Args:
-        base_url: as the suite has it, ending in `/v1`.
-        keep: the model that may stay.
 
     Returns:
         What was asked for; an `error` when the server is no Ollama or cannot be reached.

@@ -1,4 +1,4 @@
-"""The embedded model as a context manager: what the demo and the tests hold in their hands.
+"""The embedded model as a context manager: what a run and the tests hold in their hands.
 
 The server is a child process, started, waited for, and ended without fail. Imports nothing heavy:
 the engine lives in the child alone (`collect.local.server`).
@@ -17,11 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import NoReturn, Self
+from typing import NoReturn
 
 from collect.config.embedded import (
     CONTEXT_TOKENS,
@@ -50,8 +49,13 @@ READ_BYTES_PER_SECOND = 50_000_000
 """Of a slow disk, from which a large model is read."""
 
 
-class Child:
-    """One server process, running from construction to `stop`."""
+class LocalModel:
+    """One server process, running from construction to `stop`.
+
+    Attributes:
+        api_key: The server refuses requests without it.
+        base_url: Root of the OpenAI-compatible API, on loopback; empty until it answers.
+    """
 
     def __init__(
         self,
@@ -61,14 +65,9 @@ class Child:
         start_seconds: float,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Start it.
-
-        Args:
-            arguments: of `collect.local.server`.
-            api_key: that requests must carry.
-            start_seconds: after which a start has failed.
-            say: receives a sentence every few seconds of a start.
-        """
+        """Start it; something is said every few seconds of a start."""
+        self.api_key = api_key
+        self.base_url = ""
         self._start_seconds = start_seconds
         self._say = say
         self._began = time.monotonic()
@@ -98,8 +97,8 @@ class Child:
             return None
         return f"ended by itself (exit code {self._process.returncode}){self._last_lines()}"
 
-    def wait_until_ready(self) -> int:
-        """Return the port on which the server answers.
+    def wait_until_ready(self) -> None:
+        """Wait until the server answers.
 
         Raises:
             LocalModelError: It ended, or did not answer in time; with the last lines of its log.
@@ -112,7 +111,7 @@ class Child:
             if time.monotonic() > self._deadline:
                 self._fail(f"was not healthy within {self._start_seconds:g} s")
             time.sleep(POLL_SECONDS)
-        return port
+        self.base_url = f"http://127.0.0.1:{port}/v1"
 
     def stop(self) -> None:
         """End the process, politely for 5 s and then by its id, and close what is open."""
@@ -181,116 +180,59 @@ def _is_healthy(port: int) -> bool:
         connection.close()
 
 
-class LocalModel:
-    """A model served by a child process while the `with` block runs.
+@contextmanager
+def serving(
+    model_file: Path,
+    *,
+    alias: str = PACKAGED_MODEL,
+    api_key: str | None = None,
+    slots: int = SLOTS,
+    context_tokens: int = CONTEXT_TOKENS,
+    threads: int | None = None,
+    start_seconds: float | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Iterator[LocalModel]:
+    """Serve a GGUF file while the `with` block runs.
 
-    Attributes:
-        base_url: Root of the OpenAI-compatible API, on loopback; empty outside the `with` block.
-        api_key: Random unless it was given; the server refuses requests without it.
-        alias: The model's name in requests and answers.
-        model_file: The GGUF file being served.
+    Args:
+        model_file: the file to serve.
+        alias: what the model is called in requests and answers.
+        api_key: that requests must carry; None: a new one.
+        slots: requests that are served at once.
+        context_tokens: tokens of each of them, its answer included.
+        threads: cores that are computed with; None: half of them.
+        start_seconds: after which a start has failed; None: by the size of the file.
+        say: receives a sentence every few seconds of a start.
+
+    Raises:
+        LocalModelError: The engine is not installed, the file is no model, or the server did not
+            answer in time; the text ends with the server's last words.
     """
-
-    def __init__(
-        self,
-        *,
-        model_file: Path,
-        alias: str = PACKAGED_MODEL,
-        api_key: str | None = None,
-        slots: int = SLOTS,
-        context_tokens: int = CONTEXT_TOKENS,
-        threads: int | None = None,
-        start_seconds: float | None = None,
-        say: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        """Start nothing yet.
-
-        Args:
-            model_file: the GGUF file to serve.
-            alias: what the model is called in requests and answers.
-            api_key: that requests must carry; None: a new one.
-            slots: requests that are served at once.
-            context_tokens: tokens of each of them, its answer included.
-            threads: cores that are computed with; None: half of them.
-            start_seconds: after which a start has failed; None: by the size of the file.
-            say: receives a sentence every few seconds of a start.
-        """
-        self.model_file = model_file.absolute()
-        self.alias = alias
-        self.base_url = ""
-        self.api_key = api_key or secrets.token_hex(24)
-        self._slots = slots
-        self._context_tokens = context_tokens
-        self._threads = default_threads() if threads is None else threads
-        self._start_seconds = start_seconds
-        self._say = say
-        self._child: Child | None = None
-
-    @cached_property
-    def model_sha256(self) -> str:
-        """SHA-256 of the served file; the first use reads all of it (98 MB: 0.1 s)."""
-        return sha256_of(self.model_file)
-
-    @property
-    def pid(self) -> int | None:
-        """Process id of the server; None outside the `with` block."""
-        return self._child.pid if self._child else None
-
-    @property
-    def obituary(self) -> str | None:
-        """How the server ended by itself; None while it runs and outside the `with` block."""
-        return self._child.obituary if self._child else None
-
-    def __enter__(self) -> Self:
-        """Start the server and wait until it answers.
-
-        Raises:
-            LocalModelError: The engine is not installed, the file is no model, or the server did
-                not answer in time; the text ends with the server's last words.
-        """
-        refuse_missing_engine()
-        if (what := file_problem(self.model_file)) is not None:
-            text = f"{self.model_file} {what}"
-            raise LocalModelError(text)
-        options = {
-            "model": self.model_file,
-            "alias": self.alias,
-            "slots": self._slots,
-            "context": self._context_tokens,
-            "threads": self._threads,
-        }
-        self._child = Child(
-            [f"--{name}={value}" for name, value in options.items()],
-            api_key=self.api_key,
-            start_seconds=self._start_seconds or self._patience(),
-            say=self._say,
-        )
-        try:
-            port = self._child.wait_until_ready()
-        except BaseException:  # Ctrl-C during the start, too, must leave no server behind
-            self._stop()
-            raise
-        self.base_url = f"http://127.0.0.1:{port}/v1"
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the server."""
-        self._stop()
-
-    def _patience(self) -> float:
-        """Return the seconds a start may take: what a slow disk needs for the file, and more."""
-        return START_SECONDS + self.model_file.stat().st_size / READ_BYTES_PER_SECOND
-
-    def _stop(self) -> None:
-        self.base_url = ""
-        if self._child is not None:
-            self._child.stop()
-            self._child = None
+    refuse_missing_engine()
+    model_file = model_file.absolute()
+    if (what := file_problem(model_file)) is not None:
+        text = f"{model_file} {what}"
+        raise LocalModelError(text)
+    options = {
+        "model": model_file,
+        "alias": alias,
+        "slots": slots,
+        "context": context_tokens,
+        "threads": default_threads() if threads is None else threads,
+    }
+    # What a slow disk needs for the file, and more.
+    patience = START_SECONDS + model_file.stat().st_size / READ_BYTES_PER_SECOND
+    model = LocalModel(
+        [f"--{name}={value}" for name, value in options.items()],
+        api_key=api_key or secrets.token_hex(24),
+        start_seconds=start_seconds or patience,
+        say=say,
+    )
+    try:  # Ctrl-C during the start, too, must leave no server behind
+        model.wait_until_ready()
+        yield model
+    finally:
+        model.stop()
 
 
 def sha256_of(path: Path) -> str:

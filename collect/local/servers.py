@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel, RunInputs
 from collect.config.embedded import file_problem, name_of
-from collect.local.model import ENGINE_ADVICE, LocalModel, refuse_missing_engine
+from collect.config.project_files import problem_at
+from collect.local.model import ENGINE_ADVICE, LocalModel, refuse_missing_engine, serving
 from collect.local.server import KEY_VARIABLE
 from collect.local.weights import fetch_weights
 from schemas.errors import ConfigError, Interrupted, LocalModelError, Problem
-from schemas.io.yaml import dotted, read_yaml
+from schemas.io.yaml import read_yaml
 from schemas.run.model_names import ModelNames
 
 Say = Callable[[str], None]
@@ -33,12 +33,7 @@ class Servers:
     """The servers of some models while the `with` block runs."""
 
     def __init__(self, models: Iterable[ResolvedModel], say: Say = lambda _: None) -> None:
-        """Start nothing yet.
-
-        Args:
-            models: of a run; those that are asked elsewhere start nothing.
-            say: receives what the user waits for.
-        """
+        """Start nothing yet; models that are asked elsewhere start nothing at all."""
         self._users: dict[File, list[ResolvedModel]] = {}
         models = tuple(models)
         self._names = ModelNames.of_models(models)
@@ -69,13 +64,7 @@ class Servers:
             os.environ[KEY_VARIABLE] = self._key
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End every server."""
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
         if self._users:
             os.environ.pop(KEY_VARIABLE)
@@ -115,8 +104,8 @@ class Servers:
         called = self._names.of(first.model_id)
         self._say(f"starting the embedded model {name} (model `{called}`) ...")
         began = time.monotonic()
-        local = LocalModel(
-            model_file=weights_of(file, self._say),
+        local = serving(
+            weights_of(file, self._say),
             alias=name,
             api_key=self._key,
             slots=slots_of(users),
@@ -177,8 +166,7 @@ def refuse_unservable(inputs: RunInputs, say: Say) -> None:
     problems = []
     for model, field, what, advice in _lacks(inputs.models, say):
         key = ("models", numbers.get(model.model_id, 0), field)
-        line = source.line_of(key)
-        problems.append(Problem(inputs.suite_path, what, dotted(key), line, advice=advice))
+        problems.append(problem_at(source, key, what, advice=advice))
     if problems:
         raise ConfigError(problems)
 

@@ -135,8 +135,7 @@ def fetch_weights(say: Callable[[str], None] = lambda _: None) -> Path:
 
     Safe to call from several processes at once: one fetches, the others wait for it.
 
-    Args:
-        say: Receives one sentence for the user before each wait; nothing when the file is cached.
+    Whoever waits is told so first; nothing is said when the file is cached.
 
     Raises:
         LocalModelError: The download failed, the bytes are not the expected ones, or the cache

@@ -73,12 +73,7 @@ class News:
 
 
 def news_since(earlier: EarlierPlan | None, plan: Iterable[PlannedTrial]) -> News:
-    """Return what is new in a plan.
-
-    Args:
-        earlier: from `earlier_plan`; None makes every trial new.
-        plan: the trials of now.
-    """
+    """Return what is new in a plan; without an earlier one every trial is."""
     before: Mapping[TrialKey, EarlierTrial] = earlier.trials if earlier else {}
     models = {key[0] for key in before}
     cases = {key[1] for key in before}
@@ -126,29 +121,32 @@ def _part(trial: PlannedTrial, name: str) -> str | None:
     return part and part[:PART_DIGITS]
 
 
-def earlier_plan(
-    runs_dir: Path, suite_id: str, *, before_ms: int | None = None
-) -> EarlierPlan | None:
-    """Return the stored plan of the suite's newest run, or None when there is none.
+def newest_first(runs_dir: Path, suite_id: str | None = None) -> dict[Path, str]:
+    """Return the folders of runs, of one suite or of all, by when they started.
 
-    A run whose config.json or plan.jsonl is missing or broken is passed over.
+    One that lost its log is among them.
 
-    Args:
-        runs_dir: folder that holds one folder a run.
-        suite_id: suite of the plan of now.
-        before_ms: only runs that began before this time, in ms since 1970 UTC.
+    Returns:
+        The group of each folder: the shards of one plan share it, other runs are their own.
     """
     starts = []
     for path in runs_dir.glob("*/config.json"):
         try:
             config = orjson.loads(read_own(path.parent, path.name))
-            started = int(config["started_at_ms"])
-            wanted = config["suite_id"] == suite_id
+            started, group = int(config["started_at_ms"]), config.get("run_group")
         except (OSError, NotOwnFile, ValueError, KeyError, TypeError):
-            continue
-        if wanted and (before_ms is None or started < before_ms):
-            starts.append((started, path.parent))
-    for _, run_dir in sorted(starts, reverse=True):
+            continue  # no run of ours, or one that never began
+        if suite_id in (None, config.get("suite_id")):
+            starts.append((started, path.parent, str(group or path.parent.name)))
+    return {run_dir: group for _, run_dir, group in sorted(starts, reverse=True)}
+
+
+def earlier_plan(runs_dir: Path, suite_id: str) -> EarlierPlan | None:
+    """Return the stored plan of the suite's newest run, or None when there is none.
+
+    A run whose config.json or plan.jsonl is missing or broken is passed over.
+    """
+    for run_dir in newest_first(runs_dir, suite_id):
         try:
             return EarlierPlan(run_dir.name, _trials(run_dir))
         except (OSError, NotOwnFile, ValueError, KeyError, TypeError, AttributeError):

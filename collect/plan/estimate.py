@@ -39,11 +39,7 @@ class ModelEstimate:
     """What one model's share of a plan may use; None is unknown, never nothing."""
 
     model_id: str
-    model: str
-    n_trials: int
     input_tokens: int | None
-    n_from_history: int
-    """Trials whose tokens are known from earlier runs; the others go by the rule of thumb."""
     output_tokens_low: int
     """From history; trials without one count nothing."""
     output_tokens_high: int | None
@@ -113,19 +109,18 @@ class _Tokens:
     sent: int | None
     low: int
     high: int | None
-    seen: bool
 
 
 def _tokens(
     model: ResolvedModel, case: LoadedCase, characters: int, history: Mapping[CaseKey, TokensSeen]
 ) -> _Tokens:
     if seen := history.get((model.model_id, case.case_id)):
-        return _Tokens(seen.input_tokens, seen.output_tokens, seen.output_tokens, seen=True)
+        return _Tokens(seen.input_tokens, seen.output_tokens, seen.output_tokens)
     if case.runner_type != "llm_probe" or model.provider == "claude_code_cli":
         # An agent writes its own prompts around ours, and asks more than once.
-        return _Tokens(None, 0, None, seen=False)
+        return _Tokens(None, 0, None)
     sent = -(-characters // CHARACTERS_PER_TOKEN)
-    return _Tokens(sent, 0, _most(model, case), seen=False)
+    return _Tokens(sent, 0, _most(model, case))
 
 
 def _most(model: ResolvedModel, case: LoadedCase) -> int | None:
@@ -175,10 +170,7 @@ def _summed(model: ResolvedModel, tokens: list[_Tokens], price: Price | None) ->
     low, high = sum(one.low for one in tokens), _sum(one.high for one in tokens)
     return ModelEstimate(
         model_id=model.model_id,
-        model=model.model,
-        n_trials=len(tokens),
         input_tokens=sent,
-        n_from_history=sum(one.seen for one in tokens),
         output_tokens_low=low,
         output_tokens_high=high,
         price=price,

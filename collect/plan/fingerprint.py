@@ -99,20 +99,33 @@ def model_parts(model: ResolvedModel) -> tuple[str, str]:
 def settings_part(model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
     """Return the hash of the settings in force; each repetition is a sample of its own."""
     names = (*SAMPLING, "max_turns") if case.context.llm_probe.tools else SAMPLING
+    routed = ROUTING_OPTIONS if model.routing is not None else ()  # the endpoint's part
     in_force: dict[str, JsonValue] = {name: model.setting(name, case) for name in names}
     in_force |= {
         "seed": seed_of(model, case, repetition),
         "thinking_level": model.thinking_level,
-        "request_options": _own_options(model),
+        "request_options": {
+            name: one for name, one in model.request_options.items() if name not in routed
+        },
         "repetition": repetition,
     }
     return digest(in_force)
 
 
-def _own_options(model: ResolvedModel) -> dict[str, JsonValue]:
-    """Return the options that are not the endpoint's part."""
-    routed = ROUTING_OPTIONS if model.routing is not None else ()
-    return {name: one for name, one in model.request_options.items() if name not in routed}
+class SettingsParts:
+    """The settings part of many trials; cases without settings of their own share one hash."""
+
+    def __init__(self) -> None:
+        self._shared: dict[tuple[str, int], str] = {}
+
+    def of(self, model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
+        """Return the settings part of one trial."""
+        if case.settings or case.context.llm_probe.tools:
+            return settings_part(model, case, repetition)
+        key = model.model_id, repetition
+        if key not in self._shared:
+            self._shared[key] = settings_part(model, case, repetition)
+        return self._shared[key]
 
 
 def tools_part(case: LoadedCase) -> str | None:

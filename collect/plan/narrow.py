@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from collect.config import ResolvedModel, RunInputs
 from schemas.errors import ConfigError, Problem, nearest
@@ -14,20 +14,8 @@ from schemas.run.model_names import ModelNames
 SHARD = re.compile(r"([1-9]\d{0,4})/([1-9]\d{0,4})")
 
 
-@dataclass(frozen=True)
-class Shard:
-    """The i-th of n parts of one plan, from 1."""
-
-    number: int
-    of: int
-
-    def __str__(self) -> str:
-        """Return `i/n`."""
-        return f"{self.number}/{self.of}"
-
-
-def parse_shard(text: str) -> Shard:
-    """Return `i/n` as a shard.
+def parse_shard(text: str) -> tuple[int, int]:
+    """Return the i and the n of `i/n`: the i-th of n parts of one plan, from 1.
 
     Raises:
         ConfigError: it is not two numbers with 1 <= i <= n.
@@ -36,7 +24,24 @@ def parse_shard(text: str) -> Shard:
     if match is None or int(match[1]) > int(match[2]):
         problem = Problem(None, "--shard takes i/n with 1 <= i <= n", found=f"`{text}`")
         raise ConfigError([problem])
-    return Shard(int(match[1]), int(match[2]))
+    return int(match[1]), int(match[2])
+
+
+def narrowed(
+    cases: Sequence[str] | None,
+    tags: Sequence[str] | None,
+    models: Sequence[str] | None,
+    max_trials: int | None,
+    shard: str | None,
+) -> Narrowed:
+    """Return what the flags of the command line ask for, as they were given."""
+    return Narrowed(
+        cases=tuple(cases or ()),
+        tags=tuple(tags or ()),
+        models=tuple(models or ()),
+        max_trials=max_trials,
+        shard=shard,
+    )
 
 
 def narrow(inputs: RunInputs, wanted: Narrowed) -> RunInputs:
@@ -47,7 +52,9 @@ def narrow(inputs: RunInputs, wanted: Narrowed) -> RunInputs:
     Raises:
         ConfigError: a flag names something the suite does not have, or nothing is left.
     """
-    wanted = wanted.model_copy(update={"models": _model_ids(inputs.models, wanted.models)})
+    shard = None if wanted.shard is None else "{}/{}".format(*parse_shard(wanted.shard))
+    named = _model_ids(inputs.models, wanted.models)
+    wanted = wanted.model_copy(update={"models": named, "shard": shard})
     models = {model.model_id for model in inputs.models}
     cases = {case.case_id for case in inputs.cases}
     tags = {tag for case in inputs.cases for tag in case.tags}
@@ -133,6 +140,6 @@ def part_of(plan: Iterable[PlannedTrial], wanted: Narrowed) -> Iterable[PlannedT
         first = sorted(turns, key=lambda turn: turn[:2])[: wanted.max_trials]
         chosen = sorted((trial for _, _, trial in first), key=lambda trial: trial.trial_no)
     if wanted.shard is not None:
-        shard = parse_shard(wanted.shard)
-        return (trial for at, trial in enumerate(chosen) if at % shard.of == shard.number - 1)
+        number, n_shards = parse_shard(wanted.shard)
+        return (trial for at, trial in enumerate(chosen) if at % n_shards == number - 1)
     return chosen

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import orjson
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.plan.fingerprint import (
+    SettingsParts,
     agent_part,
     case_hash,
     fingerprint,
     image_part,
     kept_parts,
     model_parts,
-    settings_part,
     tools_part,
 )
 from collect.plan.narrow import part_of
@@ -78,22 +79,13 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
     """
     hashes = {case.case_id: case_hash(case) for case in inputs.cases}
     endpoints = {model.model_id: model_parts(model) for model in inputs.models}
-    plain: dict[tuple[str, int], str] = {}
-
-    def settings(model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
-        """Cases without settings of their own, which is most of them, share one hash."""
-        if case.settings or case.context.llm_probe.tools:
-            return settings_part(model, case, repetition)
-        key = model.model_id, repetition
-        if key not in plain:
-            plain[key] = settings_part(model, case, repetition)
-        return plain[key]
+    settings = SettingsParts()
 
     def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> dict[str, str | None]:
         endpoint, harness = endpoints[model.model_id]
         return {
             "case": hashes[case.case_id],
-            "settings": settings(model, case, repetition),
+            "settings": settings.of(model, case, repetition),
             "endpoint": endpoint,
             "harness": harness,
             "model_build": model.model_build,
@@ -102,6 +94,8 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             "image": image_part(inputs, case),
         }
 
+    repetitions = range(1, inputs.profile.execution_policy.run_repetitions + 1)
+    order = product(inputs.models, repetitions, inputs.cases)
     whole = (
         PlannedTrial(
             run_id=run_id,
@@ -126,17 +120,10 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             tags=case.tags,
             cluster=case.cluster,
         )
-        for number, (model, case, repetition) in enumerate(_order(inputs))
+        for number, (model, repetition, case) in enumerate(order)
         for found in (parts(model, case, repetition),)
     )
     yield from part_of(whole, inputs.narrowed)
-
-
-def _order(inputs: RunInputs) -> Iterator[tuple[ResolvedModel, LoadedCase, int]]:
-    for model in inputs.models:
-        for repetition in range(1, inputs.profile.execution_policy.run_repetitions + 1):
-            for case in inputs.cases:
-                yield model, case, repetition
 
 
 def planned_sizes(inputs: RunInputs) -> dict[str, PlanSize]:
@@ -166,13 +153,7 @@ def trial_of(line: bytes) -> PlannedTrial:
 def trials_of(
     path: Path, model_id: str, is_finished: Callable[[str, str, int], bool] | None
 ) -> Iterator[PlannedTrial]:
-    """Yield one model's trials that are not finished; its lines stand together in the file.
-
-    Args:
-        path: of plan.jsonl.
-        model_id: whose trials.
-        is_finished: tells by model_id, case_id and repetition; None when none is.
-    """
+    """Yield one model's trials that are not finished; its lines stand together in the file."""
     mark = b'"model_id":"%s"' % model_id.encode()
     found = False
     with path.open("rb") as file:

@@ -18,6 +18,7 @@ import orjson
 from analyze.power.render import LETTERS, merged, power_facts, power_lines
 from analyze.stats.power.assumptions import LOOK_BACK, CaseSeen, RunSeen, assumptions_of
 from analyze.stats.power.planning import PowerPlan, power_plan
+from collect.plan.changes import newest_first
 from collect.plan.estimate import CaseKey, TokensSeen
 from collect.plan.plan import PlanSize
 from schemas.config.project import Thresholds
@@ -77,11 +78,7 @@ def outcomes_seen(
     Of 20 runs at most, since they also tell how much nights vary; as soon as two say enough of each
     model, no more than 64 MB are read. The shards of one plan are one run.
 
-    Args:
-        runs_dir: folder that holds one folder a run.
-        suite_id: suite of the plan.
-        model_ids: models of the plan.
-        at_most: bytes to read, even when that leaves a model without a run that says enough.
+    No more than `at_most` bytes are read, even when that leaves a model without such a run.
     """
     found = []
     wanted, n_bytes = dict.fromkeys(model_ids, 2), 0
@@ -108,19 +105,9 @@ def _size(path: Path) -> int:
 
 def runs_of(runs_dir: Path, suite_id: str) -> list[list[Path]]:
     """Return the folders of each run of a suite, newest run first."""
-    starts = []
-    for path in runs_dir.glob("*/config.json"):
-        try:
-            config = orjson.loads(read_own(path.parent, path.name))
-            started, group = int(config["started_at_ms"]), config.get("run_group")
-            wanted = config["suite_id"] == suite_id
-        except (OSError, NotOwnFile, ValueError, KeyError, TypeError, AttributeError):
-            continue
-        if wanted:
-            starts.append((started, path.parent.name, str(group or path.parent.name)))
     runs: defaultdict[str, list[Path]] = defaultdict(list)
-    for _, name, group in sorted(starts, reverse=True):
-        runs[group].append(runs_dir / name)
+    for run_dir, group in newest_first(runs_dir, suite_id).items():
+        runs[group].append(run_dir)
     return [sorted(run_dirs) for run_dirs in runs.values()]
 
 
@@ -184,10 +171,7 @@ def powers_of(
 ) -> tuple[PowerPlan, ...]:
     """Return what a plan shows of each model and what the margin of the thresholds would need.
 
-    Args:
-        sizes: of each model's part of the plan.
-        runs: from `outcomes_seen`, newest first; empty when there is no run yet.
-        limits: alpha, power, and the margin.
+    Runs are from `outcomes_seen`, newest first; there may be none yet.
     """
     return tuple(
         power_plan(

@@ -69,10 +69,8 @@ def target_of(url: str, headers: Mapping[str, str]) -> Target:
 def carrier_of(model: ResolvedModel, completions: CompletionQueue | None) -> Transport:
     """Return what carries the requests of a model.
 
-    Args:
-        model: its setting `transport` may ask for httpx, and a proxy of the environment is reached
-            through it too; a proxy is no part of this machine.
-        completions: in which finished answers are handed over.
+    The setting `transport` may ask for httpx, and a proxy of the environment is reached through it
+    too; a proxy is no part of this machine.
 
     Raises:
         ConfigError: the proxy that the environment names cannot be used.
@@ -80,11 +78,8 @@ def carrier_of(model: ResolvedModel, completions: CompletionQueue | None) -> Tra
     wanted = model.settings.get("transport")
     stock = wanted is not None and wanted.value == "httpx"
     proxied = not model.is_loopback and needs_proxy(model.base_url)
-    return _stock(model) if stock or proxied else WireTransport(completions)
-
-
-def _stock(model: ResolvedModel) -> Transport:
-    """Return httpx as it comes; a proxy is no part of this machine."""
+    if not (stock or proxied):
+        return WireTransport(completions)
     from collect.http_client.httpx_client import StockTransport  # noqa: PLC0415 - rarely needed, slow to load
 
     try:
@@ -107,13 +102,7 @@ class OverHttp(ABC):
     def __init__(
         self, model: ResolvedModel, api_key: str | None, completions: CompletionQueue | None = None
     ) -> None:
-        """Open nothing yet.
-
-        Args:
-            model: whom to ask, and where; its setting `transport` may ask for httpx, and a proxy
-                of the environment is reached through it too.
-            api_key: sent as a bearer token.
-            completions: in which finished answers are handed over.
+        """Open nothing yet; a key is sent as a bearer token.
 
         Raises:
             ConfigError: the address or the proxy that the environment names cannot be used.

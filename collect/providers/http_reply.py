@@ -99,6 +99,31 @@ def broken(exc: WireError, exchange: Exchange) -> Reply:
     return Reply(failure_type=failure_type, error_code=exc.code, error_message=error_text(str(exc)))
 
 
+def answered(reply: Reply) -> Reply:
+    """Return an answer that came to its end; one without text or a call is the model's failure."""
+    if reply.text.strip() or reply.tool_calls:
+        return reply
+    return reply.failed("empty_response", error_message="the answer holds no text")
+
+
+def cut_off(reply: Reply, error_code: str | None = None) -> Reply:
+    """Return an answer that was cut off where its length was limited."""
+    message = f"the answer was cut off at {error_code or 'max_tokens'} or at the end of the context"
+    return reply.failed("output_truncated", error_code=error_code, error_message=message)
+
+
+def error_event(reply: Reply, code: str | None, text: str | None, kind: str | None = None) -> Reply:
+    """Return what had come before an event of the stream told of an error.
+
+    Its `kind` is the failure_type of a code that is no status; None: the stream broke off.
+    """
+    return reply.failed(
+        failure_type_of(code, kind or "stream_interrupted"),
+        error_code=code or "error_event",
+        error_message=error_text(text),
+    )
+
+
 def malformed(reply: Reply, exc: Exception) -> Reply:
     """Return what had been read before an answer stopped making sense."""
     return reply.failed("invalid_response", error_message=error_text(str(exc)))

@@ -57,9 +57,7 @@ DATE = re.compile(r"(?<=[-_.@:])(?:\d{4}-\d\d-\d\d|\d\d-\d{4}|\d\d-\d\d|\d{8}|\d
 def ignored(body: Mapping[str, JsonValue], reply: Reply) -> list[str]:
     """Return a sentence for each setting of a request that its answer shows was not applied.
 
-    Args:
-        body: what was sent, to any of the APIs that take JSON.
-        reply: a good answer to it.
+    The body is one of any API that takes JSON, the reply a good answer to it.
     """
     notes = []
     if body.get("stream") is True and reply.ttft_ms is None:

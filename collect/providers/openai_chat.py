@@ -29,7 +29,10 @@ from collect.providers.base import Reply, Request, ToolCall, Usage
 from collect.providers.http import END_MARKER, OverHttp, events
 from collect.providers.http_reply import (
     Malformed,
+    answered,
     count_of,
+    cut_off,
+    error_event,
     error_of,
     error_text,
     failure_type_of,
@@ -234,11 +237,10 @@ class ChatAnswer:
 
     def reply(self) -> Reply:
         """Return the answer; cut short or without text it is a failure of the model."""
-        calls = self._calls.done()
         reply = Reply(
             text="".join(self._text),
             reasoning="".join(self._reasoning),
-            tool_calls=calls,
+            tool_calls=self._calls.done(),
             finish_reason=self._finish_reason,
             served_model=self._model,
             served_provider=self._provider,
@@ -252,12 +254,7 @@ class ChatAnswer:
                 error_code=code or "finish_reason_error",
                 error_message=error_text(words, "the provider broke the answer off"),
             )
-        if self._finish_reason == "length":
-            message = "the answer was cut off at max_tokens or at the end of the context"
-            return reply.failed("output_truncated", error_message=message)
-        if reply.text.strip() or calls:
-            return reply
-        return reply.failed("empty_response", error_message="the answer holds no text")
+        return cut_off(reply) if self._finish_reason == "length" else answered(reply)
 
 
 def _text(value: Any) -> str | None:
@@ -305,17 +302,6 @@ class DeltaShape:
         return text if isinstance(text, str) else None
 
 
-def read_whole(data: Any) -> Reply:
-    """Return an answer that is one object.
-
-    Raises:
-        Malformed: it is no completion.
-    """
-    answer = ChatAnswer()
-    answer.add(data, whole=True)
-    return answer.reply()
-
-
 def read_stream(exchange: Exchange) -> Reply:
     """Read a stream to its end marker; without one the answer cannot be trusted (D-A5)."""
     answer, shape, first_token = ChatAnswer(), DeltaShape(), None
@@ -331,8 +317,8 @@ def read_stream(exchange: Exchange) -> Reply:
                 )
             else:
                 data = orjson.loads(event)
-                if b'"error"' in event and (failure := _error_event(data)):
-                    return answer.reply().failed(**failure)
+                if b'"error"' in event and (error := error_of(data)) != (None, None):
+                    return error_event(answer.reply(), *error)
                 has_content = answer.add(data, whole=False)
                 shape.learn(event, data)
             if has_content and first_token is None:
@@ -340,18 +326,6 @@ def read_stream(exchange: Exchange) -> Reply:
     except (Malformed, orjson.JSONDecodeError) as exc:
         return malformed(answer.reply(), exc)
     return no_end(answer.reply())
-
-
-def _error_event(data: Any) -> dict[str, Any] | None:
-    """Return the failure that an event of the stream tells of, if it does."""
-    code, text = error_of(data)
-    if code is None and text is None:
-        return None
-    return {
-        "failure_type": failure_type_of(code, "stream_interrupted"),
-        "error_code": code or "error_event",
-        "error_message": error_text(text),
-    }
 
 
 class ChatCompletions(OverHttp):
@@ -385,4 +359,6 @@ class ChatCompletions(OverHttp):
 
     def read_whole(self, data: Any) -> Reply:
         """Return what one completion says."""
-        return read_whole(data)
+        answer = ChatAnswer()
+        answer.add(data, whole=True)
+        return answer.reply()

@@ -26,10 +26,12 @@ from collect.providers.base import Prepared, Reply, Request, ToolCall, Usage
 from collect.providers.http import END_MARKER, OverHttp, events
 from collect.providers.http_reply import (
     Malformed,
+    answered,
     count_of,
+    cut_off,
+    error_event,
     error_of,
     error_text,
-    failure_type_of,
     malformed,
     no_end,
     since_written,
@@ -81,9 +83,7 @@ def judged(reply: Reply, limit: JsonValue) -> Reply:
     ended by itself with the very last token. A server that sends the field is believed. A cut at
     the end of the context shows nowhere and stays unknown.
 
-    Args:
-        reply: as it was read.
-        limit: the `max_output_tokens` of the request, if it had any.
+    The limit is the `max_output_tokens` of the request.
     """
     if reply.failure_type == "invalid_response" and reply.error_code is not None:
         return replace(reply, failure_type=_failure_type(reply.error_code))
@@ -104,13 +104,11 @@ def incomplete(reply: Reply, details: Any) -> Reply:
     """
     stated = details.get("reason") if isinstance(details, dict) else None
     reason = stated if isinstance(stated, str) else "incomplete"
+    reply = replace(reply, finish_reason=reason)
     if reason == "max_output_tokens":
-        message = "the answer was cut off at max_output_tokens or at the end of the context"
-    else:
-        message = f"the server did not finish the answer: {error_text(reason)}"
-    return replace(reply, finish_reason=reason).failed(
-        "output_truncated", error_code=reason, error_message=message
-    )
+        return cut_off(reply, reason)
+    message = f"the server did not finish the answer: {error_text(reason)}"
+    return reply.failed("output_truncated", error_code=reason, error_message=message)
 
 
 def failed(reply: Reply, response: dict[str, Any]) -> Reply:
@@ -239,9 +237,7 @@ class ResponseAnswer:
             return incomplete(reply, response.get("incomplete_details"))
         if "incomplete_details" not in response:
             reply = Untold.of(reply)
-        if reply.text.strip() or reply.tool_calls:
-            return reply
-        return reply.failed("empty_response", error_message="the answer holds no text")
+        return answered(reply)
 
 
 def _parts(parts: Any) -> Iterator[str]:
@@ -274,17 +270,6 @@ def _text(value: Any) -> str:
     return value
 
 
-def read_whole(data: Any) -> Reply:
-    """Return an answer that is one object.
-
-    Raises:
-        Malformed: it is no response.
-    """
-    answer = ResponseAnswer()
-    answer.finish(data, "completed")
-    return answer.reply()
-
-
 def read_stream(exchange: Exchange) -> Reply:
     """Read a stream to its last event; without one the answer cannot be trusted (D-A5)."""
     answer, first_token = ResponseAnswer(), None
@@ -310,8 +295,8 @@ def read_stream(exchange: Exchange) -> Reply:
                     e2e_ms=since_written(exchange, exchange.moment_of(end)),
                     ttft_ms=since_written(exchange, first_token),
                 )
-            elif failure := _error_event(data):
-                return answer.reply().failed(**failure)
+            elif (error := _error_of(data)) is not None:
+                return error_event(answer.reply(), *error, REFUSALS.get(error[0] or ""))
             else:
                 has_content = answer.note(data)
             if has_content and first_token is None:
@@ -321,21 +306,17 @@ def read_stream(exchange: Exchange) -> Reply:
     return no_end(answer.reply())
 
 
-def _error_event(data: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the failure that an event of the stream tells of, if it does.
+def _error_of(data: dict[str, Any]) -> tuple[str | None, str | None] | None:
+    """Return (code, message) of an event that tells of an error; None of any other.
 
     OpenAI has the code and the words beside the type, others have an error object.
     """
-    code, text = error_of(data)
-    if code is None and text is None:
-        if data.get("type") != "error":
-            return None
-        code, text = error_of({"error": {"code": data.get("code"), "message": data.get("message")}})
-    return {
-        "failure_type": failure_type_of(code, REFUSALS.get(code or "", "stream_interrupted")),
-        "error_code": code or "error_event",
-        "error_message": error_text(text),
-    }
+    error = error_of(data)
+    if error != (None, None):
+        return error
+    if data.get("type") != "error":
+        return None
+    return error_of({"error": {"code": data.get("code"), "message": data.get("message")}})
 
 
 class OpenAIResponses(OverHttp):
@@ -374,7 +355,9 @@ class OpenAIResponses(OverHttp):
 
     def read_whole(self, data: Any) -> Reply:
         """Return what one response object says."""
-        return read_whole(data)
+        answer = ResponseAnswer()
+        answer.finish(data, "completed")
+        return answer.reply()
 
     async def _ask(self, prepared: Prepared) -> Reply:
         return judged(await super()._ask(prepared), prepared.body.get("max_output_tokens"))

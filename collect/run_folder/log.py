@@ -79,9 +79,7 @@ def require_own_run(run_dir: Path) -> RunConfig:
 def require_whole(run_dir: Path, config: RunConfig) -> None:
     """Refuse a run of whose plan, log or traces something is gone that was there.
 
-    Args:
-        run_dir: the run's folder; the caller holds its lock.
-        config: from `require_own_run`.
+    The caller holds its lock.
 
     Raises:
         NotResumable: the plan is shorter than it was, or the log is gone with traces still there.
@@ -206,10 +204,7 @@ class RunLog:
 
         Two collectors that start in the same second get a folder each.
 
-        Args:
-            runs_dir: where runs are kept.
-            now: the name.
-            is_taken: whether a name is in use though there is no folder of it.
+        A name may be taken though there is no folder of it.
 
         Raises:
             CollectError: no folder can be made.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -154,14 +153,12 @@ def _padding(at_least: int) -> list[tuple[bytes, int]]:
 
 
 def _remove_stale(run_dir: Path) -> list[str]:
-    stale = list(_stale(run_dir.glob(f"{TEMPORARY}*")))
+    """Remove temporary files that are old: the child of a dead collector may still write one."""
+    stale = [
+        path
+        for path in run_dir.glob(f"{TEMPORARY}*")
+        if path.is_file() and time.time() - path.stat().st_mtime > STALE_S
+    ]
     for path in stale:
         path.unlink(missing_ok=True)
     return [f"{len(stale)} half-written files were removed"] if stale else []
-
-
-def _stale(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield temporary files that are old: the child of a dead collector may still write one."""
-    for path in paths:
-        if path.is_file() and time.time() - path.stat().st_mtime > STALE_S:
-            yield path

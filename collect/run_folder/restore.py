@@ -81,12 +81,7 @@ class Restored:
 
 
 def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
-    """Write a run's log, and its plan, again as far as the lake holds them.
-
-    Args:
-        runs_dir: where runs are kept.
-        run: the run's id.
-        dry_run: change nothing.
+    """Write a run's log, and its plan, again as far as the lake holds them, or only say so.
 
     Raises:
         RunNotFound: there is no such folder.
@@ -120,8 +115,9 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
             new[PLAN] = plan, b"".join(stored.plan)
         if not found.startswith(log.content):
             new[LOG] = found, log.content
+        stamp = datetime.now(tz=UTC).strftime("%Y%m%d_%H%M%S_%f")
         beside = [
-            _kept_copy_path(run_dir, name)
+            run_dir / f"{name}{FOUND}{stamp}"
             for name, (old, now) in new.items()
             if not now.startswith(old)
         ]
@@ -163,12 +159,6 @@ def _read(run_dir: Path, name: str) -> bytes:
         return read_own(run_dir, name)
     except FileNotFoundError:
         return b""
-
-
-def _kept_copy_path(run_dir: Path, name: str) -> Path:
-    """Return where what was found is kept."""
-    stamp = datetime.now(tz=UTC).strftime("%Y%m%d_%H%M%S_%f")
-    return run_dir / f"{name}{FOUND}{stamp}"
 
 
 class _Log:

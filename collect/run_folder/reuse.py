@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 
+from collect.plan.changes import newest_first
 from collect.plan.plan import trial_of
 from collect.run_folder.log import RunLog
 from schemas.errors import NotOwnFile
-from schemas.io.own_files import open_own_file, read_own
+from schemas.io.own_files import open_own_file
 from schemas.run.config import FINGERPRINT_VERSION, PlannedTrial
 from schemas.run.layout import LOG
 from schemas.run.result import LineError, Result, parse_line
@@ -27,6 +28,9 @@ from schemas.run.trace import REFERENCE, whole_frame
 FINGERPRINT = b'"run_fingerprint":"'
 DIGITS = 64
 SUCCESS = b'"status":"success"'
+
+OF_PLAN = PlannedTrial.model_fields.keys() & Result.model_fields.keys() - {"record_type"}
+"""Columns of a result that say who and what was asked, as the plan does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,7 @@ class Found:
 def find_reusable(runs_dir: Path, run_id: str, wanted: Iterable[str]) -> Iterator[Found]:
     """Yield for each wanted fingerprint the newest success, as far as there is one.
 
-    Args:
-        runs_dir: where runs are kept.
-        run_id: the new run, which is not looked into.
-        wanted: run_fingerprints of the current version.
+    The fingerprints are of the current version; the new run is not looked into.
     """
     missing = {fingerprint.encode() for fingerprint in wanted}
     for run_dir in newest_first(runs_dir):
@@ -57,18 +58,6 @@ def find_reusable(runs_dir: Path, run_id: str, wanted: Iterable[str]) -> Iterato
         for found in _in_run(run_dir, missing):
             missing.discard(found.run_fingerprint.encode())
             yield found
-
-
-def newest_first(runs_dir: Path) -> list[Path]:
-    """Return the folders of runs, by when they started; one that lost its log is among them."""
-    started = []
-    for path in runs_dir.glob("*/config.json"):
-        try:
-            config = orjson.loads(read_own(path.parent, path.name))
-            started.append((int(config["started_at_ms"]), path.parent.name, path.parent))
-        except (OSError, NotOwnFile, ValueError, KeyError, TypeError):
-            continue  # no run of ours, or one that never began
-    return [run_dir for *_, run_dir in sorted(started, reverse=True)]
 
 
 def _in_run(run_dir: Path, wanted: set[bytes]) -> Iterator[Found]:
@@ -117,27 +106,27 @@ def _result(line: bytes, wanted: set[bytes]) -> Result | None:
     return result if fits and result.success and result.status == "success" else None
 
 
+@dataclass
 class _Traces:
     """The artifact files of one run, each opened once."""
 
-    def __init__(self, run_dir: Path, open_files: ExitStack) -> None:
-        self._run_dir = run_dir
-        self._open_files = open_files
-        self._files: dict[str, BinaryIO | None] = {}
+    run_dir: Path
+    open_files: ExitStack
+    files: dict[str, BinaryIO | None] = field(default_factory=dict)
 
     def frame(self, result: Result) -> bytes | None:
         match = REFERENCE.fullmatch(result.artifact_path or "")
         if match is None:
             return None
         name = match[1]
-        if name not in self._files:
-            self._files[name] = self._open(name)
-        file = self._files[name]
+        if name not in self.files:
+            self.files[name] = self._open(name)
+        file = self.files[name]
         return None if file is None else whole_frame(file, int(match[2]))
 
     def _open(self, name: str) -> BinaryIO | None:
         try:
-            return self._open_files.enter_context(open_own_file(self._run_dir, name))
+            return self.open_files.enter_context(open_own_file(self.run_dir, name))
         except (OSError, NotOwnFile):
             return None
 
@@ -146,36 +135,14 @@ def reused_result(result: Result, trial: PlannedTrial, artifact_path: str | None
     """Return the line of a new run for an answer of an earlier one.
 
     Everything measured and judged is kept; who and what was asked is the new plan's.
-
-    Args:
-        result: from `find_reusable`.
-        trial: the trial that need not be asked.
-        artifact_path: where its trace lies in the new run.
     """
-    return result.model_copy(
-        update={
-            "run_id": trial.run_id,
-            "provider": trial.provider,
-            "model": trial.model,
-            "thinking_level": trial.thinking_level,
-            "prompt_id": trial.prompt_id,
-            "prompt_name": trial.prompt_name,
-            "suite_id": trial.suite_id,
-            "case_id": trial.case_id,
-            "model_id": trial.model_id,
-            "repetition": trial.repetition,
-            "case_hash": trial.case_hash,
-            "run_fingerprint": trial.run_fingerprint,
-            "fingerprint_version": trial.fingerprint_version,
-            "runner_type": trial.runner_type,
-            "validator_type": trial.validator_type,
-            "expected_tools": trial.expected_tools,
-            "tags": trial.tags,
-            "artifact_path": artifact_path,
-            "reused_from_run_id": result.reused_from_run_id or result.run_id,
-            "elapsed_ms": None,
-        }
-    )
+    asked = {name: getattr(trial, name) for name in OF_PLAN}
+    its_own = {
+        "artifact_path": artifact_path,
+        "reused_from_run_id": result.reused_from_run_id or result.run_id,
+        "elapsed_ms": None,
+    }
+    return result.model_copy(update=asked | its_own)
 
 
 def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> int:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import host_of, is_loopback
 from collect.config.resolved import SAME_IN_CONFIG
-from collect.plan.fingerprint import case_hash, model_parts, settings_part, tools_part
+from collect.plan.fingerprint import SettingsParts, case_hash, model_parts, tools_part
 from schemas.config.case import CaseContext, Expectations, Rubric
 from schemas.config.checks import DeterministicCheck
 from schemas.config.validators import Validator
@@ -166,12 +166,6 @@ def verify_stored(
 ) -> None:
     """Check that stored cases and models are still what the run was planned with.
 
-    Args:
-        run_dir: holds the plan.
-        models: from `models_of`.
-        cases: from `read_cases`.
-        again: the command that starts a new run and takes over what is the same.
-
     Raises:
         NotResumable: names the cases, or the parts of the fingerprint, that differ.
     """
@@ -199,7 +193,7 @@ class _Planned:
         self._cases = cases
         self._hashes = {case_id: case_hash(case) for case_id, case in cases.items()}
         self._tools = {case_id: tools_part(case) for case_id, case in cases.items()}
-        self._plain: dict[tuple[str, int], str] = {}
+        self._settings = SettingsParts()
 
     def changes(self, trial: PlannedTrial) -> Iterator[str]:
         """Yield what differs from one line of the plan, in words."""
@@ -223,17 +217,8 @@ class _Planned:
             yield f"the weights of model `{model_id}`"
         if _part(self._tools[case_id]) != was.tools:
             yield f"the tools of case `{case_id}`"
-        if _part(self._settings(model, case, trial.repetition)) != was.settings:
+        if _part(self._settings.of(model, case, trial.repetition)) != was.settings:
             yield f"the settings of model `{model_id}` for case `{case_id}`"
-
-    def _settings(self, model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
-        """Cases without settings of their own, which is most of them, share one hash."""
-        if case.settings or case.context.llm_probe.tools:
-            return settings_part(model, case, repetition)
-        key = model.model_id, repetition
-        if key not in self._plain:
-            self._plain[key] = settings_part(model, case, repetition)
-        return self._plain[key]
 
 
 def _part(whole: str | None) -> str | None:

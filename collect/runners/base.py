@@ -52,6 +52,16 @@ class Trace:
         """Note what the runner did."""
         self._note("runner", name=name, detail=detail)
 
+    def retry(self, attempt: int, reply: Reply, wait_s: float) -> None:
+        """Note a wait before the next request."""
+        self.runner(
+            "retry_scheduled",
+            attempt=attempt,
+            failure_type=reply.failure_type,
+            error_message=reply.error_message,
+            wait_ms=round(wait_s * 1000),
+        )
+
     def final_output(self, content: str) -> None:
         """Note the text the trial is judged by."""
         self._note("final_output", content=content)
@@ -79,10 +89,7 @@ class Runner(Protocol):
     async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
         """Execute one trial; whatever the other side does is in what is returned.
 
-        Args:
-            trial: the planned trial.
-            case: its case.
-            place: held by the trial; given up while it waits before a retry.
+        The trial holds its place, and gives it up while it waits before a retry.
         """
 
     async def warm_up(self) -> Reply:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import replace
 
 from pydantic import JsonValue
@@ -67,12 +66,10 @@ class LoopClock:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> LoopClock:
-        """Begin to tick."""
         self._task = asyncio.create_task(self._tick())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop ticking."""
         if self._task is not None:
             self._task.cancel()
 
@@ -125,7 +122,7 @@ class LlmProbe:
         prepared = self._provider.prepare(self._request(trial, case))
         started_at_ms, began = now_ms(), time.perf_counter()
         reply, attempts = await with_retries(
-            lambda: self._ask(prepared), place, self._retries(case), _noting(trace)
+            lambda: self._ask(prepared), place, self._retries(case), trace.retry
         )
         ended_at_ms, wall = now_ms(), time.perf_counter() - began
         if self._stood_still and not self._said_stood_still:
@@ -202,21 +199,6 @@ def without_our_own(reply: Reply, stood_s: float, took_s: float) -> Reply:
     if stood_s >= STOPPED_S and reply.e2e_ms is not None:
         return replace(reply, e2e_ms=None, ttft_ms=None)
     return reply
-
-
-def _noting(trace: Trace) -> Callable[[int, Reply, float], None]:
-    """Return what writes each wait into the trace."""
-
-    def note(attempt: int, reply: Reply, wait_s: float) -> None:
-        trace.runner(
-            "retry_scheduled",
-            attempt=attempt,
-            failure_type=reply.failure_type,
-            error_message=reply.error_message,
-            wait_ms=round(wait_s * 1000),
-        )
-
-    return note
 
 
 def _finish(trace: Trace, reply: Reply) -> None:

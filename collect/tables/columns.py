@@ -13,7 +13,7 @@ rather than judged wrongly.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -26,20 +26,9 @@ NONE = "none"
 KNOWN = {
     "input": ("input", "prompt", "question", "query", "instruction", "problem", "messages"),
     "expected": (
-        "expected",
-        "expected_output",
-        "expected_answer",
-        "target",
-        "answer",
-        "ideal",
-        "reference",
-        "reference_answer",
-        "ground_truth",
-        "gold",
-        "label",
-        "correct_answer",
-        "solution",
-        "output",
+        *("expected", "expected_output", "expected_answer", "target", "answer", "ideal"),
+        *("reference", "reference_answer", "ground_truth", "gold", "label", "correct_answer"),
+        *("solution", "output"),
     ),
     "id": ("id", "case_id", "prompt_id", "question_id", "task_id", "test_id", "idx", "index"),
     "system": ("system", "system_prompt", "system_message"),
@@ -81,18 +70,8 @@ class Roles:
         return tuple(name for name in table.columns if name not in used)
 
 
-@dataclass(frozen=True)
-class Named:
-    """The columns that a user named on the command line."""
-
-    input: str | None = None
-    expected: str | None = None
-    id: str | None = None
-    system: str | None = None
-
-
-def roles_of(table: Table, named: Named) -> Roles:
-    """Return the role of each column.
+def roles_of(table: Table, named: Mapping[str, str | None]) -> Roles:
+    """Return the role of each column; those that a user named are given by role.
 
     Raises:
         ConfigError: a named column is not there, or what is not named cannot be told.
@@ -100,8 +79,8 @@ def roles_of(table: Table, named: Named) -> Roles:
     problems: list[Problem] = []
     found: dict[str, str | None] = {}
     for role in KNOWN:
-        wish = getattr(named, role)
-        taken = {getattr(named, other) for other in KNOWN if other != role}
+        wish = named.get(role)
+        taken = {named.get(other) for other in KNOWN if other != role}
         try:
             found[role] = (
                 _named(table, role, wish) if wish else _recognized_column(table, role, taken)
@@ -116,7 +95,7 @@ def roles_of(table: Table, named: Named) -> Roles:
     columns = [name for name in found.values() if name is not None]
     if twice := [name for name in dict.fromkeys(columns) if columns.count(name) > 1]:
         raise ConfigError([Problem(table.path, "has two roles", name) for name in twice])
-    if roles.expected is None and named.expected is None and roles.unused(table):
+    if roles.expected is None and named.get("expected") is None and roles.unused(table):
         problem = _unknown(table, "expected", "no column is known to be the expected answer")
         raise ConfigError([problem])
     return roles

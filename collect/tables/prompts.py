@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import orjson
@@ -36,32 +36,11 @@ ASSERTION = re.compile(
     r"(?P<name>[a-z]+(?:-[a-z]+)*)(?:\([0-9.]+\))?(?::\s*(?P<value>.*))?", re.DOTALL
 )
 NOT_HERE = frozenset(
-    [
-        "answer-relevance",
-        "classifier",
-        "context-faithfulness",
-        "context-recall",
-        "context-relevance",
-        "cost",
-        "factuality",
-        "file",
-        "fn",
-        "grade",
-        "icontains-all",
-        "icontains-any",
-        "javascript",
-        "latency",
-        "levenshtein",
-        "llm-rubric",
-        "model-graded-closedqa",
-        "moderation",
-        "perplexity",
-        "python",
-        "rouge-n",
-        "similar",
-        "webhook",
-    ]
-)
+    {"answer-relevance", "classifier", "context-faithfulness", "context-recall",
+     "context-relevance", "cost", "factuality", "file", "fn", "grade", "icontains-all",
+     "icontains-any", "javascript", "latency", "levenshtein", "llm-rubric",
+     "model-graded-closedqa", "moderation", "perplexity", "python", "rouge-n", "similar", "webhook"}
+)  # fmt: skip
 """Names before a colon that promptfoo takes for an assertion and no validator does."""
 
 JUDGE = "no validator does this; name another column with --expected, or take it out of the row"
@@ -82,14 +61,8 @@ MADE: Mapping[str, Callable[[str], Validator]] = MappingProxyType(
         "not-contains": lambda value: {"type": "not_contains", "value": value},
         "contains-all": _several("all"),
         "contains-any": _several("any"),
-        "icontains": lambda value: {
-            "type": "regex_search",
-            "pattern": f"(?i){re.escape(value)}",
-        },
-        "starts-with": lambda value: {
-            "type": "regex_search",
-            "pattern": rf"\A{re.escape(value)}",
-        },
+        "icontains": lambda value: {"type": "regex_search", "pattern": f"(?i){re.escape(value)}"},
+        "starts-with": lambda value: {"type": "regex_search", "pattern": rf"\A{re.escape(value)}"},
         "regex": lambda value: {"type": "regex_search", "pattern": value},
         "is-json": lambda _value: {"type": "json_keys"},
         "contains-json": lambda _value: {"type": "json_keys"},
@@ -129,13 +102,13 @@ class PromptList:
     reasons: tuple[str, ...]
 
 
+@dataclass
 class _Cells:
     """Reads the cells of a table by role, and notes what is wrong with them."""
 
-    def __init__(self, table: Table, roles: Roles) -> None:
-        self.table = table
-        self.roles = roles
-        self.problems: list[Problem] = []
+    table: Table
+    roles: Roles
+    problems: list[Problem] = field(default_factory=list)
 
     def add_problem(self, row: Row, column: str | None, what: str, **facts: str | None) -> None:
         """Note a problem of one cell; too many of them end the reading."""
@@ -205,10 +178,7 @@ def _is_blank(value: JsonValue) -> bool:
 def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptList:
     """Return a table's rows as a prompt list.
 
-    Args:
-        table: of which each row is a case.
-        roles: its columns.
-        wish: a validator to take in place of what the expected answers say.
+    A wish is a validator to take in place of what the expected answers say.
 
     Raises:
         ConfigError: every cell that cannot be what its column is, with its line.
@@ -288,17 +258,12 @@ def _choice(cells: _Cells, wish: str | None) -> Choice:
         return Choice((), ())
     finals = last_lines(answers)
     choice = choose(finals or answers, wish)
-    if None in [one.get("value", "") for one in choice.validators]:
-        _not_numbers(cells, column, choice)
+    for row, validator in zip(table.rows, choice.validators, strict=True):
+        if validator.get("value", "") is None:
+            cells.add_problem(row, column, "is no number", advice="choose another --validator")
     if finals is None:
         return choice
     return Choice(choice.validators, ("expected is what stands behind `####`", *choice.reasons))
-
-
-def _not_numbers(cells: _Cells, column: str, choice: Choice) -> None:
-    for row, validator in zip(cells.table.rows, choice.validators, strict=True):
-        if validator.get("value", "") is None:
-            cells.add_problem(row, column, "is no number", advice="choose another --validator")
 
 
 def _asserted(cells: _Cells, column: str, texts: Sequence[str]) -> Choice:

@@ -56,7 +56,9 @@ def read_table(path: Path) -> Table:
     """
     kind = path.suffix.lower()
     if kind not in KINDS:
-        raise ConfigError([Problem(path, "is no table", found=kind or None, allowed=_kinds())])
+        raise ConfigError(
+            [Problem(path, "is no table", found=kind or None, allowed=", ".join(KINDS))]
+        )
     raw = read_bytes(path, LIST_LIMIT)
     try:
         table = _csv(path, raw, kind) if kind in {".csv", ".tsv"} else _json(path, raw, kind)
@@ -69,10 +71,6 @@ def read_table(path: Path) -> Table:
     if not table.rows:
         raise ConfigError([Problem(path, "holds no rows", advice="a row is a case")])
     return table
-
-
-def _kinds() -> str:
-    return ", ".join(KINDS)
 
 
 class _Problems(list[Problem]):

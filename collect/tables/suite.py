@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from textwrap import TextWrapper
 
 from collect.commands.init import GITIGNORE, starter_configs
-from collect.tables.columns import Named, Roles, roles_of
+from collect.tables.columns import Roles, roles_of
 from collect.tables.prompts import PromptList, prompt_list
 from collect.tables.rows import Table, read_table
 from schemas.base import fitting, slugify
@@ -24,15 +25,11 @@ COPIED = (".jsonschema", "run_profiles")
 
 
 def write_table_suite(
-    directory: Path, path: Path, named: Named, validator: str | None = None
+    directory: Path, path: Path, named: Mapping[str, str | None], validator: str | None = None
 ) -> list[str]:
     """Write a suite made of a table and return what to say about it.
 
-    Args:
-        directory: a new folder, or any that has none of the files yet.
-        path: the table.
-        named: columns that the user named.
-        validator: to take in place of what the expected answers say.
+    The folder is new, or has none of the files yet.
 
     Raises:
         ConfigError: the table cannot be used as it is, or a file is in the way.

@@ -177,8 +177,3 @@ class DeterministicCheck(Record):
     def kind(self) -> str:
         """Return the kind of a declarative check, or `python_hook`."""
         return "python_hook" if self.declarative is None else self.declarative.kind
-
-    @property
-    def speaks_for(self) -> tuple[Dimension, ...]:
-        """Return its dimensions without repeats, sorted; left out, those of its kind."""
-        return tuple(sorted(set(self.dimensions or DEFAULT_DIMENSIONS.get(self.kind, ()))))

@@ -11,7 +11,7 @@ import pytest
 from collect.commands.demo import _served_inputs
 from collect.commands.init import starter_configs
 from collect.config import load_inputs
-from collect.local.model import LocalModel
+from collect.local.model import serving
 from schemas.base import slugify
 from schemas.config.validators import VALIDATOR_TYPES
 from schemas.output.summary import RunSummary
@@ -93,7 +93,7 @@ def test_the_demo_runs_a_benchmark_and_cleans_up(weights, tmp_path):
 
 def test_the_key_of_the_server_is_in_no_file_of_a_run(weights, project, tmp_path, monkeypatch):
     project.case()
-    with LocalModel(model_file=weights) as local:
+    with serving(weights) as local:
         monkeypatch.setenv("OWN_API_KEY", local.api_key)
         project.model(
             base_url=local.base_url, api_key_env="OWN_API_KEY", max_tokens=4, requested_model="m"

@@ -9,7 +9,8 @@ import urllib.request
 
 import pytest
 
-from collect.local.model import LocalModel
+from collect.config.embedded import PACKAGED_MODEL
+from collect.local.model import serving
 from collect.local.server import KEY_VARIABLE
 from tests.support.real_claude import real_claude
 
@@ -38,7 +39,7 @@ def models_of(local, executable):
     """Return one model over each transport, half of the chat ones without streaming."""
     root = local.base_url.removesuffix("/v1")
     shared = {
-        "requested_model": local.alias,
+        "requested_model": PACKAGED_MODEL,
         "base_url": local.base_url,
         "api_key_env": KEY_VARIABLE,
         "warmup": 0,
@@ -64,7 +65,7 @@ def test_token_sums_equal_the_servers_own_counters(weights, project):
         runner_defaults={"max_tokens": 8, "timeout_seconds": 120},
         execution_policy={"max_concurrency": 2},
     )
-    with LocalModel(model_file=weights) as local:
+    with serving(weights) as local:
         project.suite(models=models_of(local, real_claude()), prompt_lists=["list.json"])
         before = counters(local)
         done = subprocess.run(

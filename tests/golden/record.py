@@ -10,7 +10,7 @@ import sys
 import threading
 from urllib.parse import urlsplit
 
-from collect.local.model import LocalModel
+from collect.local.model import serving
 from collect.local.weights import fetch_weights
 from tests.golden.exchange import FOLDER, ask, dumped, sent, told
 
@@ -95,7 +95,7 @@ def record(local, provider, name, wanted):
 
 
 def main():
-    with LocalModel(model_file=fetch_weights(), context_tokens=CONTEXT_TOKENS) as local:
+    with serving(fetch_weights(), context_tokens=CONTEXT_TOKENS) as local:
         for provider, more in (("openai_chat", OF_CHAT), ("openai_responses", {})):
             for name, wanted in (SCENARIOS | more).items():
                 record(local, provider, name, wanted)

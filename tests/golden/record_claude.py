@@ -10,7 +10,8 @@ import json
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
-from collect.local.model import LocalModel
+from collect.config.embedded import PACKAGED_MODEL
+from collect.local.model import serving
 from collect.local.weights import find_weights
 from collect.providers.base import Reply
 from collect.providers.claude_code.parse import ClaudeAnswer
@@ -56,7 +57,7 @@ def replay(lines):
 def record(name, local):
     endpoint = Endpoint()
     endpoint.script = messages = Messages(passing_on(local))
-    fields = {"model": local.alias, "provider": "claude_code_cli", "executable": str(COMMAND)}
+    fields = {"model": PACKAGED_MODEL, "provider": "claude_code_cli", "executable": str(COMMAND)}
     to = model(f"http://127.0.0.1:{endpoint.port}", **fields | SCENARIOS[name][2])
     lines = []
     add = ClaudeAnswer.add
@@ -84,6 +85,6 @@ def keep(name, value):
 
 
 if __name__ == "__main__":
-    with LocalModel(model_file=find_weights()) as local:
+    with serving(find_weights()) as local:
         for name in SCENARIOS:
             record(name, local)

@@ -88,7 +88,7 @@ def assert_collectors_are_found():
 @cache
 def assert_servers_are_found():
     """Start the server of an embedded model, which could not serve without its arguments."""
-    server = local_child.Child([], api_key="none", start_seconds=1.0)
+    server = local_child.LocalModel([], api_key="none", start_seconds=1.0)
     try:
         os.kill(server.pid, signal.SIGSTOP)
         assert server.pid in _ids(_servers(Path.cwd()))

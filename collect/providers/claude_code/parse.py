@@ -27,7 +27,7 @@ from pydantic import JsonValue
 
 from collect.providers.base import Reply, ToolCall, Usage
 from collect.providers.claude_code.process import Exit
-from collect.providers.http_reply import count_of, error_text, no_end
+from collect.providers.http_reply import count_of, cut_off, error_text, no_end
 from collect.providers.openai_chat import usd_of
 
 NOT_LOGGED_IN = re.compile(r"(?i)\bnot logged in\b|\bplease run /login\b")
@@ -76,12 +76,7 @@ CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
 
 
 def failure_of_result(partial: Reply, result: dict[str, Any]) -> Reply:
-    """Return why a result of the CLI holds no answer.
-
-    Args:
-        partial: what had arrived.
-        result: its `result` line.
-    """
+    """Return why a result of the CLI holds no answer."""
     status = result.get("api_error_status")
     subtype = result.get("subtype")
     errors = result.get("errors")
@@ -163,11 +158,7 @@ class ClaudeAnswer:
     """Collects one answer, line by line."""
 
     def __init__(self, timeout_s: float) -> None:
-        """Begin.
-
-        Args:
-            timeout_s: how long the model may take, from the request on.
-        """
+        """Begin; the model may take so long, from the request on."""
         self._timeout_s = timeout_s
         self._has_asked = self._has_ended = False
         self._text: list[str] = []
@@ -239,12 +230,7 @@ class ClaudeAnswer:
         return bool(self._calls) or any(text.strip() for text in self._text)
 
     def reply(self, exit_: Exit, *, is_own_host: bool) -> Reply:
-        """Return what the CLI brought.
-
-        Args:
-            exit_: how it ended.
-            is_own_host: the endpoint is the vendor's; for any other the CLI makes a cost up.
-        """
+        """Return what the CLI brought; for any host but the vendor's it makes a cost up."""
         result = self._result or {}
         reply = Reply(
             text="".join(self._text),
@@ -271,8 +257,7 @@ class ClaudeAnswer:
 def _judged(reply: Reply) -> Reply:
     """Return a whole message as an answer, or as a failure of the model's."""
     if reply.finish_reason in CUT:
-        message = "the answer was cut off at max_tokens or at the end of the context"
-        return reply.failed("output_truncated", error_message=message)
+        return cut_off(reply)
     if reply.finish_reason == "tool_use":
         message = "the model asked for a tool where there is none, and for another turn"
         return reply.failed("max_turns_exceeded", error_message=message)

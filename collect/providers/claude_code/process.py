@@ -11,11 +11,9 @@ import asyncio
 import io
 import os
 import re
-import shutil
 import signal
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -51,16 +49,6 @@ class Exit:
     """It had used up its time."""
     too_much: bool = False
     """It wrote more than `MOST_OUTPUT`."""
-
-
-@contextmanager
-def temporary_home() -> Iterator[Path]:
-    """Yield a new directory that only this user may enter; it is gone afterwards."""
-    home = Path(tempfile.mkdtemp(prefix="benchlake-"))  # mode 700
-    try:
-        yield home
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
 
 
 async def run_command(

@@ -21,17 +21,18 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import orjson
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of
-from collect.config.resolved import WireMessage, as_json
+from collect.config.resolved import as_json
 from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.claude_code.parse import ClaudeAnswer
-from collect.providers.claude_code.process import Exit, run_command, temporary_home
+from collect.providers.claude_code.process import Exit, run_command
 from collect.providers.claude_code.proxy import Proxy, with_the_wire
 from collect.providers.http import carrier_of
 from collect.providers.http_reply import error_text
@@ -91,9 +92,7 @@ SLASH = (
 def command(model: ResolvedModel, *, is_subscription: bool) -> tuple[str, ...]:
     """Return the command as configured and its arguments; nothing in them is secret.
 
-    Args:
-        model: whom to ask.
-        is_subscription: the key is the token of a subscription, which `--bare` never reads.
+    A subscription is paid by a token, which `--bare` never reads.
     """
     effort = model.thinking_level
     return (
@@ -143,11 +142,8 @@ class ClaudeCode:
     ) -> None:
         """Start nothing yet.
 
-        Args:
-            model: whom to ask, where, and by which command.
-            api_key: added to a request after it left the CLI, which never sees it; the token of a
-                subscription if `api_key_env` says so.
-            completions: in which finished answers are handed over.
+        The key is added to a request after it left the CLI, which never sees it; it is the token of
+        a subscription if `api_key_env` says so.
 
         Raises:
             ConfigError: the proxy that the environment names cannot be used.
@@ -199,7 +195,11 @@ class ClaudeCode:
         request = prepared.request
         answer = ClaudeAnswer(request.timeout_s)
         url = await self._proxy.url()
-        with temporary_home() as home, self._proxy.call(request.timeout_s) as call:
+        with (
+            TemporaryDirectory(prefix="benchlake-", ignore_cleanup_errors=True) as folder,
+            self._proxy.call(request.timeout_s) as call,
+        ):
+            home = Path(folder)  # only this user may enter it
             system = home / SYSTEM_FILE
             system.touch(mode=0o600)
             system.write_bytes(_joined(request, "system").encode())
@@ -221,11 +221,8 @@ class ClaudeCode:
 
 def _joined(request: Request, role: str) -> str:
     """Return what is said in one role, with a blank line between messages."""
-    return "\n\n".join(_said_by(request.messages, role))
-
-
-def _said_by(messages: tuple[WireMessage, ...], role: str) -> list[str]:
-    return [message["content"] for message in messages if message["role"] == role]
+    said = (message["content"] for message in request.messages if message["role"] == role)
+    return "\n\n".join(said)
 
 
 def _command_path(name: str) -> str | None:

@@ -28,9 +28,8 @@ from collect.providers.http import events
 from collect.providers.http_reply import (
     Malformed,
     broken,
+    error_event,
     error_of,
-    error_text,
-    failure_type_of,
     malformed,
     no_end,
     read_answer,
@@ -75,28 +74,22 @@ class Call:
     """Its connections; they end with it, since nobody is left to read."""
 
 
+@dataclass(eq=False, repr=False)
 class Proxy:
     """Listens on loopback while a provider lives."""
 
-    def __init__(
-        self, base_url: str, path: str, secret: Mapping[str, str], transport: Transport
-    ) -> None:
-        """Open nothing yet.
-
-        Args:
-            base_url: of the server behind the proxy.
-            path: what may be posted to, with all below it.
-            secret: headers that are added, such as the key; empty: the server wants none.
-            transport: carries what passes.
-        """
-        self._base_url = base_url
-        self._path = path
-        self._secret = secret
-        self._transport = transport
-        self._calls: dict[str, Call] = {}
-        self._server: asyncio.Server | None = None
-        self._opening = asyncio.Lock()
-        self._visits: set[asyncio.Task[None]] = set()
+    base_url: str
+    """Of the server behind the proxy."""
+    path: str
+    """What may be posted to, with all below it."""
+    secret: Mapping[str, str]
+    """Headers that are added, such as the key; empty: the server wants none."""
+    transport: Transport
+    """Carries what passes."""
+    _calls: dict[str, Call] = field(default_factory=dict)
+    _server: asyncio.Server | None = None
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _visits: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def url(self) -> str:
         """Return where the tool may knock; the first time opens the proxy."""
@@ -126,7 +119,7 @@ class Proxy:
             for visit in self._visits:
                 visit.cancel()
             await asyncio.gather(*self._visits, return_exceptions=True)
-        await self._transport.aclose()
+        await self.transport.aclose()
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         visit = asyncio.current_task()
@@ -158,7 +151,7 @@ class Proxy:
         call = self._call_of(headers)
         if call is None:
             return _response(401, _error("authentication_error", "not the password of a call"))
-        if method != "POST" or not path.startswith(self._path):
+        if method != "POST" or not path.startswith(self.path):
             return _response(404, _error("not_found_error", "nothing is asked here but a model"))
         if call.exchange is not None:
             return _response(400, _error("invalid_request_error", "a call asks once"))
@@ -188,11 +181,11 @@ class Proxy:
             call.visits.add(visit)
         call.exchange = exchange = Exchange()
         target = Target.of(
-            f"{self._base_url}{path}", kept | {"accept-encoding": "identity", **self._secret}
+            f"{self.base_url}{path}", kept | {"accept-encoding": "identity", **self.secret}
         )
         try:
             async with Deadline(call.timeout_s, exchange):
-                await self._transport.post(target, body, exchange)
+                await self.transport.post(target, body, exchange)
         except TimeoutError:
             message = f"no complete answer within {call.timeout_s:g} s"
             call.failure = WireError(message, "timeout", "timeout")
@@ -225,12 +218,7 @@ def _response(
 
 
 def with_the_wire(reply: Reply, call: Call) -> Reply:
-    """Return what the CLI brought, with the facts of the wire.
-
-    Args:
-        reply: as the CLI told it.
-        call: what passed the proxy for it.
-    """
+    """Return what the CLI brought, with the facts of the wire."""
     exchange = call.exchange
     if exchange is None:  # the CLI never asked
         return replace(reply, accepted=False)
@@ -283,11 +271,7 @@ def _read_stream(exchange: Exchange) -> Reply:
                     ttft_ms=since_written(exchange, first_text),
                 )
             elif kind == "error":
-                code, text = error_of(data)
-                failure_type = failure_type_of(code, "stream_interrupted")
-                return Reply().failed(
-                    failure_type, error_code=code or "error_event", error_message=error_text(text)
-                )
+                return error_event(Reply(), *error_of(data))
     except orjson.JSONDecodeError as exc:
         return malformed(Reply(), exc)
     return no_end(Reply())

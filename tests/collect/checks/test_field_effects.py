@@ -13,7 +13,7 @@ from collect.checks import judge
 from collect.checks.declarative import Trial, run_check
 from collect.commands.plan import plan_text, preview
 from collect.console.run_summary import distrust
-from collect.execute.job import run_config_of, tags_of
+from collect.execute.job import job_of, run_config_of
 from collect.http_client.pool import CompletionQueue
 from collect.limits import Limiter
 from collect.plan.plan import make_plan
@@ -275,7 +275,7 @@ def trial(name):
 
 
 def config(look):
-    return lambda inputs: look(run_config_of(inputs, "r", tags_of(inputs.models), 1, ()))
+    return lambda inputs: look(run_config_of(inputs, job_of(inputs, "r", None), ()))
 
 
 def selects(**lists):

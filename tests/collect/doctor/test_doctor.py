@@ -320,7 +320,7 @@ def test_a_clock_that_nothing_keeps_in_step_is_a_warning(served):
 
 
 def test_a_busy_machine_is_no_place_to_measure(served, monkeypatch):
-    monkeypatch.setattr(machine, "_cores", lambda: -1)
+    monkeypatch.setattr(machine, "usable_cores", lambda: -1)
 
     check = served.look().one("clock", "load")
 

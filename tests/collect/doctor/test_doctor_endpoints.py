@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from collect.config.embedded import PACKAGED_MODEL
 from collect.doctor import http_get
-from collect.local.model import LocalModel
+from collect.local.model import serving
 from tests.support.endpoint import Endpoint
 
 KEY = "Qx7hasnoshapethatanyoneknows42"
@@ -440,14 +441,14 @@ def test_anthropic_names_without_a_date_mean_the_newest(seen, monkeypatch):
 @pytest.fixture(scope="module")
 def local(weights):
     """The embedded model."""
-    with LocalModel(model_file=weights) as model:
+    with serving(weights) as model:
         yield model
 
 
 def test_the_embedded_model_is_known_for_what_it_is(doctor, local, monkeypatch):
     monkeypatch.setenv("LOCAL_API_KEY", local.api_key)
     fields = {"provider": "openai_chat", "base_url": local.base_url, "api_key_env": "LOCAL_API_KEY"}
-    names = (local.alias, "another")
+    names = (PACKAGED_MODEL, "another")
     doctor.project.suite(
         models=[
             {"model_id": f"m{n}", "requested_model": name} | fields for n, name in enumerate(names)
@@ -461,7 +462,7 @@ def test_the_embedded_model_is_known_for_what_it_is(doctor, local, monkeypatch):
     assert right.one("endpoints")["details"]["server"] == "llama.cpp"
     assert "takes the key" in right.one("endpoints")["found"]
     assert right.states("models") == {"m0": "ok", "m1": "warn"}
-    assert f"answers every name with `{local.alias}`" in right.one("models", "m1")["found"]
+    assert f"answers every name with `{PACKAGED_MODEL}`" in right.one("models", "m1")["found"]
     assert "not with this key: HTTP 401" in wrong.one("endpoints")["found"]
     assert json.loads(right.text)["schema_version"] == 1
 

@@ -80,7 +80,7 @@ def test_the_local_models_server_sees_its_own_key_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(local_child.server, "__file__", str(sleeper))
     monkeypatch.setenv(KEY_VARIABLE, "an older one")
 
-    child = local_child.Child([], api_key="its own", start_seconds=5.0)
+    child = local_child.LocalModel([], api_key="its own", start_seconds=5.0)
     try:
         found = environment_of(child.pid, b"server.py")
     finally:

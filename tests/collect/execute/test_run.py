@@ -10,10 +10,10 @@ import pyarrow.dataset as ds
 import pytest
 import zstandard
 
-from collect.commands.run import Wish, start
+from collect.commands.run import start
 from collect.execute.budget import Budget
 from collect.execute.executor import GIVE_UP_AFTER, REFUSED_AT_FIRST, Executor, Hooks
-from collect.execute.run import NO_OPTIONS, run
+from collect.execute.run import Options, run
 from collect.providers.base import Reply
 from collect.providers.openai_chat import ChatCompletions
 from collect.run_folder.log import RunLog
@@ -27,9 +27,11 @@ from tests.support.forked_mirror import forked_mirrors, no_mirrors
 from tests.support.run_rows import planned
 
 
-def run_in(run_dir, inputs, screen, options=NO_OPTIONS, mirrors=forked_mirrors):
+def run_in(run_dir, inputs, screen, mirrors=forked_mirrors):
     with mirrors():
-        return run(inputs, lambda: RunLog.create(run_dir), screen, options)
+        return run(
+            inputs, lambda: RunLog.create(run_dir), screen, Options(run_dir.parent), lambda: None
+        )
 
 
 class Quiet:
@@ -369,7 +371,7 @@ def test_more_requests_than_files_are_refused_before_the_first(project, endpoint
     monkeypatch.setattr("resource.getrlimit", lambda _: (69, 1_000))
 
     with pytest.raises(ConfigError) as caught:
-        start(project.load(), Wish(project.root / "runs"))
+        start(project.load(), Options(project.root / "runs"))
 
     assert (
         "p.yaml: `execution_policy.max_concurrency`: 6 trials at once need about 70 open files; "

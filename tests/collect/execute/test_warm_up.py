@@ -123,7 +123,7 @@ def test_nothing_is_warmed_up_for_a_model_without_trials(make, endpoint, answers
     run_dir = tmp_path / "runs" / "r"
     log = RunLog.reopen(run_dir)
     with forked_mirrors():
-        report = resume(stored_job(run_dir, None), log, Quiet())
+        report = resume(stored_job(run_dir, None), log, Quiet(), lambda: None)
 
     assert (server.seen, report.exit_code) == ([], 0)
 

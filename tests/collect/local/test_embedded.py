@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from collect.commands.plan import plan_text, preview
-from collect.commands.run import Wish, go_on, start
+from collect.commands.run import go_on, start
 from collect.commands.validate import validate_paths
 from collect.config.embedded import default_threads
 from collect.execute.run import Options
@@ -40,12 +40,12 @@ def own(project):
 def make(monkeypatch):
     """Make or resume a run in this process, from the project's folder; return its exit code."""
 
-    def make_run(project, *, resume=False, **wish):
+    def make_run(project, *, resume=False, **options):
         monkeypatch.chdir(project.root)
         with forked_mirrors():
             if resume:
-                return go_on("r", Wish(Path("runs"), **wish))
-            return start(project.load(), Wish(Path("runs"), "r", **wish))
+                return go_on("r", Options(Path("runs"), **options))
+            return start(project.load(), Options(Path("runs"), "r", **options))
 
     return make_run
 
@@ -243,7 +243,7 @@ def real(own, weights):
 
 
 def test_every_file_has_one_server_and_all_is_on_record(real, make, capsys):
-    code = make(real, options=Options(max_cost_usd=0.01))
+    code = make(real, max_cost_usd=0.01)
 
     err = capsys.readouterr().err
     assert code == 0, err

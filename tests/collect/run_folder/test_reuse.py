@@ -4,7 +4,8 @@ import orjson
 import pytest
 import zstandard
 
-from collect.run_folder.reuse import find_reusable, newest_first, reused_result
+from collect.plan.changes import newest_first
+from collect.run_folder.reuse import find_reusable, reused_result
 from schemas.run.result import Result
 from tests.support.run_rows import config, failed, line_of, planned, result
 

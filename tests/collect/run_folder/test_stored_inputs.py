@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from collect.config.resolved import LoadedCase
-from collect.execute.job import run_config_of, tags_of
+from collect.execute.job import job_of, run_config_of
 from collect.plan.plan import make_plan
 from collect.run_folder.log import RunLog
 from collect.run_folder.stored_inputs import (
@@ -253,7 +253,7 @@ class Begun:
     def __init__(self, project, run_dir):
         inputs = project.load()
         plan = make_plan(inputs, run_dir.name)
-        config = run_config_of(inputs, run_dir.name, tags_of(inputs.models), len(plan), ())
+        config = run_config_of(inputs, job_of(inputs, run_dir.name, None), ())
         log = RunLog.create(run_dir)
         log.begin(config, inventory(), inputs.cases, plan)
         log.close()

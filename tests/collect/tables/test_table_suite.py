@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from collect.cli import app
 from collect.config.prompt_lists import COUNT_LIMIT, load_prompt_list
-from collect.tables.columns import Named
 from collect.tables.prompts import MADE, NOT_HERE, validator_of
 from collect.tables.rows import KINDS
 from collect.tables.suite import write_table_suite
@@ -394,7 +393,7 @@ def test_any_file_is_a_suite_that_loads_or_is_refused(here, kind, content):
     for file in suites.glob("*"):
         file.unlink()
     try:
-        write_table_suite(Path("mine"), table, Named())
+        write_table_suite(Path("mine"), table, {})
     except ConfigError as exc:
         refusal = str(exc)
     else:
