@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from analyze.comparison.evidence.outcomes import among
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
-from analyze.report.sections import ReportContext
+from analyze.report.sections import ReportContext, query
 from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, validators_of
 from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of
@@ -33,44 +33,6 @@ MOST_SAMPLED = 3
 """Trials of a model among those that neither failed nor went wrong."""
 
 IS_BAD = "(coalesce(not passed, false) or not is_success)"
-
-CHOOSE = f"""
-with ended as (
-    select model_id, case_id, repetition, record_no, {IS_BAD} as is_bad
-    from trials
-    where run_id = ?
-),
-
-first_cases as (
-    select model_id, is_bad, unnest(min(case_id, ?)) as case_id
-    from (select distinct model_id, is_bad, case_id from ended)
-    group by model_id, is_bad
-),
-
-placed as (
-    select
-        *,
-        row_number() over (
-            partition by model_id, is_bad, case_id order by repetition
-        ) as place
-    from ended
-    semi join first_cases using (model_id, is_bad, case_id)
-),
-
-turns as (
-    select
-        *,
-        row_number() over (partition by model_id, is_bad order by place, case_id) as turn
-    from placed
-)
-
-select model_id, case_id, repetition, record_no, is_bad
-from turns
-where is_bad or turn <= {MOST_SAMPLED}
-order by is_bad desc, turn, model_id
-limit ?
-"""  # noqa: S608 - our own names
-"""Models take turns; each goes through its cases before it comes to a second trial of one."""
 
 MOST_SHARE = 0.4
 """Of the budget, for one transcript."""
@@ -156,7 +118,7 @@ def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> C
         trials += [
             ChosenTrial(key, record_no, "failed" if is_bad else "sampled")
             for model_id, case_id, repetition, record_no, is_bad in session.rows(
-                CHOOSE, [context.run_id, most, most + len(ours)]
+                query("chosen_trials"), [context.run_id, most, MOST_SAMPLED, most + len(ours)]
             )
             if (key := TrialKey(context.run_id, model_id, case_id, repetition)) not in ours
         ]
