@@ -33,6 +33,7 @@ from analyze.render.text import (
     facts,
     least_width,
     line_of,
+    markdown_rows,
     table,
     wrapped,
 )
@@ -304,10 +305,7 @@ def comparison_markdown(comparison: Comparison, *, all_cases: bool = False) -> s
 
 def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a table of cells from outside; nothing at all without rows."""
-    if not rows:
-        return []
-    lines = [titles, ["---"] * len(titles), *([as_text(cell) for cell in row] for row in rows)]
-    return ["| " + " | ".join(line) + " |" for line in lines]
+    return markdown_rows(titles, [[as_text(cell) for cell in row] for row in rows])
 
 
 def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:

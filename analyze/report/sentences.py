@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analyze.comparison.document import ORDER, WORDS, between, ratios_in_short
-from analyze.render.numbers import in_cases, percent, points, signed_points, strict_after, whole
+from analyze.render.numbers import (
+    in_cases,
+    percent,
+    points,
+    signed_points,
+    some,
+    strict_after,
+    whole,
+)
 from schemas.base import is_apart
 from schemas.errors import counted
 from schemas.output.comparison import Verdict
@@ -196,8 +204,7 @@ def _changed_by(verdict: Verdict, answer: ModelAnswer) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """Return names as a list in a sentence; past a number of them, how many more."""
-    more = len(names) - MOST_NAMED
-    if more > 0:
-        return f"{', '.join(names[:MOST_NAMED])} and {whole(more)} more"
+    if len(names) > MOST_NAMED:
+        return some(names, most=MOST_NAMED)
     *head, last = names
     return f"{', '.join(head)} and {last}" if head else last

@@ -26,6 +26,7 @@ from analyze.render.numbers import (
     limits_after,
     moment,
     percent,
+    some,
     strict_after,
     usd,
     whole,
@@ -141,10 +142,7 @@ def _missing(cases: Sequence[str]) -> str:
     """Return the cases that lack a result, each named once."""
     if not cases:
         return ""
-    more = len(cases) - MOST_MISSING
-    also = f" and {whole(more)} more" if more > 0 else ""
-    cased = f"{counted(len(cases), 'case')}"
-    return line_of(f"{cased}: {', '.join(cases[:MOST_MISSING])}{also}")
+    return line_of(f"{counted(len(cases), 'case')}: {some(cases, most=MOST_MISSING)}")
 
 
 def _verdicts(came: RunSummaryRow) -> str:

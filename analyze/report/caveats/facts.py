@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
-from analyze.render.numbers import percent, whole
+from analyze.render.numbers import percent, some, whole
 from analyze.report.sections import ReportContext, query
 from analyze.report.sections.answer import Verdicts, config_of_run, verdicts_of
 from schemas.errors import runs_flag
@@ -48,9 +48,6 @@ QUOTE = '"'
 
 ACTED_ON = frozenset('"$`\\!')
 """What a shell acts on between double quotes; without it a query in them stays easy to read."""
-
-MOST_TOLD = 3
-"""Models, or other things, that a sentence tells apart; the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -204,12 +201,6 @@ def _event_text(detail: str | None) -> str:
         value = detail
     text = value if isinstance(value, str) else json.dumps(value)
     return " ".join(text.split())[:MOST_TEXT]
-
-
-def some(texts: Sequence[str], between: str = ", ") -> str:
-    """Return the first of several texts; past a number of them, how many more there are."""
-    more = len(texts) - MOST_TOLD
-    return between.join(texts[:MOST_TOLD]) + (f" and {whole(more)} more" if more > 0 else "")
 
 
 def names_of(models: Sequence[ModelFacts]) -> str:

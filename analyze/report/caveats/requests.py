@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from analyze.comparison.verdict import ROUNDING
-from analyze.render.numbers import percent, whole
+from analyze.render.numbers import percent, some, whole
 from analyze.report.caveats.facts import (
     ModelFacts,
     RunDoubtFacts,
@@ -14,7 +14,6 @@ from analyze.report.caveats.facts import (
     names_of,
     query_of,
     share,
-    some,
 )
 from schemas.output.comparison import SideFacts
 from schemas.output.report import Doubt

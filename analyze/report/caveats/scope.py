@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from analyze.comparison.verdict import ROUNDING
 from analyze.gate.rules import LEAST_CASES
-from analyze.render.numbers import percent, whole
+from analyze.render.numbers import percent, some, whole
 from analyze.report.caveats.facts import (
     ModelFacts,
     RunDoubtFacts,
@@ -21,7 +21,6 @@ from analyze.report.caveats.facts import (
     query_of,
     resume_of,
     share,
-    some,
 )
 from analyze.report.sections.answer import n_cases_of
 from schemas.errors import counted

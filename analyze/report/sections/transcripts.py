@@ -21,6 +21,7 @@ from pydantic import JsonValue
 from analyze.comparison.evidence.outcomes import among
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
+from analyze.render.text import beginning
 from analyze.report.sections import ReportContext, query
 from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, validators_of
@@ -251,14 +252,16 @@ def _transcript(
         verdict=verdict_of(trial),
         passed=trial.passed,
         facts=tuple(
-            (name, _cut(value, FACT_CHARS))
+            (name, beginning(value, FACT_CHARS))
             for name, value in facts_of(page)
             if value and name != "verdict"
         ),
-        judged=tuple(_cut(line, LINE_CHARS) for line in islice(judged_lines(page), MOST_LINES)),
+        judged=tuple(
+            beginning(line, LINE_CHARS) for line in islice(judged_lines(page), MOST_LINES)
+        ),
         parts=(),
         n_parts_left_out=0,
-        missing=_cut(trace.why, FACT_CHARS) if isinstance(trace, NoTrace) else None,
+        missing=beginning(trace.why, FACT_CHARS) if isinstance(trace, NoTrace) else None,
         command=context.command(
             "show", trial.run_id, trial.case_id, trial.model_id, str(trial.repetition)
         ),
@@ -322,7 +325,3 @@ def _parts(
         n_left_out=text.n_left_out,
     )
     return [*parts, answer], [*units, [len(parts)]]
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
