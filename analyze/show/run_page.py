@@ -253,7 +253,8 @@ def _problems(page: RunPage) -> Iterator[str]:
 
 def _next(page: RunPage) -> Iterator[str]:
     """Yield the commands that tell more or go on (D-I2)."""
-    run, runs = page.run, _runs_option(page.runs_dir)
+    run = page.run
+    runs = "".join(f" {_word(word)}" for word in runs_flag(page.runs_dir))
     commands = []
     if run.n_missing and run.has_folder and not run.asked.is_imported:
         commands.append((f"collect run --resume {_word(run.run_id)}{runs}", "completes the run"))
@@ -264,10 +265,6 @@ def _next(page: RunPage) -> Iterator[str]:
     if commands:
         yield ""
         yield from facts(commands)
-
-
-def _runs_option(runs_dir: Path) -> str:
-    return "".join(f" {_word(word)}" for word in runs_flag(runs_dir))
 
 
 def _word(text: str) -> str:
