@@ -7,7 +7,7 @@ glossary says every number that a report shows once; its words are in glossary.t
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -102,7 +102,7 @@ class Entry:
 
     name: str
     field: str
-    sections: tuple[str, ...]
+    sections: Sequence[str]
     record: str
     said: str | None = None
     formula: str | None = None
@@ -119,10 +119,7 @@ class Entry:
 def entries() -> tuple[Entry, ...]:
     """Return every number, in the order in which a reader meets them."""
     text = (files("analyze.report") / "glossary.toml").read_text(encoding="utf-8")
-    return tuple(
-        Entry(**entry | {"sections": tuple(entry["sections"])})
-        for entry in tomllib.loads(text)["entries"]
-    )
+    return tuple(Entry(**entry) for entry in tomllib.loads(text)["entries"])
 
 
 def terms_for(sections: Collection[str]) -> tuple[Term, ...]:
@@ -133,13 +130,7 @@ def terms_for(sections: Collection[str]) -> tuple[Term, ...]:
     """
     shown = frozenset(sections)
     return tuple(
-        Term(
-            name=entry.name,
-            field=entry.field,
-            meaning=entry.meaning,
-            formula=entry.formula,
-            source=entry.source,
-        )
+        Term.model_validate(entry, from_attributes=True)
         for entry in entries()
         if not shown.isdisjoint(entry.sections)
     )

@@ -11,7 +11,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
 from analyze.render.numbers import percent, some, whole
@@ -19,9 +19,7 @@ from analyze.report.sections import ReportContext, query
 from analyze.report.sections.answer import Verdicts, config_of_run, verdicts_of
 from schemas.errors import runs_flag
 from schemas.output.summary import GroupSummary
-
-if TYPE_CHECKING:
-    from schemas.run.config import RunConfig
+from schemas.run.config import RunConfig
 
 REUSED = """
     select model_id, reused_from_run_id, count(*)

@@ -45,6 +45,7 @@ select
     arg_min(mark, repetition, ?) as marks,
     count(*) as n_planned,
     count(passed) as n_scored,
-    count(case when passed then 1 end) as n_passed
+    count(case when passed then 1 end) as n_passed,
+    count(case when passed then 1 end) / nullif(count(passed), 0) as passed_rate
 from marked
 group by case_id, model_id

@@ -31,16 +31,8 @@ def failures_of(context: ReportContext) -> tuple[FailureCount, ...]:
         ViewError: the lake cannot be read.
     """
     rows = context.session.rows(query("failure_kinds"), [context.run_id, MOST_KINDS])
-    return tuple(
-        FailureCount(
-            model_id=model_id,
-            failure_type=failure_type,
-            cause=cause,
-            counts_against_model=counts_against_model,
-            n_trials=n_trials,
-        )
-        for model_id, failure_type, cause, counts_against_model, n_trials in rows
-    )
+    names = tuple(FailureCount.model_fields)
+    return tuple(FailureCount(**dict(zip(names, row, strict=True))) for row in rows)
 
 
 def latency_of(context: ReportContext) -> tuple[LatencyBin, ...]:
@@ -50,16 +42,7 @@ def latency_of(context: ReportContext) -> tuple[LatencyBin, ...]:
         ViewError: the lake cannot be read.
     """
     rows = context.session.read(LatencyHistogramRow, "run_id = ?", [context.run_id])
-    return tuple(
-        LatencyBin(
-            model_id=row.model_id,
-            metric=row.metric,
-            bin_from_ms=row.bin_from_ms,
-            bin_to_ms=row.bin_to_ms,
-            n_trials=row.n_trials,
-        )
-        for row in rows
-    )
+    return tuple(LatencyBin.model_validate(row, from_attributes=True) for row in rows)
 
 
 def matrix_of(context: ReportContext) -> Matrix:
@@ -85,16 +68,6 @@ def matrix_of(context: ReportContext) -> Matrix:
         query("matrix_cells"), [context.run_id, cases, context.run_id, cases, MOST_MARKS]
     )
     found.sort(key=lambda row: (place[row[0]], column[row[1]]))
-    cells = tuple(
-        MatrixCell(
-            case_id=case_id,
-            model_id=model_id,
-            marks=tuple(marks),
-            n_planned=n_planned,
-            n_scored=n_scored,
-            n_passed=n_passed,
-            passed_rate=n_passed / n_scored if n_scored else None,
-        )
-        for case_id, model_id, marks, n_planned, n_scored, n_passed in found
-    )
+    names = tuple(MatrixCell.model_fields)
+    cells = tuple(MatrixCell(**dict(zip(names, row, strict=True))) for row in found)
     return Matrix(n_cases=n_cases, n_shown=len(cases), cells=cells)

@@ -130,10 +130,7 @@ def _keys(flip: Flip) -> tuple[TrialKey, TrialKey]:
     """Return the trials of a flip: the candidate's, then the base's."""
     return (
         TrialKey(
-            flip.candidate_run_id,
-            flip.candidate_model_id,
-            flip.case_id,
-            flip.candidate_repetition,
+            flip.candidate_run_id, flip.candidate_model_id, flip.case_id, flip.candidate_repetition
         ),
         TrialKey(flip.base_run_id, flip.model_id, flip.case_id, flip.base_repetition),
     )
@@ -206,11 +203,10 @@ def _shown(
     left = budget_bytes
     shown = []
     for one in chosen:
-        source = sources[one.key.run_id]
         room = min(left, share)
         if room < SHORTEST_BYTES:
             break
-        transcript = _transcript(context, one, source, room)
+        transcript = _transcript(context, one, sources[one.key.run_id], room)
         if transcript is None:
             break
         left -= bytes_of(transcript)
@@ -278,17 +274,9 @@ def _transcript(
 def _trace(session: Session, trial: ShownTrial, most_bytes: int) -> Artifact | NoTrace:
     """Return the trace of a trial; of a reused one without it that of the trial it is from."""
     trace = read_beginning(run_folder(session, trial.run_id), trial.artifact_path, most_bytes)
-    if not isinstance(trace, NoTrace) or isinstance(trace, Beginning):
+    first_run_id = trial.reused_from_run_id
+    if isinstance(trace, Artifact | Beginning) or first_run_id is None:
         return trace
-    if trial.reused_from_run_id is None:
-        return trace
-    return _trace_elsewhere(session, trial, trial.reused_from_run_id, most_bytes) or trace
-
-
-def _trace_elsewhere(
-    session: Session, trial: ShownTrial, run_id: str, most_bytes: int
-) -> Artifact | NoTrace | None:
-    """Return the trace of the same request in the run it was first made in; None without one."""
     rows = session.rows(
         """
         select artifact_path
@@ -299,13 +287,13 @@ def _trace_elsewhere(
         order by record_no desc
         limit 1
         """,
-        [run_id, trial.run_id, trial.record_no],
+        [first_run_id, trial.run_id, trial.record_no],
     )
     for (path,) in rows:
-        trace = read_beginning(run_folder(session, run_id), path, most_bytes)
-        if isinstance(trace, Artifact | Beginning):
-            return trace
-    return None
+        first = read_beginning(run_folder(session, first_run_id), path, most_bytes)
+        if isinstance(first, Artifact | Beginning):
+            return first
+    return trace
 
 
 def _parts(
