@@ -100,18 +100,15 @@ def _repetitions(repetitions: Sequence[Any]) -> Iterator[str]:
 
 
 def _component_table(validation: ValidationBreakdown) -> list[str]:
-    rows = []
-    for name in COMPONENTS:
-        earned = getattr(validation, f"{name}_points")
-        message = getattr(validation, f"{name}_message")
-        rows.append(
-            (
-                COMPONENT_NAMES[name],
-                status_of(validation, name),
-                f"{score_text(earned)} / {MAX_POINTS[name]}",
-                short(message or ""),
-            )
+    rows = [
+        (
+            COMPONENT_NAMES[name],
+            status_of(validation, name),
+            f"{score_text(getattr(validation, f'{name}_points'))} / {MAX_POINTS[name]}",
+            short(getattr(validation, f"{name}_message") or ""),
         )
+        for name in COMPONENTS
+    ]
     return markdown_rows(("Component", "Status", "Points", "Message"), rows)
 
 

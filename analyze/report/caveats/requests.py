@@ -26,10 +26,10 @@ MOSTLY = 0.5
 """Of timed trials: from here on the median is a late one."""
 
 ANOTHER_MODEL = "answered by"
+"""What the collector's note says when a server names a model that nobody asked for."""
 
 IGNORED = ": the server may ignore `model`"
 """Said once for all models here."""
-"""What the collector's note says when a server names a model that nobody asked for."""
 
 WHO = (
     "select model_id, served_provider, served_model, count(*) as n_trials, "

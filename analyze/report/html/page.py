@@ -149,8 +149,8 @@ def _environment() -> Environment:
         duration=duration,
         since=_since,
         model_id=id_of,
+        groupby_href=_runs_of_links,
     )
-    environment.filters["groupby_href"] = _runs_of_links
     return environment
 
 

@@ -168,12 +168,13 @@ class _Sections:
             return
         found = self._report.shifts
         shifts = everything(found) if found else []
+        n_more = len(shifts) - MOST_SHIFTS
         parts: dict[str, object] = {
             "shifts": [
                 (one.is_worse, mark(one) + shift_headline(one), list(details(one)))
                 for one in shifts[:MOST_SHIFTS]
             ],
-            "more": _more(len(shifts) - MOST_SHIFTS, "more shifts"),
+            "more": f"{whole(n_more)} more shifts" if n_more > 0 else "",
             "is_part": any(doubt.code == "narrowed" for doubt in self._report.doubts),
             "is_shard": self._report.run.shard is not None,
             "unused": [entry_line(entry) for entry in found.unused] if found else [],
@@ -216,7 +217,3 @@ class _Sections:
             "files": config_files(found),
         }
         return Section("provenance", "Provenance", parts)
-
-
-def _more(number: int, what: str) -> str:
-    return f"{whole(number)} {what}" if number > 0 else ""
