@@ -16,15 +16,13 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import altair as alt
+import polars as pl
 
 from analyze.charts.theme import IS_NARROW, STEP
 from analyze.render.text import line_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NARROW, WIDE = 20, 36
 """Characters in one line of a name."""
@@ -61,8 +59,6 @@ def chosen(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
         frame: has these columns, and maybe more.
         columns: their names.
     """
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     picked = frame.select(columns)
     texts = [name for name, kind in picked.schema.items() if kind == pl.String]
     return picked.with_columns(

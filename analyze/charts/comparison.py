@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
+import polars as pl
 
 from analyze.charts.axes import axis_width, chosen, height_of, rows_of
 from analyze.charts.theme import (
@@ -23,9 +24,6 @@ from analyze.charts.theme import (
 )
 from analyze.render.numbers import signed_points
 from schemas.errors import counted
-
-if TYPE_CHECKING:
-    import polars as pl
 
 VERDICTS = {
     "improved": (BETTER, "triangle-up"),
@@ -59,10 +57,7 @@ def comparison(groups: pl.DataFrame) -> Any:
     worded = with_texts(
         rows,
         difference_text=map(signed_points, rows["difference"]),
-        limits_text=(
-            f"{signed_points(low)} to {signed_points(high)}"
-            for low, high in rows.select("low", "high").iter_rows()
-        ),
+        limits_text=map(_limits_text, rows.iter_rows(named=True)),
     )
     base = alt.Chart(worded).encode(y=rows_of("candidate_model_id", models))
     reach, marked = _reach(rows), _marked(rows)
@@ -102,16 +97,14 @@ def _marked(rows: pl.DataFrame) -> dict[str, Any]:
     there = set(rows["verdict"])
     seen = [verdict for verdict in VERDICTS if verdict in there]
     legend = legend_below(seen, axis_width(rows["candidate_model_id"].to_list()))
+    colours, shapes = (
+        alt.Scale(domain=seen, range=[VERDICTS[verdict][part] for verdict in seen])
+        for part in (0, 1)
+    )
     return {
-        "color": alt.Color(
-            "verdict:N", legend=legend,
-            scale=alt.Scale(domain=seen, range=[VERDICTS[verdict][0] for verdict in seen]),
-        ),
-        "shape": alt.Shape(
-            "verdict:N", legend=legend,
-            scale=alt.Scale(domain=seen, range=[VERDICTS[verdict][1] for verdict in seen]),
-        ),
-    }  # fmt: skip
+        "color": alt.Color("verdict:N", legend=legend, scale=colours),
+        "shape": alt.Shape("verdict:N", legend=legend, scale=shapes),
+    }
 
 
 def _reach(rows: pl.DataFrame) -> float:
@@ -127,9 +120,10 @@ def _ticks(reach: float) -> list[float]:
     return [number * step for number in range(-2, 3)]
 
 
+def _limits_text(row: dict[str, Any]) -> str:
+    return f"{signed_points(row['low'])} to {signed_points(row['high'])}"
+
+
 def _verdict_text(row: dict[str, Any]) -> str:
-    limits = f"{signed_points(row['low'])} to {signed_points(row['high'])}"
-    return (
-        f"{row['candidate_model_id']} {signed_points(row['difference'])} ({limits}), "
-        f"{row['verdict'].replace('_', ' ')}"
-    )
+    change = f"{signed_points(row['difference'])} ({_limits_text(row)})"
+    return f"{row['candidate_model_id']} {change}, {row['verdict'].replace('_', ' ')}"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import altair as alt
+import polars as pl
 
 from analyze.charts.axes import MILLIS, LogRange, axis_width, chosen, height_of, log_range, rows_of
 from analyze.charts.theme import (
@@ -29,11 +30,7 @@ from analyze.charts.theme import (
 )
 from analyze.render.numbers import BEYOND_LIMIT, whole
 from schemas.errors import counted
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from schemas.output.summary import RunSummary
+from schemas.output.summary import RunSummary
 
 CAUSES = {
     "model": COLOURS[1],
@@ -79,8 +76,6 @@ def failures(counts: pl.DataFrame) -> Any:
     Args:
         counts: `frame(report, "failures")`: model_id, failure_type, cause, n_trials.
     """
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     rows = chosen(counts, "model_id", "failure_type", "cause", "n_trials").with_columns(
         pl.col("cause").fill_null("unknown")
     )
@@ -156,8 +151,6 @@ def latency(
         timeouts: model_id to the time-outs that count against it: later than every time, beyond the
             limit, so that they have no place on the scale and are counted at its end.
     """
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     title, told, of = TITLES[metric]
     rows = _places(chosen(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
                           "bin_to_ms", "n_trials"))  # fmt: skip
@@ -204,8 +197,6 @@ def timeouts_of(summary: RunSummary, metric: Metric) -> dict[str, int]:
 
 def _late(timeouts: Mapping[str, int]) -> pl.DataFrame:
     """Return a row for each model with time-outs: model_id, n, label."""
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     known = {model_id: n for model_id, n in timeouts.items() if n}
     frame = pl.DataFrame(
         {"model_id": list(known), "n": list(known.values())},
@@ -232,8 +223,6 @@ def _beyond(late: pl.DataFrame, models: list[str]) -> Any:
 
 def _places(bins: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each model and place on the log scale: from, low, high, n, thick."""
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     start = pl.col("bin_from_ms").cast(pl.Float64)
     ten = pl.lit(10.0).pow(start.clip(1).log10().add(1e-9).floor().sub(1))
     digits = start / ten
@@ -322,9 +311,6 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
 
 
 def _hardest_first(cells: pl.DataFrame) -> list[str]:
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     rates = cells.group_by("case_id").agg(pl.sum("n_passed", "n_scored"))
     ordered = rates.sort([pl.col("n_passed") / pl.col("n_scored"), "case_id"], nulls_last=True)
-    names: list[str] = ordered["case_id"].to_list()
-    return names
+    return list(ordered["case_id"])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import altair as alt
+import polars as pl
 
 from analyze.charts.axes import (
     MILLIS,
@@ -36,9 +37,6 @@ from analyze.charts.theme import (
 )
 from analyze.render.numbers import millis, usd
 from schemas.errors import counted
-
-if TYPE_CHECKING:
-    import polars as pl
 
 By = Literal["cost", "time"]
 
@@ -93,8 +91,6 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
             cost_usd_per_scored, cost_low, cost_high, is_on_frontier, or the same of the time.
         by: what stands along x.
     """
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     along = ALONG[by]
     known = (
         with_estimate(points, "estimate")

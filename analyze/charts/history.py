@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
+import polars as pl
 
 from analyze.charts.axes import LABEL_CHARACTER, chosen, shortened
 from analyze.charts.leaderboard import has_other_means, with_estimate
@@ -32,9 +33,6 @@ from analyze.render.numbers import signed_points
 from analyze.render.text import line_of
 from schemas.base import APART
 from schemas.errors import counted
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PLOT_WIDTH = 230.0
 """Of a narrow screen, in px: labels that find their place there find it everywhere."""

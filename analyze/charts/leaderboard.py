@@ -6,9 +6,10 @@ A row has the point, its interval, and the number beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
+import polars as pl
 
 from analyze.charts.axes import chosen, height_of, rows_of
 from analyze.charts.theme import (
@@ -29,35 +30,27 @@ from schemas.base import is_apart
 from schemas.config.project import Thresholds
 from schemas.errors import counted
 
-if TYPE_CHECKING:
-    import polars as pl
+PARTS = ("rate", "ci95_low", "ci95_high", "ci95_estimate")
+"""What the columns of a rate and of its interval end in."""
 
 BESIDE = 52
 """From the end of the scale to the end of the number, in px."""
 
 
-def rated(
-    rows: pl.DataFrame,
-    rate: str,
-    interval: str,
-    title: str,
-    n: str,
-    *,
-    beside: Sequence[float] = (),
-) -> Any:
+def rated(rows: pl.DataFrame, what: str, title: str, n: str, beside: Sequence[float] = ()) -> Any:
     """Return a point, the line of its interval and its number for each row, in the rows' order.
 
     Args:
         rows: model_id, and the columns that are named here.
-        rate: name of a column.
-        interval: what the columns of its limits begin with; they end in `_low`, `_high`, and
-            `_estimate`, the mean over cases that it is of, which gets a tick where it is another.
+        what: what the columns of the rate and of its interval begin with; they end in `_rate`,
+            `_ci95_low`, `_ci95_high`, and `_ci95_estimate`, the mean over cases that the interval
+            is of, which gets a tick where it is another.
         title: of the axis.
         n: name of the column of how many trials stand behind it.
         beside: bounds that the rates are held against.
     """
-    low, high = f"{interval}_low", f"{interval}_high"
-    worded = with_rates(rows, rate, (low, high, f"{interval}_estimate"), *beside)
+    rate, low, high, estimate = (f"{what}_{part}" for part in PARTS)
+    worded = with_rates(rows, rate, (low, high, estimate), *beside)
     base = alt.Chart(worded).encode(y=rows_of("model_id", rows["model_id"].to_list()))
     x = alt.X(f"{rate}:Q", scale=SHARE, axis=share_axis(title))
     line = base.mark_rule(strokeWidth=4, color=COLOURS[0], opacity=0.4, aria=False).encode(
@@ -73,18 +66,16 @@ def rated(
     number = base.mark_text(align="right", aria=False).encode(
         x=alt.value(alt.ExprRef(f"width + {BESIDE}")), text=alt.Text("rate_text:N")
     )
-    if not has_other_means(rows, rate, f"{interval}_estimate"):
+    if not has_other_means(rows, rate, estimate):
         return line + point + number
     mean = base.mark_tick(thickness=2, size=14, color=COLOURS[0], aria=False).encode(
-        x=alt.X(f"{interval}_estimate:Q", scale=SHARE, axis=share_axis(title))
+        x=alt.X(f"{estimate}:Q", scale=SHARE, axis=share_axis(title))
     )
     return line + mean + point + number
 
 
 def with_estimate(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return a frame with the column of the mean that an interval is of: nulls in one of before."""
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     column = pl.col(name) if name in frame.columns else pl.lit(None)
     return frame.with_columns(column.cast(pl.Float64).alias(name))
 
@@ -99,6 +90,14 @@ def ticks_said(rows: pl.DataFrame, rate: str, estimate: str) -> str:
     return ", ticks their case means" * has_other_means(rows, rate, estimate)
 
 
+def _best_first(models: pl.DataFrame, what: str, n: str) -> pl.DataFrame:
+    """Return the models with a rate and the columns that `rated` takes."""
+    rate, low, high, estimate = (f"{what}_{part}" for part in PARTS)
+    known = with_estimate(models, estimate).drop_nulls(rate)
+    ordered = known.sort([rate, "model_id"], descending=[True, False])
+    return chosen(ordered, "model_id", rate, low, high, estimate, n)
+
+
 def leaderboard(models: pl.DataFrame) -> Any:
     """Return passed rates with their 95 % intervals, highest first.
 
@@ -106,15 +105,9 @@ def leaderboard(models: pl.DataFrame) -> Any:
         models: `frame(summary, "models")` of a run's summary: model_id, passed_rate,
             passed_ci95_low, _high and _estimate, passed_ci95_n_trials.
     """
-    known = (
-        with_estimate(models, "passed_ci95_estimate")
-        .drop_nulls("passed_rate")
-        .sort(["passed_rate", "model_id"], descending=[True, False])
-    )
-    rows = chosen(known, "model_id", "passed_rate", "passed_ci95_low", "passed_ci95_high",
-                  "passed_ci95_estimate", "passed_ci95_n_trials")  # fmt: skip
+    rows = _best_first(models, "passed", "passed_ci95_n_trials")
     return finished(
-        rated(rows, "passed_rate", "passed_ci95", "passed", "passed_ci95_n_trials"),
+        rated(rows, "passed", "passed", "passed_ci95_n_trials"),
         "Passed",
         "of the trials with a verdict; lines are 95 % intervals by cases"
         + ticks_said(rows, "passed_rate", "passed_ci95_estimate"),
@@ -138,22 +131,10 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
             _estimate, tool_use_n.
         bounds: of the tiers, those in force when the run was made.
     """
-    known = (
-        with_estimate(models, "tool_use_ci95_estimate")
-        .drop_nulls("tool_use_rate")
-        .sort(["tool_use_rate", "model_id"], descending=[True, False])
-    )
-    rows = chosen(known, "model_id", "tool_use_rate", "tool_use_ci95_low", "tool_use_ci95_high",
-                  "tool_use_ci95_estimate", "tool_use_n")  # fmt: skip
-    rules = [
-        layer
-        for number, bound in ((1, bounds.tier_1_from), (2, bounds.tier_2_from))
-        for layer in _bound(number, bound)
-    ]
+    rows = _best_first(models, "tool_use", "tool_use_n")
     edges = (bounds.tier_1_from, bounds.tier_2_from)
-    rates = rated(
-        rows, "tool_use_rate", "tool_use_ci95", "expected tool used", "tool_use_n", beside=edges
-    )
+    rules = [layer for number, edge in enumerate(edges, 1) for layer in _bound(number, edge)]
+    rates = rated(rows, "tool_use", "expected tool used", "tool_use_n", edges)
     first, second = map(share, edges)
     said = [
         f"{name} {share(rate, *edges)}"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from analyze.charts.comparison import comparable, comparison
 from analyze.charts.failures import Metric, failures, latency, matrix, timeouts_of
@@ -19,20 +21,16 @@ from analyze.charts.leaderboard import leaderboard, tiers
 from analyze.charts.theme import CSS, config_of
 from analyze.query.frames import frame
 from analyze.regressions.alerts import find_regressions
+from analyze.report.sections import ReportContext
 from analyze.report.sections.cost_frontier import frontier_of
 from analyze.report.sections.failures import failures_of, latency_of, matrix_of
 from analyze.report.sections.history import history_of
 from analyze.summary.summarize import thresholds_of
+from schemas.base import Record
 from schemas.errors import AnalyzeError
+from schemas.output.comparison import Comparison
 from schemas.output.report import RunReport
 from schemas.run.model_names import NO_NAMES, ModelNames, with_names
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from analyze.report.sections import ReportContext
-    from schemas.base import Record
-    from schemas.output.comparison import Comparison
 
 DIGITS = 5
 """That a number keeps: more than a screen can show."""
@@ -40,7 +38,7 @@ DIGITS = 5
 LEFT_TO_THE_PAGE = ("$schema", "config", "title")
 """A page has headings of its own, which a screen reader knows and a narrow screen can break."""
 
-Draw = Callable[["pl.DataFrame"], Any]
+Draw = Callable[[pl.DataFrame], Any]
 
 
 def specs_of(report: RunReport) -> dict[str, dict[str, Any]]:

@@ -14,14 +14,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import altair as alt
+import polars as pl
 
 from analyze.render.numbers import limits_of, percent
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Palette = MappingProxyType[str, str]
 
@@ -198,8 +196,6 @@ class Limits(NamedTuple):
 
 def with_texts(rows: pl.DataFrame, **texts: Iterable[str]) -> pl.DataFrame:
     """Return rows with further columns of texts, null where a text is empty."""
-    import polars as pl  # noqa: PLC0415 - loaded already
-
     return rows.with_columns(
         pl.Series(name, [text or None for text in column], dtype=pl.String)
         for name, column in texts.items()

@@ -17,6 +17,7 @@ from analyze.render.numbers import (
     percent,
     points,
     signed_points,
+    some,
     times,
     whole,
 )
@@ -222,7 +223,8 @@ def axis_lines(comparison: Comparison) -> Iterator[str]:
         n_all = axis.n_differ + axis.n_same + axis.n_unknown
         what = f"{axis.axis} ({AXIS_WORDS[axis.axis]})"
         if axis.n_differ:
-            names = pair(_some(_names(axis.base)), _some(_names(axis.candidate)))
+            base, candidate = map(_names, (axis.base, axis.candidate))
+            names = pair(some(base, most=MOST_NAMED), some(candidate, most=MOST_NAMED))
             told = f": {names}" if names else ""
             yield f"{what} differs in {_of(axis.n_differ, n_all)}, {_follows(axis)}{told}"
         elif axis.axis == "case" and axis.n_unknown:
@@ -242,11 +244,6 @@ def _names(values: Sequence[str]) -> list[str]:
     return [value for value in values if not HASH.fullmatch(value)]
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {whole(len(names) - MOST_NAMED)} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
-
-
 def excluded_lines(excluded: Sequence[ExcludedCase]) -> Iterator[str]:
     """Yield why cases are not in the test: the reason, how many, and the first of them."""
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
@@ -254,7 +251,7 @@ def excluded_lines(excluded: Sequence[ExcludedCase]) -> Iterator[str]:
         axes = f" ({', '.join(case.axes)})" if case.axes else ""
         by_reason[EXCLUSIONS[case.reason] + axes].append(f"{case.case_id} ({case.model_id})")
     for reason, cases in by_reason.items():
-        yield f"{reason}: {counted(len(cases), 'case')}: {_some(cases)}"
+        yield f"{reason}: {counted(len(cases), 'case')}: {some(cases, most=MOST_NAMED)}"
 
 
 def limits_line(limits: ThresholdsUsed) -> str:

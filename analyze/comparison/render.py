@@ -34,6 +34,7 @@ from analyze.render.text import (
     facts,
     least_width,
     line_of,
+    markdown_rows,
     table,
     wrapped,
 )
@@ -287,10 +288,7 @@ def spaced(blocks: Iterable[Sequence[str]]) -> list[str]:
 
 def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a table of cells from outside; nothing at all without rows."""
-    if not rows:
-        return []
-    lines = [titles, ["---"] * len(titles), *([as_text(cell) for cell in row] for row in rows)]
-    return ["| " + " | ".join(line) + " |" for line in lines]
+    return markdown_rows(titles, [[as_text(cell) for cell in row] for row in rows])
 
 
 def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:

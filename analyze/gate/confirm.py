@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.query.run_ref import in_runs
+from analyze.render.numbers import some
 from schemas.errors import ConfigError, Problem
 from schemas.output.regressions import GateLine, GateRules, Outcome
 
@@ -139,8 +140,7 @@ def _cases(missing: Collection[Planned]) -> str:
         f"{asked[0]}/{case_id}" if len(asked) == 1 else f"{case_id} (of {len(asked):,} models)"
         for (_, case_id), asked in models.items()
     )
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    return some(names, most=MOST_NAMED)
 
 
 def _named(run_ids: Collection[str]) -> str:

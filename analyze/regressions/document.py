@@ -21,6 +21,7 @@ from analyze.render.numbers import (
     moment,
     percent,
     signed_points,
+    some,
     times,
     usd,
     whole,
@@ -218,8 +219,7 @@ def skipped_lines(skipped: Sequence[SeriesSkipped]) -> list[str]:
 
 def names(texts: Sequence[str]) -> str:
     """Return names with commas between; past a number of them, how many more."""
-    more = len(texts) - MOST_NAMES
-    return ", ".join(texts[:MOST_NAMES]) + (f" and {whole(more)} more" if more > 0 else "")
+    return some(texts, most=MOST_NAMES)
 
 
 def mark(one: Shift | CellShift) -> str:

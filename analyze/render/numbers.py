@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -150,6 +150,12 @@ def whole(number: float | None, *beside: float | None) -> str:
         beside: bounds that it is held against; 2000.4 beside 2000 is `2,000.4`.
     """
     return "" if number is None else _told_apart(lambda x, n: f"{x:,.{n}f}", number, 0, beside)
+
+
+def some(texts: Sequence[str], between: str = ", ", *, most: int = 3) -> str:
+    """Return the first of several texts; past a number of them, how many more there are."""
+    more = len(texts) - most
+    return between.join(texts[:most]) + (f" and {whole(more)} more" if more > 0 else "")
 
 
 def in_cases(n_cases: int, n_clusters: int | None = None) -> str:

@@ -83,6 +83,11 @@ def wrapped(
     )
 
 
+def beginning(text: str, most: int) -> str:
+    """Return at most so many characters of a text, and a sign where it goes on."""
+    return text if len(text) <= most else text[:most] + CUT
+
+
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text, each without anything a terminal obeys."""
     return [safe(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n")]
@@ -249,6 +254,13 @@ def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) 
         room = " " * (width - cells(text))
         parts.append(room + text if column.side == "right" else text + room)
     return GAP.join(parts).rstrip()
+
+
+def markdown_rows(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table in Markdown of cells that are safe already; nothing at all without rows."""
+    if not rows:
+        return []
+    return [f"| {' | '.join(line)} |" for line in (titles, ["---"] * len(titles), *rows)]
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:

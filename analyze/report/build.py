@@ -7,13 +7,19 @@ glossary says every number that a report shows once; its words are in glossary.t
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import schemas.base
+import schemas.output.comparison
+import schemas.output.regressions
+import schemas.output.report
+import schemas.output.summary
+import schemas.run.inventory
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import BASE_WORDS
@@ -34,29 +40,10 @@ from analyze.report.sections.history import history_of
 from analyze.report.sections.provenance import provenance_of
 from analyze.report.sections.transcripts import transcripts_of
 from analyze.summary.summarize import summary_of, thresholds_of
-from schemas.base import PassK, Record
-from schemas.output.comparison import (
-    CaseChange,
-    Comparison,
-    GroupComparison,
-    RateDifference,
-    Ratio,
-    SideFacts,
-    ThresholdsUsed,
-)
-from schemas.output.regressions import Regressions, Shift
-from schemas.output.report import (
-    FailureCount,
-    FrontierPoint,
-    HistoryPoint,
-    LatencyBin,
-    MatrixCell,
-    ModelAnswer,
-    RunReport,
-    Term,
-)
-from schemas.output.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
-from schemas.run.inventory import DiskRoot, ResourceSnapshot
+from schemas.base import Record
+from schemas.output.comparison import Comparison, ThresholdsUsed
+from schemas.output.regressions import Regressions
+from schemas.output.report import RunReport, Term
 from schemas.run.model_names import NO_NAMES, ModelNames
 
 if TYPE_CHECKING:
@@ -65,44 +52,33 @@ if TYPE_CHECKING:
     from schemas.config.known_issues import KnownFile
 
 RECORDS: dict[str, type[Record]] = {
-    record.__name__: record
-    for record in (
-        CaseChange,
-        DiskRoot,
-        FailureCount,
-        FrontierPoint,
-        GroupComparison,
-        GroupSummary,
-        HistoryPoint,
-        LatencyBin,
-        MatrixCell,
-        ModelAnswer,
-        PassK,
-        Percentiles,
-        RateDifference,
-        Ratio,
-        ResourceSnapshot,
-        Shift,
-        SideFacts,
-        TokenTotals,
-        ToolUse,
+    name: value
+    for module in (
+        schemas.base,
+        schemas.output.comparison,
+        schemas.output.regressions,
+        schemas.output.report,
+        schemas.output.summary,
+        schemas.run.inventory,
     )
+    for name, value in vars(module).items()
+    if isinstance(value, type) and issubclass(value, Record)
 }
 """What a report is made of, by name."""
 
-SECTIONS = (
-    "answer",
-    "leaderboard",
-    "matrix",
-    "comparison",
-    "history",
-    "latency",
-    "frontier",
-    "tiers",
-    "failures",
-    "resources",
-)
-"""Sections of a report that show numbers."""
+SECTIONS: dict[str, Callable[[RunReport], object]] = {
+    "answer": lambda report: report.answer,
+    "leaderboard": lambda report: report.summary.models,
+    "matrix": lambda report: report.matrix.cells,
+    "comparison": lambda report: report.comparison,
+    "history": lambda report: report.history,
+    "latency": lambda report: report.latency,
+    "frontier": lambda report: report.frontier,
+    "tiers": lambda report: any(model.tool_use.n for model in report.summary.models),
+    "failures": lambda report: report.failures,
+    "resources": lambda report: report.summary.models,
+}
+"""Sections of a report that show numbers, and what there is to show in each."""
 
 WITHOUT = "none"
 """Said instead of a baseline: compare with nothing."""
@@ -127,7 +103,7 @@ class Entry:
 
     name: str
     field: str
-    sections: tuple[str, ...]
+    sections: Sequence[str]
     record: str
     said: str | None = None
     formula: str | None = None
@@ -144,10 +120,7 @@ class Entry:
 def entries() -> tuple[Entry, ...]:
     """Return every number, in the order in which a reader meets them."""
     text = (files("analyze.report") / "glossary.toml").read_text(encoding="utf-8")
-    return tuple(
-        Entry(**entry | {"sections": tuple(entry["sections"])})
-        for entry in tomllib.loads(text)["entries"]
-    )
+    return tuple(Entry(**entry) for entry in tomllib.loads(text)["entries"])
 
 
 def terms_for(sections: Collection[str]) -> tuple[Term, ...]:
@@ -158,23 +131,10 @@ def terms_for(sections: Collection[str]) -> tuple[Term, ...]:
     """
     shown = frozenset(sections)
     return tuple(
-        Term(
-            name=entry.name,
-            field=entry.field,
-            meaning=entry.meaning,
-            formula=entry.formula,
-            source=entry.source,
-        )
+        Term.model_validate(entry, from_attributes=True)
         for entry in entries()
         if not shown.isdisjoint(entry.sections)
     )
-
-
-class _Baseline(NamedTuple):
-    """The baseline of a run, and the run beside it."""
-
-    run_ids: tuple[str, ...]
-    comparison: Comparison | None
 
 
 def build_report(
@@ -205,7 +165,10 @@ def build_report(
         ConfigError: the baseline means nothing, or the run itself.
         ViewError: the lake cannot be read.
     """
-    context = replace(_read_context(session, run_id, baseline, limits, known), names=names)
+    run, folder = read_run(session, run_id), run_folder(session, run_id)
+    compared = _read_baseline(session, run, baseline, limits, known)
+    summary = summary_of(session, run_id, folder)
+    context = ReportContext(session, run, folder, summary, *compared, limits, names)
     histories = Histories(session, METRICS, tell=tell)
     shifts = _shifts(context, known, tell, histories)
     opened = find_open_shifts(
@@ -236,38 +199,8 @@ def build_report(
         provenance=provenance_of(context),
         glossary=(),
     )
-    return report.model_copy(update={"glossary": terms_for(_sections(report))})
-
-
-def _sections(report: RunReport) -> tuple[str, ...]:
-    """Return the sections with numbers that a report has anything to show in."""
-    models = report.summary.models
-    shown = {
-        "answer": bool(report.answer),
-        "leaderboard": bool(models),
-        "matrix": bool(report.matrix.cells),
-        "comparison": report.comparison is not None,
-        "history": bool(report.history),
-        "latency": bool(report.latency),
-        "frontier": bool(report.frontier),
-        "tiers": any(model.tool_use.n for model in models),
-        "failures": bool(report.failures),
-        "resources": bool(models),
-    }
-    return tuple(name for name, is_shown in shown.items() if is_shown)
-
-
-def _read_context(
-    session: Session,
-    run_id: str,
-    baseline: str | None,
-    limits: ThresholdsUsed,
-    known: KnownFile | None,
-) -> ReportContext:
-    run, folder = read_run(session, run_id), run_folder(session, run_id)
-    before = _read_baseline(session, run, baseline, limits, known)
-    summary = summary_of(session, run_id, folder)
-    return ReportContext(session, run, folder, summary, before.run_ids, before.comparison, limits)
+    shown = [name for name, content in SECTIONS.items() if content(report)]
+    return report.model_copy(update={"glossary": terms_for(shown)})
 
 
 def _read_baseline(
@@ -276,10 +209,11 @@ def _read_baseline(
     baseline: str | None,
     limits: ThresholdsUsed,
     known: KnownFile | None,
-) -> _Baseline:
+) -> tuple[tuple[str, ...], Comparison | None]:
+    """Return the runs of the baseline, and the run beside them; without one there is neither."""
     text = _run_before(session, run) if baseline is None else baseline
     if text is None or baseline == WITHOUT:
-        return _Baseline((), None)
+        return (), None
     base, candidate = resolve_compared(
         session,
         text,
@@ -288,7 +222,7 @@ def _read_baseline(
         known=known,
         words=(*BASE_WORDS, WITHOUT),
     )
-    return _Baseline(base.run_ids, compare(read_evidence(session, base, candidate), limits=limits))
+    return base.run_ids, compare(read_evidence(session, base, candidate), limits=limits)
 
 
 def _run_before(session: Session, run: ListedRun) -> str | None:

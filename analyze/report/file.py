@@ -16,13 +16,7 @@ MARKER = b'<meta name="generator" content="benchlake'
 MARKER_WITHIN = 2048
 """Bytes from the beginning of a page of ours in which MARKER stands."""
 
-FORMS = {
-    ".html": "html",
-    ".htm": "html",
-    ".md": "md",
-    ".markdown": "md",
-    ".json": "json",
-}
+FORMS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json"}
 """The end of a file's name to the form that it asks for."""
 
 

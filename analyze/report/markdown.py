@@ -28,13 +28,8 @@ from analyze.render.numbers import (
     usd,
     whole,
 )
-from analyze.render.text import safe
-from analyze.report.sentences import (
-    change_sentence,
-    changes_beside,
-    headline_of,
-    runs_named,
-)
+from analyze.render.text import beginning, markdown_rows, safe
+from analyze.report.sentences import change_sentence, changes_beside, headline_of, runs_named
 from analyze.summary.summary_table import as_text
 from schemas.errors import counted
 from schemas.output.report import ModelAnswer, ReportedRun, RunReport
@@ -60,17 +55,17 @@ FLIP_TITLES = ("flip", "case", "model", "baseline", "this run", "both answers")
 
 def report_markdown(report: RunReport) -> str:
     """Return a report as Markdown, at most MOST_BYTES of UTF-8."""
-    end = list(_section("Go deeper", [_command(one) for one in report.provenance.commands]))
+    end = _section("Go deeper", [_command(one) for one in report.provenance.commands])
     sections = [
         [f"# Report of {_text(report.run.run_id)}"],
         [f"**{_text(headline_of(report), 4 * LONGEST_TEXT)}**"],
         [_text(line) for line in _about(report)],
         _table(TITLES, [_model_row(answer, report) for answer in report.answer]),
-        list(_section("Open shifts", _open_shifts(report))),
-        list(_section("Acknowledged, and no such shift", _unused(report))),
-        list(_section("To distrust", _doubts(report))),
+        _section("Open shifts", _open_shifts(report)),
+        _section("Acknowledged, and no such shift", _unused(report)),
+        _section("To distrust", _doubts(report)),
         _flips(report),
-        list(_section("Level shifts", _shifts(report))),
+        _section("Level shifts", _shifts(report)),
     ]
     return _fitted(sections, end)
 
@@ -99,7 +94,7 @@ def _size(text: str) -> int:
 
 def _text(text: str, most: int = LONGEST_TEXT) -> str:
     """Return text from outside on one line, as text only."""
-    return as_text(text if len(text) <= most else f"{text[:most]}…")
+    return as_text(beginning(text, most))
 
 
 def _command(command: str) -> str:
@@ -114,20 +109,15 @@ def _command(command: str) -> str:
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a table of cells that are safe already; nothing at all without rows."""
-    if not rows:
+    return markdown_rows(titles, rows[:MOST_ROWS]) + _more(len(rows), "")
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    """Return a list under a title; nothing at all without lines."""
+    kept = [f"- {line}" for line in lines if line]
+    if not kept:
         return []
-    lines = [titles, ["---"] * len(titles), *rows[:MOST_ROWS]]
-    return [f"| {' | '.join(line)} |" for line in lines] + _more(len(rows), "")
-
-
-def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yield a list under a title; nothing at all without lines."""
-    kept = [line for line in lines if line]
-    if kept:
-        yield f"## {title}"
-        yield ""
-        yield from (f"- {line}" for line in kept[:MOST_ROWS])
-        yield from _more(len(kept), "- ")
+    return [f"## {title}", "", *kept[:MOST_ROWS], *_more(len(kept), "- ")]
 
 
 def _more(n_all: int, mark: str) -> list[str]:
@@ -198,13 +188,10 @@ def _median(model: GroupSummary) -> str:
 def _cost(model: GroupSummary) -> str:
     if model.cost_usd is None:
         return DASH
-    is_whole = model.n_cost_known == model.n_total
-    of = (
-        ""
-        if is_whole
-        else f" (of {whole(model.n_cost_known)} of {counted(model.n_total, 'trial')})"
-    )
-    return usd(model.cost_usd) + of
+    if model.n_cost_known == model.n_total:
+        return usd(model.cost_usd)
+    trials = counted(model.n_total, "trial")
+    return f"{usd(model.cost_usd)} (of {whole(model.n_cost_known)} of {trials})"
 
 
 def _doubts(report: RunReport) -> list[str]:

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analyze.comparison.document import ORDER, WORDS, between, ratios_in_short
-from analyze.render.numbers import in_cases, percent, points, signed_points, strict_after, whole
+from analyze.render.numbers import (
+    in_cases,
+    percent,
+    points,
+    signed_points,
+    some,
+    strict_after,
+    whole,
+)
 from schemas.base import is_apart
 from schemas.errors import counted
 from schemas.output.comparison import Verdict
@@ -24,23 +32,13 @@ def headline_of(report: RunReport) -> str:
     """Return one sentence that answers: which models, how good, what changed, how sure."""
     parts = [_standing(report.answer)]
     if report.baseline and report.answer:
-        parts.append(f"against {runs_named(report.baseline)}: {_changes(report.answer)}")
+        changes = ", ".join(_changes(report.answer))
+        parts.append(f"against {runs_named(report.baseline)}: {changes}")
     if report.open_shifts:
         parts.append(f"with {counted(len(report.open_shifts), 'open shift')}")
     if n_serious := sum(doubt.is_serious for doubt in report.doubts):
         parts.append(f"with {counted(n_serious, 'serious doubt')}")
     return "; ".join(parts) + "."
-
-
-def answer_sentence(answer: ModelAnswer, baseline: bool) -> str:
-    """Return how good one model is, and what changed.
-
-    Args:
-        answer: the model.
-        baseline: whether the report has one.
-    """
-    told = f"{answer.model_id} {_how_good(answer)}"
-    return f"{told}; {change_sentence(answer)}" if baseline else told
 
 
 def change_sentence(answer: ModelAnswer) -> str:
@@ -89,8 +87,6 @@ def runs_named(runs: Sequence[ReportedRun]) -> str:
 
 
 def _how_good(answer: ModelAnswer) -> str:
-    if answer.passed_rate is None:
-        return "has no trial with a verdict"
     cases = in_cases(answer.n_cases, answer.n_clusters)
     trials = f"{counted(answer.n_scored, 'trial')} in {cases}"
     return f"passed {percent(answer.passed_rate)} % of {trials}{_strict(answer)}{_interval(answer)}"
@@ -174,12 +170,8 @@ def _intervals(best: Sequence[ModelAnswer]) -> str:
     return f" (95 % intervals within {percent(min(lows))} to {percent(max(highs))})"
 
 
-def _changes(answers: Sequence[ModelAnswer]) -> str:
-    """Return what changed, what needs a look first."""
-    return ", ".join(_by_verdict(answers))
-
-
-def _by_verdict(answers: Sequence[ModelAnswer]) -> Iterator[str]:
+def _changes(answers: Sequence[ModelAnswer]) -> Iterator[str]:
+    """Yield what changed, what needs a look first."""
     for verdict in ORDER:
         of_it = [answer for answer in answers if answer.change == verdict]
         if not of_it:
@@ -212,8 +204,7 @@ def _changed_by(verdict: Verdict, answer: ModelAnswer) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """Return names as a list in a sentence; past a number of them, how many more."""
-    more = len(names) - MOST_NAMED
-    if more > 0:
-        return f"{', '.join(names[:MOST_NAMED])} and {whole(more)} more"
+    if len(names) > MOST_NAMED:
+        return some(names, most=MOST_NAMED)
     *head, last = names
     return f"{', '.join(head)} and {last}" if head else last

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from analyze.render.numbers import duration, percent, percent_range, whole
+from analyze.render.text import beginning, markdown_rows
 from analyze.report_v2.files import given_report
 from analyze.stats.intervals import MIN_CASES, wilson
 from analyze.summary.summary_table import as_text
@@ -43,8 +44,6 @@ MOST_REPETITIONS = 1_000_000
 """A number above it is no number of a repetition."""
 
 VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
-
-CUT = "…"
 
 NONE = "*None*"
 """Stands for an empty list of tasks."""
@@ -101,37 +100,27 @@ def _repetitions(repetitions: Sequence[Any]) -> Iterator[str]:
 
 
 def _component_table(validation: ValidationBreakdown) -> list[str]:
-    rows = []
-    for name in COMPONENTS:
-        earned = getattr(validation, f"{name}_points")
-        message = getattr(validation, f"{name}_message")
-        rows.append(
-            (
-                COMPONENT_NAMES[name],
-                status_of(validation, name),
-                f"{score_text(earned)} / {MAX_POINTS[name]}",
-                short(message or ""),
-            )
+    rows = [
+        (
+            COMPONENT_NAMES[name],
+            status_of(validation, name),
+            f"{score_text(getattr(validation, f'{name}_points'))} / {MAX_POINTS[name]}",
+            short(getattr(validation, f"{name}_message") or ""),
         )
+        for name in COMPONENTS
+    ]
     return markdown_rows(("Component", "Status", "Points", "Message"), rows)
 
 
 @lru_cache(maxsize=4096)
 def short(text: str) -> str:
     """Return the beginning of a text from outside, as text that Markdown shows as it is."""
-    return as_text(text if len(text) <= LONGEST else text[:LONGEST] + CUT)
+    return as_text(beginning(text, LONGEST))
 
 
 def score_text(score: float) -> str:
     """Return a score or points: whole ones without decimals, others with one."""
     return f"{score:.0f}" if score == int(score) else f"{score:.1f}"
-
-
-def markdown_rows(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table of cells that are safe already; nothing at all without rows."""
-    if not rows:
-        return []
-    return ["| " + " | ".join(line) + " |" for line in (titles, ["---"] * len(titles), *rows)]
 
 
 def generate_markdown_summary(report: EvaluationReport | Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ from analyze.render.numbers import (
     limits_after,
     moment,
     percent,
+    some,
     strict_after,
     usd,
     whole,
@@ -141,10 +142,7 @@ def _missing(cases: Sequence[str]) -> str:
     """Return the cases that lack a result, each named once."""
     if not cases:
         return ""
-    more = len(cases) - MOST_MISSING
-    also = f" and {whole(more)} more" if more > 0 else ""
-    cased = f"{counted(len(cases), 'case')}"
-    return line_of(f"{cased}: {', '.join(cases[:MOST_MISSING])}{also}")
+    return line_of(f"{counted(len(cases), 'case')}: {some(cases, most=MOST_MISSING)}")
 
 
 def _verdicts(came: RunSummaryRow) -> str:
@@ -255,7 +253,8 @@ def _problems(page: RunPage) -> Iterator[str]:
 
 def _next(page: RunPage) -> Iterator[str]:
     """Yield the commands that tell more or go on (D-I2)."""
-    run, runs = page.run, _runs_option(page.runs_dir)
+    run = page.run
+    runs = "".join(f" {_word(word)}" for word in runs_flag(page.runs_dir))
     commands = []
     if run.n_missing and run.has_folder and not run.asked.is_imported:
         commands.append((f"collect run --resume {_word(run.run_id)}{runs}", "completes the run"))
@@ -266,10 +265,6 @@ def _next(page: RunPage) -> Iterator[str]:
     if commands:
         yield ""
         yield from facts(commands)
-
-
-def _runs_option(runs_dir: Path) -> str:
-    return "".join(f" {_word(word)}" for word in runs_flag(runs_dir))
 
 
 def _word(text: str) -> str:

@@ -7,7 +7,7 @@ How it looks is decided in `report` and `transcript`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from analyze.query.run_list import read_run
 from analyze.query.run_list_render import run_object
 from analyze.query.run_ref import MOST_NAMED, meant_model, read_names, resolve_run, run_folder
 from analyze.show.run_page import RunPage, case_lines, run_page_lines
-from analyze.show.trace_file import read_trace, validator_of
+from analyze.show.trace_file import NoTrace, read_trace, validator_of
 from analyze.show.transcript import TrialPage, transcript_lines
 from analyze.show.trial_rows import ShownTrial, read_answers, read_text, read_trials
 from analyze.summary.summarize import summary_of
@@ -95,7 +95,9 @@ def _trials_of(session: Session, run_id: str, case: str, ids: CaseIds) -> list[S
     for suite_id, case_id in sorted(rows):
         if case_id in ids.all_of(suite_id, case):
             return read_trials(session, run_id, case_id=case_id)
-    raise ConfigError([_no_case(case, run_id, [case_id for _, case_id in rows])])
+    known = [case_id for _, case_id in rows]
+    what = f"run `{run_id}` has no case `{case}`"
+    raise _unknown(what, case, known)
 
 
 def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
@@ -182,32 +184,24 @@ def _case(session: Session, trials: Sequence[ShownTrial], ids: CaseIds, width: i
 def _trials(session: Session, trials: Sequence[ShownTrial]) -> Shown:
     folder = run_folder(session, trials[0].run_id)
     validator = validator_of(folder, trials[0].case_id)
-    pages = [
-        TrialPage(
-            trial=trial,
-            text=read_text(session, trial),
-            trace=read_trace(folder, trial.artifact_path),
-            validator=validator,
-        )
-        for trial in trials
-    ]
     lines: list[str] = []
+    data: list[dict[str, object]] = []
     names = read_names(session)
-    for page in pages:
-        named = replace(page, trial=with_names(page.trial, names))
+    for trial in trials:
+        text, trace = read_text(session, trial), read_trace(folder, trial.artifact_path)
+        named = TrialPage(with_names(trial, names), text, trace, validator)
         lines += [*(["", ""] if lines else []), *transcript_lines(named)]
-    return Shown(lines, [_trial_data(page) for page in pages])
-
-
-def _trial_data(page: TrialPage) -> dict[str, object]:
-    trace = page.trace
-    is_there = isinstance(trace, Artifact)
-    return asdict(page.trial) | {
-        **asdict(page.text),
-        "validator": page.validator,
-        "artifact": trace.model_dump(mode="json") if isinstance(trace, Artifact) else None,
-        "no_artifact_because": None if is_there else getattr(trace, "why", None),
-    }
+        missing = trace.why if isinstance(trace, NoTrace) else None
+        data.append(
+            asdict(trial)
+            | asdict(text)
+            | {
+                "validator": validator,
+                "artifact": trace.model_dump(mode="json") if isinstance(trace, Artifact) else None,
+                "no_artifact_because": missing,
+            }
+        )
+    return Shown(lines, data)
 
 
 def _chosen(trials: Sequence[ShownTrial], model: str, repetition: int | None) -> list[ShownTrial]:
@@ -216,32 +210,21 @@ def _chosen(trials: Sequence[ShownTrial], model: str, repetition: int | None) ->
     ]
     if not of_model:
         known = [name for trial in trials for name in (trial.model_id, trial.model)]
-        raise ConfigError([_no_model(model, trials[0], known)])
+        first = trials[0]
+        what = f"no model `{model}` was asked case `{first.case_id}` in run `{first.run_id}`"
+        raise _unknown(what, model, known)
     if repetition is None:
         return of_model
     chosen = [trial for trial in of_model if trial.repetition == repetition]
     if not chosen:
+        what = f"model `{model}` has no repetition {repetition} of case `{trials[0].case_id}`"
         most = max(trial.repetition for trial in of_model)
-        problem = Problem(
-            None,
-            f"model `{model}` has no repetition {repetition} of case `{trials[0].case_id}`",
-            allowed=f"1 to {most}",
-        )
-        raise ConfigError([problem])
+        raise ConfigError([Problem(None, what, allowed=f"1 to {most}")])
     return chosen
 
 
-def _no_case(case: str, run_id: str, known: Sequence[str]) -> Problem:
-    return _unknown(f"run `{run_id}` has no case `{case}`", case, known)
-
-
-def _no_model(model: str, trial: ShownTrial, known: Sequence[str]) -> Problem:
-    what = f"no model `{model}` was asked case `{trial.case_id}` in run `{trial.run_id}`"
-    return _unknown(what, model, known)
-
-
-def _unknown(what: str, name: str, known: Sequence[str]) -> Problem:
+def _unknown(what: str, name: str, known: Sequence[str]) -> ConfigError:
     names = sorted(set(known))
     near = nearest(name, names)
     some = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
-    return Problem(None, what, allowed=None if near else some, nearest=near)
+    return ConfigError([Problem(None, what, allowed=None if near else some, nearest=near)])

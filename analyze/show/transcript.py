@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from analyze.render.numbers import duration, moment, usd, whole
-from analyze.render.text import facts, line_of, lines_of
+from analyze.render.text import beginning, facts, line_of, lines_of
 from analyze.show.trace_file import NoTrace
 from analyze.show.trial_rows import ShownTrial, TrialText
 from schemas.errors import counted
@@ -58,8 +58,9 @@ def trace_lines(artifact: Artifact) -> Iterator[str]:
         if isinstance(event, FinalOutputEvent) and event.content == said:
             yield f"{at}final output: the message above"
             continue
-        yield f"{at}{_title(event)}"
-        yield from indented(_body(event))
+        title, text = _title_and_text(event)
+        yield f"{at}{title}"
+        yield from indented(lines_of(text) if text else ())
         if isinstance(event, MessageEvent):
             said = event.content
 
@@ -74,32 +75,21 @@ def json_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _title(event: TraceEvent) -> str:
+def _title_and_text(event: TraceEvent) -> tuple[str, str]:
     match event:
         case MessageEvent():
             name = "" if event.name is None else f" ({line_of(event.name)})"
-            return f"{event.role}{name}"
+            return f"{event.role}{name}", event.content
         case ToolCallEvent():
-            return f"tool call  {line_of(event.tool_name)}  [{line_of(event.call_id)}]"
+            title = f"tool call  {line_of(event.tool_name)}  [{line_of(event.call_id)}]"
+            return title, event.raw_arguments
         case ToolResultEvent():
-            return f"tool result  {event.status}  [{line_of(event.call_id)}]"
+            title = f"tool result  {event.status}  [{line_of(event.call_id)}]"
+            return title, json_text(event.output)
         case RunnerEvent():
-            return _runner(event)
+            return _runner(event), ""
         case FinalOutputEvent():
-            return "final output" if event.content else "final output: empty"
-
-
-def _body(event: TraceEvent) -> list[str]:
-    match event:
-        case MessageEvent() | FinalOutputEvent():
-            text = event.content
-        case ToolCallEvent():
-            text = event.raw_arguments
-        case ToolResultEvent():
-            text = json_text(event.output)
-        case RunnerEvent():
-            text = ""
-    return lines_of(text) if text else []
+            return "final output" if event.content else "final output: empty", event.content
 
 
 def _runner(event: RunnerEvent) -> str:
@@ -168,24 +158,22 @@ class TrialPage:
     """As the case has it; None where nobody kept it."""
 
 
-def title_of(trial: ShownTrial) -> str:
-    """Return what a trial is called."""
-    return line_of(
-        f"{trial.case_id} · {trial.model_id} · repetition {trial.repetition} · run {trial.run_id}"
-    )
-
-
 def transcript_lines(page: TrialPage) -> Iterator[str]:
     """Yield the page of one trial."""
     trial = page.trial
-    yield title_of(trial)
+    yield line_of(
+        f"{trial.case_id} · {trial.model_id} · repetition {trial.repetition} · run {trial.run_id}"
+    )
     yield ""
     yield from facts(facts_of(page))
     if trial.is_missing:
         yield ""
         yield "This trial was planned and has no result."
         return
-    yield from _why(page)
+    if judged := list(judged_lines(page)):
+        yield ""
+        yield "Judged"
+        yield from indented(judged)
     yield ""
     yield from _conversation(page)
 
@@ -193,7 +181,7 @@ def transcript_lines(page: TrialPage) -> Iterator[str]:
 def facts_of(page: TrialPage) -> Iterator[tuple[str, str]]:
     """Yield what is known of a trial as name and value; what is not known has an empty value."""
     trial = page.trial
-    yield "verdict", "missing" if trial.is_missing else verdict_of(trial)
+    yield "verdict", verdict_of(trial)
     yield "model", model_of(trial)
     if trial.prompt_name and trial.prompt_name != trial.case_id:
         yield "case", line_of(trial.prompt_name)
@@ -207,7 +195,8 @@ def facts_of(page: TrialPage) -> Iterator[tuple[str, str]]:
     yield "tools", _tools(trial)
     yield "finish", line_of(trial.finish_reason or "")
     yield "requests", _requests(page)
-    yield "reused", f"from run {line_of(trial.reused_from_run_id or '')}" * _is_reused(trial)
+    reused = trial.reused_from_run_id
+    yield "reused", "" if reused is None else f"from run {line_of(reused)}"
     yield "trace", line_of(trial.artifact_path or "")
 
 
@@ -234,17 +223,12 @@ def failure_of(trial: ShownTrial) -> str:
 def model_of(trial: ShownTrial) -> str:
     """Return the model as it was asked for."""
     level = f" · thinking {trial.thinking_level}" if trial.thinking_level else ""
-    hidden = hidden_id(trial.model_id)
-    model_id = f"{hidden} · " if hidden else ""
+    model_id = f"{hidden} · " if (hidden := hidden_id(trial.model_id)) else ""
     return line_of(f"{model_id}{trial.provider} · {trial.model}{level}")
 
 
 def _served(trial: ShownTrial) -> str:
     return "" if trial.served_model in {None, trial.model} else trial.served_model or ""
-
-
-def _is_reused(trial: ShownTrial) -> bool:
-    return trial.reused_from_run_id is not None
 
 
 def _times(page: TrialPage) -> str:
@@ -304,13 +288,6 @@ def judged_lines(page: TrialPage) -> Iterator[str]:
     yield from score_lines(page.text.parsed_output)
 
 
-def _why(page: TrialPage) -> Iterator[str]:
-    if lines := list(judged_lines(page)):
-        yield ""
-        yield "Judged"
-        yield from indented(lines)
-
-
 def _judged(page: TrialPage) -> Iterator[str]:
     trial = page.trial
     if trial.validator_type in {None, "noop"}:
@@ -322,12 +299,12 @@ def _judged(page: TrialPage) -> Iterator[str]:
         rules = {name: value for name, value in page.validator.items() if name != "type"}
         yield f"  expected  {line_of(json.dumps(rules, ensure_ascii=False))}"
     if trial.objective_pass is False:
-        got = page.text.raw_output.strip()
-        yield f"  got       {line_of(_quoted(got))}"
+        got = json.dumps(beginning(page.text.raw_output.strip(), JUDGED), ensure_ascii=False)
+        yield f"  got       {line_of(got)}"
         if trial.violation:
             yield f"  why       {line_of(trial.violation)}"
     if page.text.parsed_output not in {None, "null"}:
-        yield f"  parsed    {line_of(_short(page.text.parsed_output or ''))}"
+        yield f"  parsed    {line_of(beginning(page.text.parsed_output or '', JUDGED))}"
 
 
 def _check(check: Mapping[str, str | None]) -> str:
@@ -335,34 +312,23 @@ def _check(check: Mapping[str, str | None]) -> str:
     return line_of(f"check {check['check_id']} ({check['kind']}): {check['outcome']}{message}")
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(_short(text), ensure_ascii=False)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= JUDGED else f"{text[:JUDGED]}…"
-
-
 def _conversation(page: TrialPage) -> Iterator[str]:
     trace = page.trace
     if isinstance(trace, Artifact):
         yield "Transcript"
-        yield from indented(_settings(trace))
+        if trace.request:
+            request = json.dumps(trace.request, ensure_ascii=False)
+            yield from indented([line_of(f"request {request}")])
         yield from trace_lines(trace)
         if trace.usage is not None:
             yield f"usage  {line_of(json.dumps(trace.usage, ensure_ascii=False))}"
         return
     yield f"No transcript: {line_of(trace.why)}."
-    cut = ", its first 64 KB" if page.trial.raw_output_truncated else ""
-    yield f"Answer, as the lake has it{cut}:" if page.text.raw_output else _no_answer(page.trial)
-    yield from indented(lines_of(page.text.raw_output) if page.text.raw_output else ())
-
-
-def _no_answer(trial: ShownTrial) -> str:
-    is_known = trial.failure_type == "empty_response"
-    return "The answer was empty." if is_known else "No text of an answer is kept."
-
-
-def _settings(trace: Artifact) -> Iterator[str]:
-    if trace.request:
-        yield line_of(f"request {json.dumps(trace.request, ensure_ascii=False)}")
+    if page.text.raw_output:
+        cut = ", its first 64 KB" if page.trial.raw_output_truncated else ""
+        yield f"Answer, as the lake has it{cut}:"
+        yield from indented(lines_of(page.text.raw_output))
+    elif page.trial.failure_type == "empty_response":
+        yield "The answer was empty."
+    else:
+        yield "No text of an answer is kept."

@@ -12,13 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analyze.query.session import Session
 
-PLANNED = (
-    "run_id", "suite_id", "provider", "model", "thinking_level", "model_id", "case_id",
-    "repetition", "prompt_id", "prompt_name", "case_hash", "validator_type", "is_scorable",
-    "expected_tools", "tags",
-)  # fmt: skip
-"""Columns that a planned trial has whether it was asked or not."""
-
 
 @dataclass(frozen=True)
 class ShownTrial:
@@ -140,10 +133,9 @@ def read_trials(
         cells: of these (case_id, model_id) only.
     """
     names = [field.name for field in fields(ShownTrial)]
-    terms = [
-        SPECIAL.get(name) or (f"plans.{name}" if name in PLANNED else f"trials.{name}")
-        for name in names
-    ]
+    n_planned = names.index("record_no")
+    terms = [f"plans.{name}" for name in names[:n_planned]]
+    terms += [SPECIAL.get(name) or f"trials.{name}" for name in names[n_planned:]]
     chosen = "plans.run_id = ?"
     parameters: list[object] = [run_id]
     if case_id is not None:

@@ -9,8 +9,8 @@ from analyze.comparison.document import axis_lines
 from analyze.gate.rules import LEAST_CASES
 from analyze.query.run_ref import run_folder
 from analyze.regressions.detect import FEWEST
-from analyze.render.numbers import in_cases, pair
-from analyze.report.caveats.facts import compare_of, some
+from analyze.render.numbers import in_cases, pair, some
+from analyze.report.caveats.facts import compare_of
 from analyze.report.sections import ReportContext
 from analyze.report.sections.answer import config_of_run
 from schemas.output.comparison import AxisReport, Comparison, GroupComparison

@@ -11,60 +11,15 @@ import shlex
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
-from analyze.render.numbers import percent, whole
-from analyze.report.sections import ReportContext
+from analyze.render.numbers import percent, some, whole
+from analyze.report.sections import ReportContext, query
 from analyze.report.sections.answer import Verdicts, config_of_run, verdicts_of
 from schemas.errors import runs_flag
 from schemas.output.summary import GroupSummary
-
-if TYPE_CHECKING:
-    from schemas.run.config import RunConfig
-
-SCORABLE = """
-    select
-        model_id,
-        count(*) filter (not has_result),
-        count(*) filter (failure_type = 'timeout')
-    from planned_trials
-    where run_id = ? and is_scorable
-    group by model_id
-"""
-"""By model: what has no result and what timed out, of the trials that can get a verdict."""
-
-MEASURED = """
-    select
-        model_id,
-        count(*) filter (is_measured),
-        count(e2e_ms) filter (is_measured and is_success),
-        count(*) filter (is_measured and is_success and clock_late_ms > ? * e2e_ms),
-        max(clock_late_ms) filter (is_measured and is_success and clock_late_ms > ? * e2e_ms)
-    from trials
-    where run_id = ?
-    group by model_id
-"""
-"""By model: results of this run itself, and how late our own loop was meanwhile."""
-
-OUTSIDE = """
-    select
-        failed.model_id,
-        failed.failure_type,
-        coalesce(failed.cause, 'unknown cause'),
-        count(*),
-        count(*) filter (plans.is_scorable)
-    from int_failures as failed
-    left join stg_plans as plans
-        on failed.run_id = plans.run_id
-        and failed.model_id = plans.model_id
-        and failed.case_id = plans.case_id
-        and failed.repetition = plans.repetition
-    where failed.run_id = ? and not failed.counts_against_model
-    group by all
-    order by failed.model_id, count(*) desc, failed.failure_type
-"""
-"""Failures that are not the model's, by model and kind; the most frequent first."""
+from schemas.run.config import RunConfig
 
 REUSED = """
     select model_id, reused_from_run_id, count(*)
@@ -91,9 +46,6 @@ QUOTE = '"'
 
 ACTED_ON = frozenset('"$`\\!')
 """What a shell acts on between double quotes; without it a query in them stays easy to read."""
-
-MOST_TOLD = 3
-"""Models, or other things, that a sentence tells apart; the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +118,10 @@ def doubt_facts(context: ReportContext) -> RunDoubtFacts:
     session, run_id = context.session, context.run_id
     margin = context.limits.thresholds.ratio_margin
     scorable = _scorable(context)
-    measured = {row[0]: row[1:] for row in session.rows(MEASURED, [margin, margin, run_id])}
-    outside, reused = _by_model(context, OUTSIDE), _by_model(context, REUSED)
+    measured = {
+        row[0]: row[1:] for row in session.rows(query("late_trials"), [margin, margin, run_id])
+    }
+    outside, reused = _by_model(context, query("outside_failures")), _by_model(context, REUSED)
     notes: defaultdict[str, list[str]] = defaultdict(list)
     stopped: dict[str | None, str] = {}
     for event, model_id, detail in session.rows(EVENTS, [run_id]):
@@ -224,7 +178,7 @@ def _scorable(context: ReportContext) -> dict[str, tuple[int, int]]:
         has_any = bool(n_missing or group.n_timeout)
         is_mixed = is_mixed or (has_any and 0 < group.n_scorable < group.n_planned)
     if is_mixed:
-        rows = context.session.rows(SCORABLE, [context.run_id])
+        rows = context.session.rows(query("missing_trials"), [context.run_id])
         found |= {name: (n_missing, n_timeout) for name, n_missing, n_timeout in rows}
     return found
 
@@ -245,12 +199,6 @@ def _event_text(detail: str | None) -> str:
         value = detail
     text = value if isinstance(value, str) else json.dumps(value)
     return " ".join(text.split())[:MOST_TEXT]
-
-
-def some(texts: Sequence[str], between: str = ", ") -> str:
-    """Return the first of several texts; past a number of them, how many more there are."""
-    more = len(texts) - MOST_TOLD
-    return between.join(texts[:MOST_TOLD]) + (f" and {whole(more)} more" if more > 0 else "")
 
 
 def names_of(models: Sequence[ModelFacts]) -> str:

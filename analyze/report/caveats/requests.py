@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from analyze.render.numbers import percent, whole
+from analyze.render.numbers import percent, some, whole
 from analyze.report.caveats.facts import (
     ModelFacts,
     RunDoubtFacts,
@@ -13,7 +13,6 @@ from analyze.report.caveats.facts import (
     names_of,
     query_of,
     share,
-    some,
 )
 from analyze.stats.paired_rates import ROUNDING
 from schemas.output.comparison import SideFacts
@@ -27,10 +26,10 @@ MOSTLY = 0.5
 """Of timed trials: from here on the median is a late one."""
 
 ANOTHER_MODEL = "answered by"
+"""What the collector's note says when a server names a model that nobody asked for."""
 
 IGNORED = ": the server may ignore `model`"
 """Said once for all models here."""
-"""What the collector's note says when a server names a model that nobody asked for."""
 
 WHO = (
     "select model_id, served_provider, served_model, count(*) as n_trials, "

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from analyze.gate.rules import LEAST_CASES
-from analyze.render.numbers import percent, whole
+from analyze.render.numbers import percent, some, whole
 from analyze.report.caveats.facts import (
     ModelFacts,
     RunDoubtFacts,
@@ -20,7 +20,6 @@ from analyze.report.caveats.facts import (
     query_of,
     resume_of,
     share,
-    some,
 )
 from analyze.report.sections.answer import n_cases_of
 from analyze.stats.paired_rates import ROUNDING

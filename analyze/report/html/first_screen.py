@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyze.regressions.document import open_sentences
@@ -10,7 +11,7 @@ from analyze.report.html.tables_models import asked_as
 from analyze.report.sentences import change_sentence, changes_beside
 from schemas.errors import counted
 from schemas.output.comparison import Verdict
-from schemas.output.report import Doubt, ModelAnswer, ReportedRun, RunReport
+from schemas.output.report import ModelAnswer, ReportedRun, RunReport
 
 SIGNS: dict[Verdict, str] = {
     "improved": "▲",
@@ -106,36 +107,18 @@ def _strict(answer: ModelAnswer) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenShifts:
-    """Shifts for the worse that are neither mended nor acknowledged, each with its command."""
+class Folded:
+    """A list of which the first ones are seen at once, and the others are folded away."""
 
-    first: tuple[tuple[str, str], ...]
-    folded: tuple[tuple[str, str], ...]
+    first: Sequence[object]
+    folded: Sequence[object]
 
 
-def open_shifts(report: RunReport) -> OpenShifts:
-    """Return what stands: pass rates before times and costs."""
+def open_shifts(report: RunReport) -> Folded:
+    """Return what stands, each shift with its command: pass rates before times and costs."""
     ordered = sorted(report.open_shifts, key=lambda one: one.series.metric != "passed_rate")
-    lines = tuple(open_sentences(ordered))
-    return OpenShifts(lines[:MOST_OPEN], lines[MOST_OPEN:])
-
-
-@dataclass(frozen=True, slots=True)
-class Doubts:
-    """Reasons to distrust a number: those that are seen at once, and those that are folded."""
-
-    first: tuple[Doubt, ...]
-    folded: tuple[Doubt, ...]
-    n_serious: int
-
-
-def doubts(report: RunReport) -> Doubts:
-    """Return what to distrust, serious things first."""
-    return Doubts(
-        report.doubts[:MOST_DOUBTS],
-        report.doubts[MOST_DOUBTS:],
-        sum(doubt.is_serious for doubt in report.doubts),
-    )
+    lines = list(open_sentences(ordered))
+    return Folded(lines[:MOST_OPEN], lines[MOST_OPEN:])
 
 
 def run_facts(run: ReportedRun) -> list[tuple[str, str]]:

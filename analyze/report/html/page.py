@@ -34,12 +34,6 @@ SCRIPTS = ("tables.js", "links.js", "trials.js", "boot.js")
 
 STYLE = "style.css"
 
-TEMPLATES = "templates"
-
-LINE_ENDS = "\n"
-
-PAGE = "page.html.j2"
-
 IN_DATA = str.maketrans({"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"})
 """What JSON may hold and an element of a page may not, as JSON's escapes of it."""
 
@@ -51,7 +45,7 @@ def read_asset(name: str) -> str:
 
 def read_template(name: str) -> str:
     """Return the text of a template."""
-    return read_asset(f"{TEMPLATES}/{name}")
+    return read_asset(f"templates/{name}")
 
 
 def visible(text: str) -> str:
@@ -63,8 +57,8 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    lines = text.replace("\r\n", LINE_ENDS).split(LINE_ENDS)
-    return LINE_ENDS.join("\t".join(map(safe, line.split("\t"))) for line in lines)
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(map(safe, line.split("\t"))) for line in lines)
 
 
 def visible_in(value: object) -> object:
@@ -122,7 +116,7 @@ def render_html(
     style = read_asset(STYLE)
     return (
         _environment()
-        .get_template(PAGE)
+        .get_template("page.html.j2")
         .render(
             report=report,
             headline=headline_of(report),
@@ -155,8 +149,8 @@ def _environment() -> Environment:
         duration=duration,
         since=_since,
         model_id=id_of,
+        groupby_href=_runs_of_links,
     )
-    environment.filters["groupby_href"] = _runs_of_links
     return environment
 
 

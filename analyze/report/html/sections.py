@@ -17,15 +17,12 @@ from analyze.comparison.document import (
 from analyze.regressions.document import details, entry_line, everything, mark, skipped_lines
 from analyze.regressions.document import headline as shift_headline
 from analyze.render.numbers import whole
-from analyze.report.html.first_screen import doubts, open_shifts, run_facts, standings
+from analyze.report.html.first_screen import MOST_DOUBTS, Folded, open_shifts, run_facts, standings
 from analyze.report.html.table import Place, Table, anchors_of, explained, place_of
 from analyze.report.html.tables_models import (
     changed_cases,
     compared_models,
-    compared_parts,
-    compared_ratios,
-    compared_repeats,
-    compared_scores,
+    compared_tables,
     frontier,
     leaderboard,
     tiers,
@@ -95,26 +92,26 @@ class _Sections:
 
     def every(self) -> Iterator[Section]:
         """Yield them in the order of the page."""
+        report = self._report
         yield self._answer()
-        if self._report.summary.models:
-            table = self._explained_table(leaderboard(self._report.summary, self._report.answer))
-            yield Section("leaderboard", "Leaderboard", {"table": table})
+        rates = leaderboard(report.summary, report.answer)
+        yield from self._table("leaderboard", "Leaderboard", rates)
         yield from self._comparison()
         yield from self._matrix()
         yield from self._history()
         yield from self._models()
         yield from self._transcripts()
         yield self._provenance()
-        if self._report.glossary:
-            table = glossary(self._report.glossary)
-            yield Section("glossary", "Glossary", {"table": table})
+        yield from self._table("glossary", "Glossary", glossary(report.glossary))
 
     def _explained_table(self, table: Table) -> Table:
         """Return a table whose columns say what they mean."""
         return replace(table, columns=explained(table.columns, self._meanings))
 
-    def _maybe(self, table: Table | None) -> Table | None:
-        return None if table is None else self._explained_table(table)
+    def _table(self, name: str, title: str, table: Table) -> Iterator[Section]:
+        """Yield a section of one table; nothing where it has no row."""
+        if table.rows:
+            yield Section(name, title, {"table": self._explained_table(table)})
 
     def _command(self, name: str) -> str:
         """Return the first command of a name that the report was given; empty without one."""
@@ -122,12 +119,13 @@ class _Sections:
         return next(found, "")
 
     def _answer(self) -> Section:
-        report = self._report
+        report, shown = self._report, standings(self._report)
         parts: dict[str, object] = {
-            "standings": standings(report),
-            "n_more": max(len(report.answer) - len(standings(report)), 0),
+            "standings": shown,
+            "n_more": len(report.answer) - len(shown),
             "open": open_shifts(report),
-            "doubts": doubts(report),
+            "doubts": Folded(report.doubts[:MOST_DOUBTS], report.doubts[MOST_DOUBTS:]),
+            "n_serious": sum(doubt.is_serious for doubt in report.doubts),
         }
         return Section("answer", "The answer", parts)
 
@@ -140,21 +138,13 @@ class _Sections:
             for group in by_need(comparison.groups)
         ]
         n_open = max(MOST_OPEN, sum(verdict not in QUIET for verdict, _, _ in models))
+        changes = changed_cases(comparison, self._command("compare"))
         parts: dict[str, object] = {
             "models": models[:n_open],
             "folded": models[n_open:],
             "table": self._explained_table(compared_models(comparison)),
-            "tables": [
-                self._explained_table(table)
-                for table in (
-                    compared_parts(comparison),
-                    compared_scores(comparison),
-                    compared_repeats(comparison),
-                    compared_ratios(comparison),
-                )
-                if table
-            ],
-            "changes": self._maybe(changed_cases(comparison, self._command("compare"))),
+            "tables": [self._explained_table(table) for table in compared_tables(comparison)],
+            "changes": changes and self._explained_table(changes),
             "differs": list(axis_lines(comparison)),
             "excluded": [*excluded_lines(comparison.excluded), *comparison.unmatched],
             "limits": limits_line(comparison.limits),
@@ -178,12 +168,13 @@ class _Sections:
             return
         found = self._report.shifts
         shifts = everything(found) if found else []
+        n_more = len(shifts) - MOST_SHIFTS
         parts: dict[str, object] = {
             "shifts": [
                 (one.is_worse, mark(one) + shift_headline(one), list(details(one)))
                 for one in shifts[:MOST_SHIFTS]
             ],
-            "more": _more(len(shifts) - MOST_SHIFTS, "more shifts"),
+            "more": f"{whole(n_more)} more shifts" if n_more > 0 else "",
             "is_part": any(doubt.code == "narrowed" for doubt in self._report.doubts),
             "is_shard": self._report.run.shard is not None,
             "unused": [entry_line(entry) for entry in found.unused] if found else [],
@@ -194,21 +185,14 @@ class _Sections:
         yield Section("history", "History", parts)
 
     def _models(self) -> Iterator[Section]:
-        report = self._report
+        report, command = self._report, self._report.transcripts.command
         if any(group.latency_ms.n for group in report.summary.models):
-            yield Section(
-                "latency", "Latency", {"table": self._explained_table(times(report.summary))}
-            )
-        if report.frontier:
-            table = self._explained_table(frontier(report.frontier))
-            yield Section("frontier", "Quality, cost, time", {"table": table})
-        if rated := self._maybe(tiers(report.summary, report.thresholds)):
-            yield Section("tiers", "Tool-use tiers", {"table": rated})
-        if report.failures:
-            table = self._explained_table(failures(report.failures, report.transcripts.command))
-            yield Section("failures", "Failures", {"table": table})
-        if taken := self._maybe(resources(report.summary)):
-            yield Section("resources", "Resources", {"table": taken})
+            yield from self._table("latency", "Latency", times(report.summary))
+        yield from self._table("frontier", "Quality, cost, time", frontier(report.frontier))
+        yield from self._table("tiers", "Tool-use tiers", tiers(report.summary, report.thresholds))
+        yield from self._table("failures", "Failures", failures(report.failures, command))
+        if any(group.n_total for group in report.summary.models):
+            yield from self._table("resources", "Resources", resources(report.summary))
 
     def _transcripts(self) -> Iterator[Section]:
         found = self._report.transcripts
@@ -233,7 +217,3 @@ class _Sections:
             "files": config_files(found),
         }
         return Section("provenance", "Provenance", parts)
-
-
-def _more(number: int, what: str) -> str:
-    return f"{whole(number)} {what}" if number > 0 else ""

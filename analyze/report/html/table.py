@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from schemas.output.report import Transcript
@@ -105,13 +105,8 @@ def sorts_as(text: str, value: float | None) -> str:
 def explained(columns: Sequence[Column], meanings: dict[str, str]) -> tuple[Column, ...]:
     """Return columns with what the glossary says of their field, or of their title."""
     return tuple(
-        Column(
-            column.title,
-            column.key,
-            column.is_number,
-            meanings.get(column.key) or meanings.get(column.title, ""),
-        )
-        for column in columns
+        replace(one, meaning=meanings.get(one.key) or meanings.get(one.title, ""))
+        for one in columns
     )
 
 

@@ -42,6 +42,8 @@ TOO_FEW = "Fewer than 5 trials are expected beyond this percentile; it is never 
 MOST_CHANGES = 100
 """Cases in the table; the command shows the others."""
 
+YES = {None: "cannot be said", True: "yes", False: "no"}
+
 MODEL_KEYS = (
     "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
     "p", "q", "detectable",
@@ -170,11 +172,8 @@ def _percentile(found: Percentiles, name: PercentileName) -> Cell:
     return Cell(text, sorts_as(text, sort) or text, "n", TOO_FEW, is_unsure=True)
 
 
-def tiers(summary: RunSummary, bounds: Thresholds) -> Table | None:
-    """Return how reliably each model called the tools it had to; None: nobody had to."""
-    rated = [group for group in summary.models if group.tool_use.n]
-    if not rated:
-        return None
+def tiers(summary: RunSummary, bounds: Thresholds) -> Table:
+    """Return how reliably each model called the tools it had to; no row: nobody had to."""
     columns = (
         MODEL,
         Column("tools %", "tool_use.rate", is_number=True),
@@ -183,7 +182,8 @@ def tiers(summary: RunSummary, bounds: Thresholds) -> Table | None:
         Column("tier", "tool_use.tier_label"),
         Column("confident", "tool_use.tier_confident"),
     )
-    return Table("tiers", "Tool use of each model", columns, [_tier(one, bounds) for one in rated])
+    rows = [_tier(group, bounds) for group in summary.models if group.tool_use.n]
+    return Table("tiers", "Tool use of each model", columns, rows)
 
 
 def _tier(group: GroupSummary, bounds: Thresholds) -> list[Cell]:
@@ -229,9 +229,6 @@ def frontier(points: tuple[FrontierPoint, ...]) -> Table:
     return Table("frontier", "Quality, cost and time of each model", columns, rows)
 
 
-YES = {None: "cannot be said", True: "yes", False: "no"}
-
-
 def _range(low: float | None, high: float | None, form: Callable[[float | None], str]) -> Cell:
     is_known = low is not None and high is not None
     return Cell(f"[{form(low)}, {form(high)}]" if is_known else "", look="n range")
@@ -247,35 +244,33 @@ def compared_models(comparison: Comparison) -> Table:
     return Table("compared", "Each model beside the baseline", columns, rows)
 
 
-def compared_scores(comparison: Comparison) -> Table | None:
-    """Return how complete both sides are; None where no case is on both."""
-    rows = [_row(row, SCORE_KEYS) for row in score_rows(by_need(comparison.groups))]
-    columns = _columns(SCORE_TITLES, SCORE_KEYS)
-    return Table("scores", "How complete both sides are", columns, rows) if rows else None
-
-
-def compared_ratios(comparison: Comparison) -> Table | None:
-    """Return times, tokens and costs over the base's; None where none was measured twice."""
-    rows = [_row(row, RATIO_KEYS) for row in ratio_rows(by_need(comparison.groups))]
-    columns = _columns(RATIO_TITLES, RATIO_KEYS)
-    return (
-        Table("ratios", "Times, tokens and costs over the base's", columns, rows) if rows else None
-    )
-
-
-def compared_repeats(comparison: Comparison) -> Table | None:
-    """Return what several trials of a case give; None where they were not repeated."""
-    rows = [_row(row, REPEAT_KEYS) for row in repeat_rows(by_need(comparison.groups))]
-    columns = _columns(REPEAT_TITLES, REPEAT_KEYS)
-    return Table("repeats", "Repeated trials on both sides", columns, rows) if rows else None
-
-
-def compared_parts(comparison: Comparison) -> Table | None:
-    """Return all models together and every tag, without a verdict; None where neither is."""
+def compared_tables(comparison: Comparison) -> list[Table]:
+    """Return what stands below the models, as far as there is something to show in it."""
+    groups = by_need(comparison.groups)
     parts = [*filter(None, [comparison.overall]), *comparison.tags]
-    rows = [_row(tag_cells(part), TAG_KEYS) for part in parts]
-    columns = _columns(TAG_TITLES, TAG_KEYS)
-    return Table("parts", "All models together, and tags", columns, rows) if rows else None
+    tables = (
+        ("parts", "All models together, and tags", TAG_TITLES, TAG_KEYS, map(tag_cells, parts)),
+        ("scores", "How complete both sides are", SCORE_TITLES, SCORE_KEYS, score_rows(groups)),
+        (
+            "repeats",
+            "Repeated trials on both sides",
+            REPEAT_TITLES,
+            REPEAT_KEYS,
+            repeat_rows(groups),
+        ),
+        (
+            "ratios",
+            "Times, tokens and costs over the base's",
+            RATIO_TITLES,
+            RATIO_KEYS,
+            ratio_rows(groups),
+        ),
+    )
+    return [
+        Table(name, label, _columns(titles, keys), rows)
+        for name, label, titles, keys, texts in tables
+        if (rows := [_row(row, keys) for row in texts])
+    ]
 
 
 def _columns(titles: tuple[str, ...], keys: tuple[str, ...]) -> list[Column]:

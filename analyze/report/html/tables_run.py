@@ -204,10 +204,8 @@ def config_files(provenance: Provenance) -> Table | None:
     return Table("files", "Files that were read", columns, rows, more)
 
 
-def resources(summary: RunSummary) -> Table | None:
-    """Return what each model took: time, tokens, money, memory, disk; None without a trial."""
-    if not any(group.n_total for group in summary.models):
-        return None
+def resources(summary: RunSummary) -> Table:
+    """Return what each model took: time, tokens, money, memory, disk."""
     columns = (
         MODEL,
         Column("wall clock", "wall_clock_ms", is_number=True),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from analyze.query.run_list import ListedRun
@@ -17,6 +19,12 @@ from schemas.errors import runs_flag
 from schemas.output.comparison import Comparison, ThresholdsUsed
 from schemas.output.summary import RunSummary
 from schemas.run.model_names import NO_NAMES, ModelNames
+
+
+@cache
+def query(name: str) -> str:
+    """Return one of the report's own queries."""
+    return (files("analyze.report") / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from analyze.comparison.evidence.outcomes import read_outcomes
 from analyze.comparison.pairing import own_trials
+from analyze.query.run_list import ListedRun
 from analyze.query.run_ref import run_folder
+from analyze.query.session import Session
 from analyze.report.sections import ReportContext
 from analyze.stats.rates import RankedModel, is_ranked, may_be_best
 from schemas.output.comparison import CaseChange, GroupComparison
 from schemas.output.report import ModelAnswer, ReportedRun
 from schemas.output.summary import GroupSummary
-from schemas.run.config import read_config
+from schemas.run.config import RunConfig, read_config
 from schemas.run.layout import is_planned
-
-if TYPE_CHECKING:
-    from analyze.query.run_list import ListedRun
-    from analyze.query.session import Session
-    from schemas.run.config import RunConfig
 
 
 class Verdicts(NamedTuple):
@@ -71,9 +69,7 @@ def answers_of(context: ReportContext) -> tuple[ModelAnswer, ...]:
     flips = _flips(comparison.cases if comparison else ())
     least = context.limits.thresholds.min_coverage
     named = [may_be_named(group, least) for group in groups]
-    leading = _leading(
-        context, [one for one, is_named in zip(groups, named, strict=True) if is_named]
-    )
+    leading = _leading(context, [*compress(groups, named)])
     answers = [
         _answer(
             group,
@@ -110,11 +106,7 @@ def _leading(context: ReportContext, groups: Collection[GroupSummary]) -> set[st
         RankedModel(_sortable_rate(group.passed_rate), units[group.model_id]) for group in groups
     ]
     alpha = context.limits.thresholds.alpha
-    return {
-        group.model_id
-        for group, may_be in zip(groups, may_be_best(models, alpha), strict=True)
-        if may_be
-    }
+    return {group.model_id for group in compress(groups, may_be_best(models, alpha))}
 
 
 def _sortable_rate(rate: float | None) -> float:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from analyze.contracts.models import CostQualityRow
+from analyze.report.sections import ReportContext, query
 from analyze.report.sections.answer import may_be_named
 from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.output.report import FrontierPoint
-
-if TYPE_CHECKING:
-    from analyze.report.sections import ReportContext
-    from schemas.output.summary import GroupSummary
+from schemas.output.summary import GroupSummary
 
 Limits = tuple[float | None, float | None]
 
@@ -23,73 +20,6 @@ N_SUMS = len(fields(CaseSums))
 
 NANO = 1e9
 """Nano-dollars of a dollar."""
-
-_LOG = f"cast(round(ln(cast({{total}} as double) / cast({{n}} as double)) * {LOG_UNIT}) as hugeint)"
-"""Of a case's mean, as a whole number, so that sums of them do not depend on an order."""
-
-SQL = """
-with
-
-priced as (
-    select
-        model_id,
-        case_id,
-        case when cost_nano_usd is not null then passed end as priced_passed,
-        cost_nano_usd,
-        case when is_success then e2e_ms end as e2e_ms
-    from trials
-    where run_id = ? and is_measured
-),
-
-of_case as (
-    select
-        model_id,
-        count(cost_nano_usd) > 0 as is_priced,
-        cast(sum(cost_nano_usd) as hugeint) as cost,
-        cast(count(priced_passed) as hugeint) as n_priced,
-        count(e2e_ms) > 0 as is_timed,
-        cast(sum(e2e_ms) as hugeint) as e2e,
-        cast(count(e2e_ms) as hugeint) as n_timed
-    from priced
-    group by model_id, case_id
-),
-
-in_logs as (
-    select
-        *,
-        case when cost > 0 and n_priced > 0 then {cost_log} end as cost_log,
-        case when e2e > 0 then {e2e_log} end as e2e_log
-    from of_case
-)
-
-select
-    model_id,
-    count(*) filter (is_priced),
-    coalesce(sum(cost) filter (is_priced), 0),
-    coalesce(sum(n_priced) filter (is_priced), 0),
-    coalesce(sum(cost * cost) filter (is_priced), 0),
-    coalesce(sum(cost * n_priced) filter (is_priced), 0),
-    coalesce(sum(n_priced * n_priced) filter (is_priced), 0),
-    count(*) filter (is_priced and cost = 0),
-    count(cost_log),
-    coalesce(sum(cost_log), 0),
-    coalesce(sum(cost_log * cost_log), 0),
-    count(*) filter (is_timed),
-    coalesce(sum(e2e) filter (is_timed), 0),
-    coalesce(sum(n_timed) filter (is_timed), 0),
-    coalesce(sum(e2e * e2e) filter (is_timed), 0),
-    coalesce(sum(e2e * n_timed) filter (is_timed), 0),
-    coalesce(sum(n_timed * n_timed) filter (is_timed), 0),
-    count(*) filter (is_timed and e2e = 0),
-    count(e2e_log),
-    coalesce(sum(e2e_log), 0),
-    coalesce(sum(e2e_log * e2e_log), 0)
-from in_logs
-group by model_id
-""".format(
-    cost_log=_LOG.format(total="cost", n="n_priced"), e2e_log=_LOG.format(total="e2e", n="n_timed")
-)
-"""Whole numbers of each model's cases, exact in any order; products are wider than a bigint."""
 
 
 def frontier_of(context: ReportContext) -> tuple[FrontierPoint, ...]:
@@ -112,7 +42,9 @@ def frontier_of(context: ReportContext) -> tuple[FrontierPoint, ...]:
     groups = {group.model_id: group for group in context.summary.models}
     sums = {
         model_id: (CaseSums(*rest[:N_SUMS]), CaseSums(*rest[N_SUMS:]))
-        for model_id, *rest in context.session.rows(SQL, [context.run_id])
+        for model_id, *rest in context.session.rows(
+            query("case_sums"), [context.run_id, LOG_UNIT, LOG_UNIT]
+        )
     }
     return tuple(_point(row, groups[row.model_id], sums.get(row.model_id), rivals) for row in rows)
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby, islice, takewhile
 from typing import Literal, NamedTuple
 
 from analyze.comparison.evidence.outcomes import among
@@ -57,12 +58,8 @@ def answer_diff(base: str, candidate: str) -> tuple[DiffPart, ...]:
 
 def _words(text: str) -> list[str] | None:
     """Return the words of a short text; None of a long one."""
-    found = []
-    for match in WORD.finditer(text):
-        found.append(match[0])
-        if len(found) > MOST_WORDS:
-            return None
-    return found
+    found = [match[0] for match in islice(WORD.finditer(text), MOST_WORDS + 1)]
+    return found if len(found) <= MOST_WORDS else None
 
 
 def _parts(base: Sequence[str], candidate: Sequence[str]) -> Iterator[tuple[Kind, str]]:
@@ -77,12 +74,8 @@ def _parts(base: Sequence[str], candidate: Sequence[str]) -> Iterator[tuple[Kind
 
 def _n_same(base: Sequence[str], candidate: Sequence[str]) -> int:
     """Return how many pieces at the beginning are the same."""
-    n = 0
-    for one, other in zip(base, candidate, strict=False):
-        if one != other:
-            break
-        n += 1
-    return n
+    pairs = zip(base, candidate, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _searched(base: Sequence[str], candidate: Sequence[str]) -> Iterator[tuple[Kind, str]]:
@@ -101,23 +94,12 @@ def _searched(base: Sequence[str], candidate: Sequence[str]) -> Iterator[tuple[K
 
 def _joined(parts: Iterator[tuple[Kind, str]]) -> Iterator[DiffPart]:
     """Yield parts with neighbours of one kind as one, and without empty ones."""
-    texts: dict[Kind, list[str]] = {"same": [], "base": [], "candidate": []}
-
-    def diff_parts(*kinds: Kind) -> Iterator[DiffPart]:
-        for kind in kinds:
-            if text := "".join(texts[kind]):
-                yield DiffPart(kind=kind, text=text)
-            texts[kind].clear()
-
-    for kind, text in parts:
-        if not text:
-            continue
-        if kind == "same":
-            yield from diff_parts("base", "candidate")
-        else:
-            yield from diff_parts("same")
-        texts[kind].append(text)
-    yield from diff_parts("same", "base", "candidate")
+    there = ((kind, text) for kind, text in parts if text)
+    for _, neighbours in groupby(there, key=lambda part: part[0] == "same"):
+        texts: dict[Kind, list[str]] = {"same": [], "base": [], "candidate": []}
+        for kind, text in neighbours:
+            texts[kind].append(text)
+        yield from (DiffPart(kind=kind, text="".join(of)) for kind, of in texts.items() if of)
 
 
 class _Key(NamedTuple):

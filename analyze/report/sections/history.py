@@ -9,24 +9,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain, groupby, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from analyze.query.session import Session
+from analyze.report.sections import ReportContext
 from analyze.stats.rates import interval_of_units
+from schemas.base import Interval
 from schemas.output.report import HistoryPoint
-
-if TYPE_CHECKING:
-    from analyze.query.session import Session
-    from analyze.report.sections import ReportContext
-    from schemas.base import Interval
 
 CASES = """
 select
-    run_rows.run_group,
-    passes.model_id,
-    sum(passes.n_passed),
-    sum(passes.n_scored),
-    sum(passes.n_scorable),
-    min(passes.cluster)
+    run_rows.run_group, passes.model_id,
+    sum(passes.n_passed), sum(passes.n_scored), sum(passes.n_scorable), min(passes.cluster)
 from int_case_passes as passes
 inner join stg_runs as run_rows on passes.run_id = run_rows.run_id
 where run_rows.run_group in ({groups})
@@ -40,10 +34,7 @@ MOST_POINTS = 600
 """Models of all these runs."""
 
 RUNS = """
-select
-    run_id,
-    started_at_ms,
-    run_group
+select run_id, started_at_ms, run_group
 from stg_runs
 where run_id = ? or (
     suite_id = ? and started_at_ms is not null and (not is_narrowed or run_group is not null)
@@ -54,26 +45,14 @@ limit ?
 """This run, then the newest ones."""
 
 POINTS = """
-select
-    run_id,
-    model_id,
-    passed_rate,
-    coverage,
-    n_scored,
-    e2e_ms_p50
+select run_id, model_id, passed_rate, coverage, n_scored, e2e_ms_p50
 from model_summary
 where passed_rate is not null and run_id in ({runs})
 order by model_id
 """
 
 COUNTS = """
-select
-    run_id,
-    model_id,
-    n_passed,
-    n_scored,
-    sum(n_cases),
-    cluster
+select run_id, model_id, n_passed, n_scored, sum(n_cases), cluster
 from int_pass_counts
 where n_scored > 0 and run_id in ({runs})
 group by run_id, model_id, n_passed, n_scored, cluster
@@ -81,57 +60,6 @@ order by run_id, model_id, n_passed, n_scored, cluster nulls first
 """
 
 Row = tuple[Any, ...]
-
-
-class Merged(NamedTuple):
-    """One model in all shards of a plan."""
-
-    model_id: str
-    passed_rate: float
-    coverage: float
-    n_scored: int
-    interval: Interval | None
-
-
-def merged_shards(session: Session, groups: Mapping[str, str]) -> dict[str, list[Merged]]:
-    """Return the models with a verdict of each plan that was asked in shards.
-
-    Args:
-        session: the open lake.
-        groups: `run_group` of each plan, and the run_id that stands for it.
-
-    Returns:
-        Models by that run_id, in the order of their names.
-
-    Raises:
-        ViewError: the lake cannot be read.
-    """
-    if not groups:
-        return {}
-    query = CASES.format(groups=", ".join("?" * len(groups)))
-    cases: defaultdict[tuple[str, str], list[tuple[int, int, int, str | None]]] = defaultdict(list)
-    for group, model_id, passed, scored, scorable, cluster in session.rows(query, list(groups)):
-        cases[group, model_id].append((int(passed), int(scored), int(scorable), cluster))
-    found: dict[str, list[Merged]] = {run_id: [] for run_id in groups.values()}
-    for (group, model_id), counts in cases.items():
-        judged = [(k, m, cluster) for k, m, _, cluster in counts if m]
-        if not judged:
-            continue
-        n_scored = sum(m for _, m, _ in judged)
-        found[groups[group]].append(
-            Merged(
-                model_id,
-                passed_rate=sum(k for k, *_ in judged) / n_scored,
-                coverage=n_scored / sum(planned for _, _, planned, _ in counts),
-                n_scored=n_scored,
-                interval=interval_of_units(
-                    [cluster for *_, cluster in judged],
-                    [k for k, *_ in judged],
-                    [m for _, m, _ in judged],
-                ),
-            )
-        )
-    return found
 
 
 class _Point(NamedTuple):
@@ -143,6 +71,41 @@ class _Point(NamedTuple):
     n_scored: int
     e2e_ms_p50: float | None
     interval: Interval | None
+
+
+def _merged_shards(session: Session, groups: Mapping[str, str]) -> dict[str, list[_Point]]:
+    """Return the models with a verdict of each plan that was asked in shards.
+
+    Args:
+        session: the open lake.
+        groups: `run_group` of each plan, and the run_id that stands for it.
+
+    Returns:
+        Models by that run_id, in the order of their names.
+    """
+    if not groups:
+        return {}
+    query = CASES.format(groups=", ".join("?" * len(groups)))
+    cases: defaultdict[tuple[str, str], list[tuple[int, int, int, str | None]]] = defaultdict(list)
+    for group, model_id, passed, scored, scorable, cluster in session.rows(query, list(groups)):
+        cases[group, model_id].append((int(passed), int(scored), int(scorable), cluster))
+    found: defaultdict[str, list[_Point]] = defaultdict(list)
+    for (group, model_id), counts in cases.items():
+        judged = [(cluster, k, m) for k, m, _, cluster in counts if m]
+        if not judged:
+            continue
+        clusters, passed, scored = map(list, zip(*judged, strict=True))
+        found[groups[group]].append(
+            _Point(
+                model_id,
+                passed_rate=sum(passed) / sum(scored),
+                coverage=sum(scored) / sum(scorable for _, _, scorable, _ in counts),
+                n_scored=sum(scored),
+                e2e_ms_p50=None,
+                interval=interval_of_units(clusters, passed, scored),
+            )
+        )
+    return found
 
 
 def history_of(context: ReportContext) -> tuple[HistoryPoint, ...]:
@@ -209,13 +172,7 @@ def _points(
         for run_id, model_id, rate, coverage, n, p50 in session.rows(_among(POINTS, alone), alone):
             interval = intervals[run_id, model_id]
             found[run_id].append(_Point(model_id, rate, coverage, n, p50, interval))
-    for run_id, models in merged_shards(session, groups).items():
-        for one in models:
-            found[run_id].append(
-                _Point(
-                    one.model_id, one.passed_rate, one.coverage, one.n_scored, None, one.interval
-                )
-            )
+    found |= _merged_shards(session, groups)
     return {run_id: found[run_id] for run_id in run_ids if run_id in found}
 
 

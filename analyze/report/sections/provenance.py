@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
 from analyze.report.sections import ReportContext
@@ -14,10 +13,8 @@ from analyze.summary.summarize import read_inventory
 from schemas.errors import runs_flag
 from schemas.output.report import ModelProvenance, Provenance
 from schemas.output.summary import GroupSummary
+from schemas.run.config import RunConfig, RunModel
 from schemas.run.inventory import ConfigCommit, Inventory
-
-if TYPE_CHECKING:
-    from schemas.run.config import RunConfig, RunModel
 
 
 def provenance_of(context: ReportContext) -> Provenance:

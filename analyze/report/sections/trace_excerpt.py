@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from analyze.render.text import beginning
 from analyze.show.transcript import json_text
 from schemas.base import Record
 from schemas.errors import counted
@@ -230,7 +231,7 @@ def _part(
 ) -> TranscriptPart:
     return TranscriptPart(
         kind=kind,
-        name=name if len(name) <= NAME_CHARS else f"{name[:NAME_CHARS]}…",
+        name=beginning(name, NAME_CHARS),
         text=text,
         is_error=is_error,
         after_ms=after_ms,

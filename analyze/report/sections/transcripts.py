@@ -21,7 +21,8 @@ from pydantic import JsonValue
 from analyze.comparison.evidence.outcomes import among
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
-from analyze.report.sections import ReportContext
+from analyze.render.text import beginning
+from analyze.report.sections import ReportContext, query
 from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, validators_of
 from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of
@@ -33,44 +34,6 @@ MOST_SAMPLED = 3
 """Trials of a model among those that neither failed nor went wrong."""
 
 IS_BAD = "(coalesce(not passed, false) or not is_success)"
-
-CHOOSE = f"""
-with ended as (
-    select model_id, case_id, repetition, record_no, {IS_BAD} as is_bad
-    from trials
-    where run_id = ?
-),
-
-first_cases as (
-    select model_id, is_bad, unnest(min(case_id, ?)) as case_id
-    from (select distinct model_id, is_bad, case_id from ended)
-    group by model_id, is_bad
-),
-
-placed as (
-    select
-        *,
-        row_number() over (
-            partition by model_id, is_bad, case_id order by repetition
-        ) as place
-    from ended
-    semi join first_cases using (model_id, is_bad, case_id)
-),
-
-turns as (
-    select
-        *,
-        row_number() over (partition by model_id, is_bad order by place, case_id) as turn
-    from placed
-)
-
-select model_id, case_id, repetition, record_no, is_bad
-from turns
-where is_bad or turn <= {MOST_SAMPLED}
-order by is_bad desc, turn, model_id
-limit ?
-"""  # noqa: S608 - our own names
-"""Models take turns; each goes through its cases before it comes to a second trial of one."""
 
 MOST_SHARE = 0.4
 """Of the budget, for one transcript."""
@@ -156,7 +119,7 @@ def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> C
         trials += [
             ChosenTrial(key, record_no, "failed" if is_bad else "sampled")
             for model_id, case_id, repetition, record_no, is_bad in session.rows(
-                CHOOSE, [context.run_id, most, most + len(ours)]
+                query("chosen_trials"), [context.run_id, most, MOST_SAMPLED, most + len(ours)]
             )
             if (key := TrialKey(context.run_id, model_id, case_id, repetition)) not in ours
         ]
@@ -167,10 +130,7 @@ def _keys(flip: Flip) -> tuple[TrialKey, TrialKey]:
     """Return the trials of a flip: the candidate's, then the base's."""
     return (
         TrialKey(
-            flip.candidate_run_id,
-            flip.candidate_model_id,
-            flip.case_id,
-            flip.candidate_repetition,
+            flip.candidate_run_id, flip.candidate_model_id, flip.case_id, flip.candidate_repetition
         ),
         TrialKey(flip.base_run_id, flip.model_id, flip.case_id, flip.base_repetition),
     )
@@ -243,11 +203,10 @@ def _shown(
     left = budget_bytes
     shown = []
     for one in chosen:
-        source = sources[one.key.run_id]
         room = min(left, share)
         if room < SHORTEST_BYTES:
             break
-        transcript = _transcript(context, one, source, room)
+        transcript = _transcript(context, one, sources[one.key.run_id], room)
         if transcript is None:
             break
         left -= bytes_of(transcript)
@@ -289,14 +248,16 @@ def _transcript(
         verdict=verdict_of(trial),
         passed=trial.passed,
         facts=tuple(
-            (name, _cut(value, FACT_CHARS))
+            (name, beginning(value, FACT_CHARS))
             for name, value in facts_of(page)
             if value and name != "verdict"
         ),
-        judged=tuple(_cut(line, LINE_CHARS) for line in islice(judged_lines(page), MOST_LINES)),
+        judged=tuple(
+            beginning(line, LINE_CHARS) for line in islice(judged_lines(page), MOST_LINES)
+        ),
         parts=(),
         n_parts_left_out=0,
-        missing=_cut(trace.why, FACT_CHARS) if isinstance(trace, NoTrace) else None,
+        missing=beginning(trace.why, FACT_CHARS) if isinstance(trace, NoTrace) else None,
         command=context.command(
             "show", trial.run_id, trial.case_id, trial.model_id, str(trial.repetition)
         ),
@@ -313,17 +274,9 @@ def _transcript(
 def _trace(session: Session, trial: ShownTrial, most_bytes: int) -> Artifact | NoTrace:
     """Return the trace of a trial; of a reused one without it that of the trial it is from."""
     trace = read_beginning(run_folder(session, trial.run_id), trial.artifact_path, most_bytes)
-    if not isinstance(trace, NoTrace) or isinstance(trace, Beginning):
+    first_run_id = trial.reused_from_run_id
+    if isinstance(trace, Artifact | Beginning) or first_run_id is None:
         return trace
-    if trial.reused_from_run_id is None:
-        return trace
-    return _trace_elsewhere(session, trial, trial.reused_from_run_id, most_bytes) or trace
-
-
-def _trace_elsewhere(
-    session: Session, trial: ShownTrial, run_id: str, most_bytes: int
-) -> Artifact | NoTrace | None:
-    """Return the trace of the same request in the run it was first made in; None without one."""
     rows = session.rows(
         """
         select artifact_path
@@ -334,13 +287,13 @@ def _trace_elsewhere(
         order by record_no desc
         limit 1
         """,
-        [run_id, trial.run_id, trial.record_no],
+        [first_run_id, trial.run_id, trial.record_no],
     )
     for (path,) in rows:
-        trace = read_beginning(run_folder(session, run_id), path, most_bytes)
-        if isinstance(trace, Artifact | Beginning):
-            return trace
-    return None
+        first = read_beginning(run_folder(session, first_run_id), path, most_bytes)
+        if isinstance(first, Artifact | Beginning):
+            return first
+    return trace
 
 
 def _parts(
@@ -360,7 +313,3 @@ def _parts(
         n_left_out=text.n_left_out,
     )
     return [*parts, answer], [*units, [len(parts)]]
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyze.report.sentences import answer_sentence, change_sentence, headline_of
+from analyze.report.sentences import change_sentence, headline_of
 from schemas.output.report import Doubt, ModelAnswer, ReportedRun, RunReport
 
 ALONE = "a single case says nothing about other cases: there is no interval and no test"
@@ -190,11 +190,3 @@ def test_rates_that_cannot_be_compared_are_not_put_side_by_side():
 
     assert change_sentence(one) == "not comparable with the baseline"
     assert "50.0" not in headline(one, baseline=["before"])
-
-
-def test_a_model_is_told_with_its_change_only_beside_a_baseline():
-    good = "m passed 80.0 % of 120 trials in 40 cases (95 % interval 70.0 to 90.0)"
-
-    assert answer_sentence(answer(), False) == good
-    assert answer_sentence(answer(), True) == f"{good}; the baseline lacks it"
-    assert answer_sentence(answer("m", None), False) == "m has no trial with a verdict"
