@@ -11,12 +11,11 @@ from types import MappingProxyType
 
 import duckdb
 
-from analyze.contracts.base import GROUP_ORDER, Group, GroupRow, ViewRow
+from analyze.contracts import history, models, trials
+from analyze.contracts.base import Group, GroupRow, ViewRow
 from analyze.contracts.history import CaseMatrixRow, CellHistoryRow, CellsRow, FlipsRow, PairsRow
 from analyze.contracts.models import (
     CaseOutcomesRow,
-    CasePassesRow,
-    CaseToolUseRow,
     CostQualityRow,
     FailureSummaryRow,
     GroupToolCountsRow,
@@ -29,74 +28,27 @@ from analyze.contracts.models import (
     ToolCountsRow,
     ToolUseRow,
 )
-from analyze.contracts.trials import (
-    AttemptsRow,
-    CaseAliasesRow,
-    CasesRow,
-    EventsRow,
-    FailuresRow,
-    ModelsRow,
-    OutputsRow,
-    PlannedTrialsRow,
-    ResultsRow,
-    RunsRow,
-)
+from analyze.contracts.trials import ModelsRow, RunsRow
 from schemas.lake.layout import LakeColumn, lake_columns
 
 CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
     {
-        contract.view: contract
-        for contract in (
-            CasePassesRow,
-            CaseOutcomesRow,
-            CaseToolUseRow,
-            PassCountsRow,
-            ToolCountsRow,
-            RunsRow,
-            ModelsRow,
-            CasesRow,
-            CaseAliasesRow,
-            PlannedTrialsRow,
-            ResultsRow,
-            AttemptsRow,
-            FailuresRow,
-            OutputsRow,
-            EventsRow,
-            RunSummaryRow,
-            ModelSummaryRow,
-            FailureSummaryRow,
-            RepetitionsRow,
-            CellsRow,
-            CellHistoryRow,
-            PairsRow,
-            FlipsRow,
-            CaseMatrixRow,
-            ToolUseRow,
-            GroupToolCountsRow,
-            TiersRow,
-            LatencyHistogramRow,
-            CostQualityRow,
-        )
+        row.view: row
+        for module in (models, trials, history)
+        for row in vars(module).values()
+        if isinstance(row, type) and issubclass(row, ViewRow) and hasattr(row, "view")
     }
 )
 """The record of each view that has one, by the view's name."""
 
 __all__ = [
     "CONTRACTS",
-    "GROUP_ORDER",
-    "AttemptsRow",
-    "CaseAliasesRow",
     "CaseMatrixRow",
     "CaseOutcomesRow",
-    "CasePassesRow",
-    "CaseToolUseRow",
-    "CasesRow",
     "CellHistoryRow",
     "CellsRow",
     "CostQualityRow",
-    "EventsRow",
     "FailureSummaryRow",
-    "FailuresRow",
     "FlipsRow",
     "Group",
     "GroupRow",
@@ -104,12 +56,9 @@ __all__ = [
     "LatencyHistogramRow",
     "ModelSummaryRow",
     "ModelsRow",
-    "OutputsRow",
     "PairsRow",
     "PassCountsRow",
-    "PlannedTrialsRow",
     "RepetitionsRow",
-    "ResultsRow",
     "RunSummaryRow",
     "RunsRow",
     "TiersRow",

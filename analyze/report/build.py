@@ -7,7 +7,7 @@ glossary says every number that a report shows once; its words are in glossary.t
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -33,29 +33,14 @@ from analyze.report.sections.history import history_of
 from analyze.report.sections.provenance import provenance_of
 from analyze.report.sections.transcripts import transcripts_of
 from analyze.summary.summarize import summary_of, thresholds_of
-from schemas.base import PassK, Record
-from schemas.output.comparison import (
-    CaseChange,
-    Comparison,
-    GroupComparison,
-    RateDifference,
-    Ratio,
-    SideFacts,
-    ThresholdsUsed,
-)
-from schemas.output.regressions import Regressions, Shift
-from schemas.output.report import (
-    FailureCount,
-    FrontierPoint,
-    HistoryPoint,
-    LatencyBin,
-    MatrixCell,
-    ModelAnswer,
-    RunReport,
-    Term,
-)
-from schemas.output.summary import GroupSummary, Percentiles, TokenTotals, ToolUse
-from schemas.run.inventory import DiskRoot, ResourceSnapshot
+from schemas import base
+from schemas.base import Record
+from schemas.output import comparison, regressions, summary
+from schemas.output import report as report_parts
+from schemas.output.comparison import Comparison, ThresholdsUsed
+from schemas.output.regressions import Regressions
+from schemas.output.report import RunReport, Term
+from schemas.run import inventory
 from schemas.run.model_names import NO_NAMES, ModelNames
 
 if TYPE_CHECKING:
@@ -64,44 +49,28 @@ if TYPE_CHECKING:
     from schemas.config.known_issues import KnownFile
 
 RECORDS: dict[str, type[Record]] = {
-    record.__name__: record
-    for record in (
-        CaseChange,
-        DiskRoot,
-        FailureCount,
-        FrontierPoint,
-        GroupComparison,
-        GroupSummary,
-        HistoryPoint,
-        LatencyBin,
-        MatrixCell,
-        ModelAnswer,
-        PassK,
-        Percentiles,
-        RateDifference,
-        Ratio,
-        ResourceSnapshot,
-        Shift,
-        SideFacts,
-        TokenTotals,
-        ToolUse,
-    )
+    name: record
+    for module in (base, inventory, summary, regressions, comparison, report_parts)
+    for name, record in vars(module).items()
+    if isinstance(record, type) and issubclass(record, Record)
 }
 """What a report is made of, by name."""
 
-SECTIONS = (
-    "answer",
-    "leaderboard",
-    "matrix",
-    "comparison",
-    "history",
-    "latency",
-    "frontier",
-    "tiers",
-    "failures",
-    "resources",
-)
-"""Sections of a report that show numbers."""
+SHOWN: dict[str, Callable[[RunReport], bool]] = {
+    "answer": lambda report: bool(report.answer),
+    "leaderboard": lambda report: bool(report.summary.models),
+    "matrix": lambda report: bool(report.matrix.cells),
+    "comparison": lambda report: report.comparison is not None,
+    "history": lambda report: bool(report.history),
+    "latency": lambda report: bool(report.latency),
+    "frontier": lambda report: bool(report.frontier),
+    "tiers": lambda report: any(model.tool_use.n for model in report.summary.models),
+    "failures": lambda report: bool(report.failures),
+    "resources": lambda report: bool(report.summary.models),
+}
+"""Each section of a report that shows numbers, and whether a report has anything to show in it."""
+
+SECTIONS = tuple(SHOWN)
 
 WITHOUT = "none"
 """Said instead of a baseline: compare with nothing."""
@@ -235,25 +204,8 @@ def build_report(
         provenance=provenance_of(context),
         glossary=(),
     )
-    return report.model_copy(update={"glossary": terms_for(_sections(report))})
-
-
-def _sections(report: RunReport) -> tuple[str, ...]:
-    """Return the sections with numbers that a report has anything to show in."""
-    models = report.summary.models
-    shown = {
-        "answer": bool(report.answer),
-        "leaderboard": bool(models),
-        "matrix": bool(report.matrix.cells),
-        "comparison": report.comparison is not None,
-        "history": bool(report.history),
-        "latency": bool(report.latency),
-        "frontier": bool(report.frontier),
-        "tiers": any(model.tool_use.n for model in models),
-        "failures": bool(report.failures),
-        "resources": bool(models),
-    }
-    return tuple(name for name, is_shown in shown.items() if is_shown)
+    shown = [name for name, is_shown in SHOWN.items() if is_shown(report)]
+    return report.model_copy(update={"glossary": terms_for(shown)})
 
 
 def _read_context(
