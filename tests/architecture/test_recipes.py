@@ -132,7 +132,7 @@ def typed(place):
     endpoint.script = lambda wire, _: wire.stream(stream_of("Yes, it is."))
     (place / "night.tap").write_text(TAP, encoding="utf-8")
     project = Project(place)
-    model = {"model_id": "m", "provider": "mistral", "requested_model": "small"}
+    model = {"model_id": "m", "provider": "mistral_chat", "requested_model": "small"}
     project.suite(models=[model | {"base_url": endpoint.base_url}])
     project.profile(runner_defaults={"seed": 7})
     project.case("begins", validator=STARTS, deterministic_checks=[SHORT])
