@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -28,8 +28,7 @@ def chart(
         Name,
         typer.Argument(
             metavar="NAME",
-            help="leaderboard, matrix, comparison, history, latency, ttft, frontier, "
-            "frontier_time, tiers or failures.",
+            help=" or ".join(", ".join(get_args(Name)).rsplit(", ", 1)) + ".",
         ),
     ],
     output: Annotated[

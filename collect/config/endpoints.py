@@ -32,12 +32,6 @@ KEY_ADVICE = "keys live in environment variables; name one with `api_key_env`"
 OAUTH_TOKEN = "CLAUDE_CODE_OAUTH_TOKEN"  # noqa: S105 - a name
 """What the Claude Code CLI takes instead of a key when it is paid by subscription."""
 
-STANDARD_KEYS = frozenset(
-    {"OPENAI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_API_KEY", OAUTH_TOKEN}
-)
-"""Keys of known services, which go to their own hosts and nowhere else."""
-
-
 SAMPLING = frozenset({"temperature", "top_p", "seed", "seed_per_repetition"})
 OF_HTTP = frozenset({"stream", "transport"})
 EVERYWHERE = frozenset({"max_tokens", "timeout_seconds", "retries", "max_turns"})
@@ -126,6 +120,9 @@ TRANSPORT: Mapping[str, Transport] = {
     ),
 }
 """Every transport, by name (D-E10)."""
+
+STANDARD_KEYS = frozenset({one.api_key_env for one in TRANSPORT.values()} | {OAUTH_TOKEN}) - {None}
+"""Keys of known services, which go to their own hosts and nowhere else."""
 
 
 def looks_like_transport(provider: str) -> str | None:

@@ -56,6 +56,9 @@ PATH = re.compile(
 TO_BE_MADE = re.compile(r"\*\*([\w/]+)\.py\*\*")
 """In bold, as pages name the files of a recipe that the reader is to make."""
 
+DEFINED_BY_A_DIFF = re.compile(r"^\+(?:class|def) (\w+)", re.MULTILINE)
+"""What a diff of such a page adds to a module that is there."""
+
 FILE_ENDS = {"py", "md"}
 """Of a file beside the page that names it: `benchmarks.md`."""
 
@@ -197,13 +200,13 @@ def made_in(text):
 
 def imported_in(text):
     """Yield the full name of each thing that a `from … import …` takes."""
-    new = made_in(text)
+    new, added = made_in(text), set(DEFINED_BY_A_DIFF.findall(text))
     for module, several, one in IMPORTED.findall(text.replace("\\n", "\n")):
         if f"{module}.".startswith(new):
             continue
         for name in (several or one).split(","):
             words = name.split("#")[0].split()
-            if words:
+            if words and words[0] not in added:
                 yield f"{module}.{words[0]}"
 
 

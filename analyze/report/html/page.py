@@ -43,9 +43,12 @@ def read_asset(name: str) -> str:
     return (files("analyze.report.html") / name).read_text(encoding="utf-8")
 
 
-def read_template(name: str) -> str:
-    """Return the text of a template."""
-    return read_asset(f"templates/{name}")
+def read_template(name: str) -> str | None:
+    """Return the text of a template; None: there is none."""
+    try:
+        return read_asset(f"templates/{name}")
+    except FileNotFoundError:
+        return None
 
 
 def visible(text: str) -> str:

@@ -68,7 +68,10 @@ def shown_trials(shown: Sequence[Transcript]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section: its id, which names its template too, its title, and what stands in it."""
+    """One section: its id, its title, and what stands in it.
+
+    The id names its template too; a section that is a table alone needs none.
+    """
 
     id: str
     title: str
