@@ -13,9 +13,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, LiteralString, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from schemas.errors import UnknownVersion
@@ -81,11 +89,30 @@ def slim(record: BaseModel) -> None:
     object.__setattr__(record, "__pydantic_fields_set__", shared)
 
 
-def _exactly_one(value: object) -> object:
+def require(holds: bool, message: LiteralString, **context: object) -> None:
+    """Refuse a value of a record unless something holds; `context` fills the `{name}`s.
+
+    Raises:
+        PydanticCustomError: it does not.
+    """
+    if not holds:
+        raise PydanticCustomError(_REFUSED, message, context)
+
+
+def one_of_two(one: str, other: str) -> Any:
+    """Return the validator of a record in which exactly one of two fields is given."""
+
+    def validated(record: Model) -> Model:
+        n_given = sum(getattr(record, name) not in (None, ()) for name in (one, other))
+        require(n_given == 1, f"needs exactly one of `{one}` and `{other}`")
+        return record
+
+    return model_validator(mode="after")(validated)
+
+
+def _integer_1(value: object) -> object:
     """Let the integer 1 through; `true`, `1.0` and `"1"` are other things."""
-    if type(value) is not int or value != 1:
-        kind, message = "schema_version", "must be the integer 1"
-        raise PydanticCustomError(kind, message)
+    require(type(value) is int and value == 1, "must be the integer 1")
     return value
 
 
@@ -101,6 +128,9 @@ def slugify(text: str) -> str:
 LONGEST_SLUG = 128
 
 Key = TypeVar("Key")
+Model = TypeVar("Model", bound=BaseModel)
+
+_REFUSED: LiteralString = "refused"
 
 
 def fitting(slug: str, text: str) -> str:
@@ -140,7 +170,7 @@ class JsonTextMarker:
     """Marks a field that holds any JSON value and is stored as JSON text in columns."""
 
 
-SchemaVersion = Annotated[Literal[1], BeforeValidator(_exactly_one)]
+SchemaVersion = Annotated[Literal[1], BeforeValidator(_integer_1)]
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=LONGEST_SLUG)]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 MOST = 2**40
