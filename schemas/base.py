@@ -37,13 +37,7 @@ CLUSTER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 Severity = Literal["error", "warning"]
 
 DocumentKind = Literal[
-    "report-v2",
-    "report-v1",
-    "swebench",
-    "predictions",
-    "results",
-    "summary",
-    "unknown",
+    "report-v2", "report-v1", "swebench", "predictions", "results", "summary", "unknown"
 ]
 """Kinds of documents that `analyze validate` knows by their content."""
 

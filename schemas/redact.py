@@ -140,9 +140,7 @@ def json_escape(char: str) -> str:
 
 
 def spelled(
-    text: str,
-    spell: Callable[[str], str] = escape,
-    keeps: Callable[[str], bool] = str.isprintable,
+    text: str, spell: Callable[[str], str] = escape, keeps: Callable[[str], bool] = str.isprintable
 ) -> str:
     """Return text without control and direction characters, which a terminal obeys (D-H5).
 

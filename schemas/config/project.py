@@ -28,8 +28,7 @@ class Thresholds(Record):
     """`thresholds:` of benchlake.yaml; what is left out keeps its default."""
 
     pass_rate_margin: Chance = Field(
-        default=0.05,
-        description="Pass rates this close (0.05: 5 points) are the same in practice.",
+        default=0.05, description="Pass rates this close (0.05: 5 points) are the same in practice."
     )
     ratio_margin: Chance = Field(
         default=0.10,
@@ -40,8 +39,7 @@ class Thresholds(Record):
         description="Share of scorable trials with a verdict below which numbers carry a warning.",
     )
     timeout_warning_share: Rate = Field(
-        default=0.05,
-        description="Share of time-outs above which numbers carry a warning.",
+        default=0.05, description="Share of time-outs above which numbers carry a warning."
     )
     truncation_warning_share: Rate = Field(
         default=0.01,

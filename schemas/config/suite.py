@@ -20,12 +20,7 @@ from schemas.base import (
 )
 
 Transport = Literal[
-    "ollama_openai",
-    "openai_chat",
-    "openai_responses",
-    "openrouter",
-    "claude_code_cli",
-    "embedded",
+    "ollama_openai", "openai_chat", "openai_responses", "openrouter", "claude_code_cli", "embedded"
 ]
 TRANSPORTS: tuple[str, ...] = get_args(Transport)
 

@@ -77,9 +77,7 @@ def check_fields(report: dict[str, Any]) -> Checked:
     return Checked(findings + wrong, read if len(read) == len(instances) else None)
 
 
-def _instances(
-    instances: Sequence[object],
-) -> tuple[list[Finding], tuple[InstanceResult, ...]]:
+def _instances(instances: Sequence[object]) -> tuple[list[Finding], tuple[InstanceResult, ...]]:
     findings: list[Finding] = []
     read: list[InstanceResult] = []
     for start in range(0, len(instances), _PORTION):

@@ -149,9 +149,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _lists(
-    report: Mapping[str, Any],
-    instances: Sequence[InstanceResult],
-    old: Mapping[str, Sequence[str]],
+    report: Mapping[str, Any], instances: Sequence[InstanceResult], old: Mapping[str, Sequence[str]]
 ) -> list[Finding]:
     found = []
     ours = id_lists(instances)._asdict()

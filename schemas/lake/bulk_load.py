@@ -117,10 +117,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     tail = tail_before(log, end) if end else ""
     coverage = Coverage(0, end, 0, len(lines), tail)
     if imported and (run_dir / IMPORT_FILE).exists():
-        from schemas.lake.foreign_rows import (  # noqa: PLC0415 - few folders are
-            ImportRows,
-            import_record_of,
-        )
+        from schemas.lake.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
 
         reader = ImportRows(import_record_of(run_dir))
         rows, found = _rows(reader, lines)

@@ -195,11 +195,7 @@ def _cut(files: Iterable[tuple[int, LakeFile]]) -> list[list[LakeFile]]:
 
 
 def _put_together(
-    known: Manifest,
-    table: str,
-    month: str,
-    files: list[LakeFile],
-    unfit: list[Unfit | DamagedFile],
+    known: Manifest, table: str, month: str, files: list[LakeFile], unfit: list[Unfit | DamagedFile]
 ) -> int:
     """Make one file of several, and return how many it replaces."""
     while len(files) > 1:

@@ -86,8 +86,7 @@ class RunRow(Record):
         description="Of judges, their prompt and aggregation; null: no judge decides a verdict.",
     )
     machine: str | None = Field(
-        default=None,
-        description="Cores and memory of the machine that collected; null: not known.",
+        default=None, description="Cores and memory of the machine that collected; null: not known."
     )
     model_labels: Labels | None = Field(
         default=None,

@@ -18,14 +18,7 @@ import pyarrow.parquet as pq
 
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import make_own_folder, open_own_file
-from schemas.lake.layout import (
-    BATCH_TABLES,
-    Coverage,
-    LakeFile,
-    Part,
-    month_of,
-    require_own_lake,
-)
+from schemas.lake.layout import BATCH_TABLES, Coverage, LakeFile, Part, month_of, require_own_lake
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.parse_log import read_plan
 from schemas.lake.recover import Look, drop_older_layout, put_right

@@ -48,11 +48,7 @@ MOST_NAMES = 12
 
 
 def assembled(
-    shape: V1Shape,
-    header: dict[str, Any],
-    found: Instances,
-    fields: dict[str, Any],
-    ledger: Ledger,
+    shape: V1Shape, header: dict[str, Any], found: Instances, fields: dict[str, Any], ledger: Ledger
 ) -> dict[str, Any]:
     """Return a report of v2 as plain JSON values that share nothing with the older document.
 
