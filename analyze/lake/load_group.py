@@ -77,7 +77,7 @@ def bring_group(runs_dir: Path, names: list[str], manifest: Manifest | None = No
     Raises:
         OSError: the lake cannot be written.
     """
-    return _Group(runs_dir, manifest or Manifest.load(lake_of(runs_dir))).bring(names)
+    return _Group(runs_dir, manifest or Manifest(lake_of(runs_dir))).bring(names)
 
 
 class _Group:

@@ -230,16 +230,18 @@ def is_lock_held(handle: int) -> bool:
 
 
 @contextmanager
-def locked(folder: Path, name: str) -> Iterator[None]:
-    """Hold the lock of a file of our own, however long another process holds it before.
+def locked(folder: Path, name: str, wait_s: float | None = None) -> Iterator[None]:
+    """Hold the lock of a file below a folder, both made where they are missing; as `take_lock`.
 
     Raises:
-        NotOwnFile: there is a link by its name.
+        BlockingIOError: another process holds it still.
+        NotOwnFile: a part of the name is a link.
         OSError: the folder cannot be written.
     """
+    make_own_folder(folder, str(PurePosixPath(name).parent))
     handle = open_own(folder, name, os.O_CREAT | os.O_RDWR)
     try:
-        take_lock(handle)
+        take_lock(handle, wait_s)
         yield
     finally:
         os.close(handle)

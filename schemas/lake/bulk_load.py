@@ -9,11 +9,12 @@ cleared away, and it goes again.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,12 +24,13 @@ import pyarrow.parquet as pq
 
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import locked, make_own_folder, open_own_file
+from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
 from schemas.lake.parse_log import read_plan
 from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, run_table
-from schemas.lake.tables import LAYOUT, compression_of, file_facts, run_row
+from schemas.lake.tables import compression_of, file_facts, run_row
 from schemas.lake.writer import NO_LOG as NOTHING
 from schemas.lake.writer import sync_log
 from schemas.run.config import config_of
@@ -57,6 +59,9 @@ BATCH = re.compile(PREFIX + r"[0-9a-f]{32}\.parquet")
 
 UNFINISHED = ".bulk"
 """Ends the name of a file that is being written."""
+
+LOCK = "manifest/.batch.lock"
+"""Of those who put the files of a batch in place, or look for unfinished ones."""
 
 CHUNK_BYTES = 2**20
 
@@ -112,8 +117,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
             seen = LogSeen(facts.st_size, facts.st_mtime_ns)
             content = file.read(facts.st_size)
     end = content.rfind(b"\n") + 1
-    lines = content[:end].split(b"\n")[:-1]
-    lines = [line + b"\n" for line in lines]
+    lines = io.BytesIO(content[:end]).readlines()
     tail = tail_before(log, end) if end else ""
     coverage = Coverage(0, end, 0, len(lines), tail)
     if imported and (run_dir / IMPORT_FILE).exists():
@@ -211,7 +215,7 @@ def seal_whole(
             sync_path(temporary)
             sealed.append(LakeFile(target, tuple(parts), LAYOUT))
         make_room()
-        with batch_lock(lake):
+        with locked(lake, LOCK):
             for temporary, target in staged:
                 temporary.rename(target)
         for folder in {target.parent for _, target in staged}:
@@ -222,14 +226,6 @@ def seal_whole(
             temporary.unlink(missing_ok=True)
         raise
     return sealed
-
-
-@contextlib.contextmanager
-def batch_lock(lake: Path) -> Iterator[None]:
-    """Hold the lock of those who put the files of a batch in place, or look for unfinished ones."""
-    folder = make_own_folder(lake, "manifest")
-    with locked(folder, ".batch.lock"):
-        yield
 
 
 def drop_cut_off(lake: Path, manifest: Manifest) -> None:
@@ -247,7 +243,7 @@ def drop_cut_off(lake: Path, manifest: Manifest) -> None:
     names = [name for name in manifest.names if BATCH.fullmatch(name.rpartition("/")[2])]
     if not names:
         return
-    with batch_lock(lake):
+    with locked(lake, LOCK):
         for name in names:
             table, _, rest = name.partition("/")
             if table == "results" or (lake / "results" / rest).exists():

@@ -60,7 +60,7 @@ def compact(
         now_ms: the time that tells past months from the one that goes on.
     """
     this_month = month_of(now_ms if now_ms is not None else time.time_ns() // 1_000_000)
-    known = manifest or Manifest.load(lake)
+    known = manifest or Manifest(lake)
     n_files = 0
     problems: list[str] = []
     damaged: list[DamagedFile] = []

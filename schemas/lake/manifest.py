@@ -10,15 +10,15 @@ taken as it is.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
 from schemas.errors import DamagedFile, SchemaError
 from schemas.io.files import write_whole
-from schemas.io.own_files import locked, make_own_folder
+from schemas.io.own_files import locked
 from schemas.lake.footer import Checksum, checksum_of, looks_unchanged
 from schemas.lake.layout import (
     ALIASES,
@@ -35,10 +35,15 @@ RUNS = "manifest/runs.json"
 FILES = "manifest/files.json"
 CHECKSUMS = "manifest/checksums.json"
 
+LOCK = "manifest/.saving.lock"
+"""Of those who save; held for milliseconds, so others wait for it."""
+
 VERSION = 1
 """Of each; another one is not read but made again."""
 
 NO_REGULAR_FILE = "is no regular file"
+
+Row = TypeVar("Row")
 
 OTHER_BYTES = "is not as it was sealed: its bytes are others"
 
@@ -74,7 +79,9 @@ class Refreshed(NamedTuple):
 
 
 class Manifest:
-    """The manifest of a lake: loaded, changed, saved. Another process may save in between.
+    """The manifest of a lake, as far as it can be read: loaded, changed, saved.
+
+    Another process may save in between.
 
     Attributes:
         lake: the lake's folder.
@@ -91,11 +98,6 @@ class Manifest:
         self._stored_sums: dict[str, Checksum] | None = None
         self._changed_sums: dict[str, Checksum | None] = {}
         self._by_run: dict[tuple[str, str], list[str]] | None = None
-
-    @classmethod
-    def load(cls, lake: Path) -> Manifest:
-        """Return the manifest of a lake, as far as there is one that can be read."""
-        return cls(lake)
 
     @property
     def names(self) -> frozenset[str]:
@@ -248,7 +250,7 @@ class Manifest:
         removed = self._runs_before.keys() - self.runs.keys()
         if not (changed or removed or self._changes or self._changed_sums):
             return
-        with _locked(self.lake / "manifest"):
+        with locked(self.lake, LOCK):
             if changed or removed:
                 runs = {**_load_runs(self.lake), **changed}
                 self.runs = {folder: seen for folder, seen in runs.items() if folder not in removed}
@@ -304,27 +306,33 @@ def _lake_file(path: Path, stored: list[Any]) -> LakeFile:
 
 
 def _load_runs(lake: Path) -> dict[str, RunSeen]:
-    runs = {}
-    for folder, row in _load(lake / RUNS, "runs").items():
-        try:
-            run_id, size, mtime_ns, problems, is_complete, is_pruned, refused, *robbed = row
-            runs[folder] = RunSeen(
-                run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
-            )
-        except (TypeError, ValueError):
-            continue  # not ours: the folder is looked at again
-    return runs
+    """Return what was seen of runs; the folder of a row that is not ours is looked at again."""
+
+    def seen(row: Any) -> RunSeen:
+        run_id, size, mtime_ns, problems, is_complete, is_pruned, refused, *robbed = row
+        return RunSeen(
+            run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
+        )
+
+    return _load_rows(lake / RUNS, "runs", seen)
 
 
 def _load_sums(lake: Path) -> dict[str, Checksum]:
-    sums = {}
-    for name, row in _load(lake / CHECKSUMS, "checksums").items():
-        try:
-            size, mtime_ns, crc32 = row
-            sums[name] = Checksum(int(size), int(mtime_ns), int(crc32))
-        except (TypeError, ValueError):
-            continue  # not ours: the file is taken as it is
-    return sums
+    """Return what the bytes of files were; the file of a row that is not ours is taken as it is."""
+
+    def checksum(row: Any) -> Checksum:
+        size, mtime_ns, crc32 = map(int, row)
+        return Checksum(size, mtime_ns, crc32)
+
+    return _load_rows(lake / CHECKSUMS, "checksums", checksum)
+
+
+def _load_rows(path: Path, what: str, read: Callable[[Any], Row]) -> dict[str, Row]:
+    rows = {}
+    for name, row in _load(path, what).items():
+        with contextlib.suppress(TypeError, ValueError):
+            rows[name] = read(row)
+    return rows
 
 
 def _load(path: Path, what: str) -> dict[str, Any]:
@@ -341,11 +349,3 @@ def _load(path: Path, what: str) -> dict[str, Any]:
 
 def _store(path: Path, what: str, content: dict[str, Any]) -> None:
     write_whole(path, orjson.dumps({"version": VERSION, what: content}))
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of those who save; for milliseconds, so others wait for it."""
-    make_own_folder(folder.parent, folder.name)
-    with locked(folder, ".saving.lock"):
-        yield

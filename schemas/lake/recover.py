@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
+from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import (
     BATCH_TABLES,
     TABLE_NAMES,
@@ -23,7 +24,7 @@ from schemas.lake.layout import (
 )
 from schemas.lake.log_coverage import holds, is_shorter, require_held
 from schemas.lake.rewrite import rewriting
-from schemas.lake.tables import LAYOUT, files_of, parts_of, read_lake_file
+from schemas.lake.tables import files_of, parts_of, read_lake_file
 from schemas.lake.transaction import LakeBusy, lake_lock, swap
 
 LOCK_WAIT_S = 10.0

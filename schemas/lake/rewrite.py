@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import SchemaError
+from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import LakeFile, Part
-from schemas.lake.tables import LAYOUT, TABLES, compression_of, file_facts, reading
+from schemas.lake.tables import TABLES, compression_of, file_facts, reading
 
 GROUP_ROWS = 100_000
 """Rows of a row group."""

@@ -36,15 +36,10 @@ from schemas.lake.footer import LAYOUT, PREFIX, sealed_file
 from schemas.lake.layout import (
     ALIASES,
     ONE_RUN,
-    Coverage,
     LakeFile,
     Part,
-    covered_until,
-    lake_of,
     live_files,
-    month_of,
     once_it_holds_still,
-    unbroken,
 )
 from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
@@ -134,13 +129,6 @@ def run_row(config: RunConfig, run_dir: Path) -> RunRow:
     )
 
 
-__all__ = [
-    "LAYOUT", "PREFIX", "TABLES", "Coverage", "LakeFile", "Part", "compression_of",
-    "covered_until", "file_facts", "files_of", "lake_of", "live_files", "month_of", "parts_of",
-    "read_lake_file", "table_of", "unbroken",
-]  # fmt: skip
-
-
 def _nullable(schema: pa.Schema, *names: str) -> pa.Schema:
     """Return the columns, those named nullable: folders of an earlier tool do not have them."""
     return pa.schema(
@@ -210,11 +198,6 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedFile(path, found) from exc
 
 
-def stored_part(part: Part) -> dict[str, Any]:
-    """Return a part as it is stored in a file's metadata: flat, plain values."""
-    return {"run_id": part.run_id, **vars(part.coverage), "n_rows": part.n_rows}
-
-
 def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
     """Return the live files that hold rows of a run.
 
@@ -271,11 +254,14 @@ def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def file_facts(parts: Iterable[Part]) -> dict[str, bytes | str]:
-    """Return what a file says about itself in its metadata."""
+    """Return what a file says about itself in its metadata: its parts flat, as `part_of` reads."""
+    stored = [
+        {"run_id": part.run_id, **vars(part.coverage), "n_rows": part.n_rows} for part in parts
+    ]
     return {
         PREFIX + "schema_version": str(SCHEMA_VERSION),
         PREFIX + "layout": str(LAYOUT),
-        PREFIX + "parts": orjson.dumps([stored_part(part) for part in parts]),
+        PREFIX + "parts": orjson.dumps(stored),
     }
 
 

@@ -22,7 +22,7 @@ import orjson
 
 from schemas.errors import BenchError, NotOwnFile
 from schemas.io.files import READ_ONLY, sync_path, write_whole
-from schemas.io.own_files import is_lock_held, make_own_folder, open_own, take_lock
+from schemas.io.own_files import is_lock_held, locked, make_own_folder, open_own, take_lock
 from schemas.lake.layout import (
     INTENT,
     TRASH,
@@ -60,17 +60,13 @@ def lake_lock(lake: Path, wait_s: float = 0.0) -> Iterator[None]:
         OSError: the lake cannot be written.
     """
     require_own_lake(lake)
-    folder = make_own_folder(lake, str(Path(INTENT).parent))
-    handle = open_own(folder, ".lock", os.O_CREAT | os.O_RDWR)
-    try:
+    with contextlib.ExitStack() as stack:
         try:
-            take_lock(handle, wait_s)
+            stack.enter_context(locked(lake, "manifest/.lock", wait_s))
         except BlockingIOError as exc:
             raise LakeBusy(lake) from exc
         _finish_what_was_cut_off(lake)
         yield
-    finally:
-        os.close(handle)
 
 
 def swap(

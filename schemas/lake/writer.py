@@ -18,12 +18,13 @@ import pyarrow.parquet as pq
 
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import make_own_folder, open_own_file
+from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import BATCH_TABLES, Coverage, LakeFile, Part, month_of, require_own_lake
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.parse_log import read_plan
 from schemas.lake.recover import Look, drop_older_layout, put_right
 from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, record_numbers, run_table
-from schemas.lake.tables import LAYOUT, compression_of, file_facts, parts_of, run_row
+from schemas.lake.tables import compression_of, file_facts, parts_of, run_row
 from schemas.lake.transaction import MirrorBusy, lock_run
 from schemas.run.config import RunConfig, config_of
 
