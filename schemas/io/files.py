@@ -162,11 +162,7 @@ def sync_folder(folder: Path, advice: str) -> None:
         CollectError: the disk did not take it.
     """
     try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_path(folder)
     except OSError as exc:
         raise unwritable(folder, exc, advice) from exc
 

@@ -61,12 +61,12 @@ def compact(
     """
     this_month = month_of(now_ms if now_ms is not None else time.time_ns() // 1_000_000)
     known = manifest or Manifest(lake)
+    if not lake.is_dir():
+        return Compacted()
     n_files = 0
     problems: list[str] = []
     damaged: list[DamagedFile] = []
     unfit: list[Unfit | DamagedFile] = []
-    if not lake.is_dir():
-        return Compacted()
     try:
         with lake_lock(lake):
             empty_trash(lake)
@@ -175,10 +175,8 @@ def _groups(files: Iterable[LakeFile], most: int) -> list[list[LakeFile]]:
 
 
 def _first(file: LakeFile) -> tuple[str, int, str]:
-    first = (
-        min((part.run_id, part.coverage.start) for part in file.parts) if file.parts else ("", 0)
-    )
-    return (*first, file.path.name)
+    begins = ((part.run_id, part.coverage.start) for part in file.parts)
+    return (*min(begins, default=("", 0)), file.path.name)
 
 
 def _cut(files: Iterable[tuple[int, LakeFile]]) -> list[list[LakeFile]]:

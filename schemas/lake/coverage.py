@@ -7,6 +7,7 @@ benchlake wrote both it is the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from schemas.io.arrow import record_of
 from schemas.lake.layout import BATCH_TABLES
 from schemas.lake.log_coverage import holds
 from schemas.lake.recover import remove_part
-from schemas.lake.rewrite import Source, fitted
+from schemas.lake.rewrite import fitted, rows_of_part
 from schemas.lake.rows import output_hash
 from schemas.lake.tables import parts_of
 from schemas.lake.writer import RunMirror
@@ -80,13 +81,8 @@ def _rows(lake: Path, table: str, run_id: str) -> Iterator[dict[str, Any]]:
         if part.coverage in done:
             continue
         done.add(part.coverage)
-        first_row = sum(other.n_rows for other in file.parts[: file.parts.index(part)])
-        source = Source(file.path)
-        try:
-            for rows in source.rows(first_row, part.n_rows):
-                yield from fitted(rows, table, file.path).to_pylist()
-        finally:
-            source.close()
+        for rows in rows_of_part(file, part):
+            yield from fitted(rows, table, file.path).to_pylist()
 
 
 def _text(row: dict[str, Any], text_of: TextOf, found: LakeLog) -> dict[str, Any]:
@@ -120,9 +116,6 @@ def fit_lake(run_dir: Path, lake: Path, lock: int) -> None:
         for file, part in parts_of(lake, table, run_id):
             if not holds(log, part.coverage):
                 remove_part(lake, table, file, part)
-    mirror = RunMirror(run_dir, lake, lock=lock, is_growing=True)
-    try:
+    with closing(RunMirror(run_dir, lake, lock=lock, is_growing=True)) as mirror:
         mirror.step()
         mirror.seal()
-    finally:
-        mirror.close()

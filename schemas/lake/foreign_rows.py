@@ -120,14 +120,23 @@ def import_lines(run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = 
     tables = tables_of(Records(columns, _event_columns(run_id, events)))
     starts = [record.started_at_ms for _, record in results]
     started_at_ms = min(starts, default=None)
+    plan = plan_table(_plan_columns(columns, unjudged))
+    head = _head(plan, run_id, SUITE_ID, "Imported", started_at_ms)
+    return Imported(head | tables, started_at_ms, tuple(problems))
+
+
+def _head(
+    plan: pa.Table, run_id: str, suite_id: str, suite_title: str, started_at_ms: int | None
+) -> dict[str, pa.Table]:
+    """Return the rows of a plan, and of the run that it is of."""
     run = RunRow(
         run_id=run_id,
-        suite_id=SUITE_ID,
-        suite_title="Imported",
+        suite_id=suite_id,
+        suite_title=suite_title,
         started_at_ms=started_at_ms,
         run_profile_id=None,
         benchlake_version=None,
-        n_planned=len(results),
+        n_planned=plan.num_rows,
         run_group=None,
         labels=(),
         is_imported=True,
@@ -135,8 +144,7 @@ def import_lines(run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = 
         max_cost_usd=None,
         recorded_at_ms=started_at_ms or 0,
     )
-    head = {"plans": plan_table(_plan_columns(columns, unjudged)), "runs": run_table(run)}
-    return Imported(head | tables, started_at_ms, tuple(problems))
+    return {"plans": plan, "runs": run_table(run)}
 
 
 def _result(line: bytes) -> Any:
@@ -324,13 +332,8 @@ class ImportRows(RunRows):
         self._plan: list[dict[str, Any]] = []
         self._judged: set[str] = set()
         self._answered: set[str] = set()
-        self._started_at_ms = record.started_at_ms
-        self._has_start = record.started_at_ms is not None
-
-    @property
-    def started_at_ms(self) -> int | None:
-        """Return when the run began: by its record, else by the results that were read."""
-        return self._started_at_ms
+        self.started_at_ms = record.started_at_ms
+        """When the run began: by its record, else by the results that were read."""
 
     def _placed(self, results: Columns) -> tuple[Columns, list[tuple[int, str]]]:
         """Plan every trial that has a result, then go on as with a plan that was there."""
@@ -348,9 +351,9 @@ class ImportRows(RunRows):
             self._judged.add(result["case_id"])
         if result["success"]:
             self._answered.add(result["case_id"])
-        if not self._has_start:
-            known, begin = self._started_at_ms, result["started_at_ms"]
-            self._started_at_ms = begin if known is None else min(known, begin)
+        if self._record.started_at_ms is None:
+            known, begin = self.started_at_ms, result["started_at_ms"]
+            self.started_at_ms = begin if known is None else min(known, begin)
 
     def head(self) -> dict[str, pa.Table]:
         """Return the rows of the plan and of the run, once all lines were read."""
@@ -373,22 +376,8 @@ class ImportRows(RunRows):
             "fingerprint_version": [trial.get("fingerprint_version") or 1 for trial in plan],
             "is_scorable": [self._is_scorable(trial["case_id"]) for trial in plan],
         }
-        run = RunRow(
-            run_id=record.run_id,
-            suite_id=record.suite_id,
-            suite_title=record.suite_title,
-            started_at_ms=self._started_at_ms,
-            run_profile_id=None,
-            benchlake_version=None,
-            n_planned=len(plan),
-            run_group=None,
-            labels=(),
-            is_imported=True,
-            is_narrowed=False,
-            max_cost_usd=None,
-            recorded_at_ms=self._started_at_ms or 0,
-        )
-        return {"plans": plan_table(columns), "runs": run_table(run)}
+        rows = plan_table(columns)
+        return _head(rows, record.run_id, record.suite_id, record.suite_title, self.started_at_ms)
 
     def _is_scorable(self, case_id: str) -> bool:
         """Return whether a case can get a verdict; one that never had an answer may still."""

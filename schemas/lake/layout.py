@@ -209,7 +209,7 @@ def strays(lake: Path, table: str) -> dict[str, Path]:
     """
     return {
         f"{table}/{month}/{entry.name}": Path(entry.path)
-        for month in _names(lake / table)
+        for month in (folder.name for folder in _entries(lake / table))
         if month.startswith("month=")
         for entry in _entries(lake / table / month)
         if _is_sealed(entry.name)
@@ -220,10 +220,6 @@ def strays(lake: Path, table: str) -> dict[str, Path]:
 
 def _is_sealed(name: str) -> bool:
     return name.endswith(".parquet") and not name.startswith(".")
-
-
-def _names(folder: Path) -> list[str]:
-    return [entry.name for entry in _entries(folder)]
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -244,9 +240,7 @@ def intent_text(lake: Path) -> bytes:
 def moving(text: bytes) -> Intent | None:
     """Return the replacement that is moving files; None when none is, or the text is not ours."""
     facts = intent_facts(text)
-    if facts.get("phase") != "moving":
-        return None
-    return intent_of(facts)
+    return intent_of(facts) if facts.get("phase") == "moving" else None
 
 
 def intent_facts(text: bytes) -> Mapping[str, object]:

@@ -159,12 +159,8 @@ def _finish_what_was_cut_off(lake: Path) -> None:
 
 def _note(lake: Path, intent: Intent, phase: str) -> None:
     """Store how far a replacement is; only one that moves files names them."""
-    facts: dict[str, object] = {
-        "phase": phase,
-        "token": intent.token,
-        "table": intent.table,
-        "month": intent.month,
-    }
+    facts: dict[str, object] = {"phase": phase, "token": intent.token}
+    facts |= {"table": intent.table, "month": intent.month}
     if phase != "done":
         facts |= {"new": intent.new, "replaced": intent.replaced if phase == "moving" else ()}
     write_whole(lake / INTENT, orjson.dumps(facts))

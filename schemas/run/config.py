@@ -28,6 +28,7 @@ from schemas.config.run_profile import ExecutionPolicy
 from schemas.config.suite import ContextTokens, Routing, Threads, Transport
 from schemas.config.validators import ValidatorType
 from schemas.errors import SchemaError
+from schemas.run.result import misfit
 
 SettingOrigin = Literal["default", "runner_defaults", "model_overrides", "suite_model", "case"]
 
@@ -206,9 +207,7 @@ def read_config(run_dir: Path) -> RunConfig:
         message = f"{path}: cannot be read ({exc.strerror})"
         raise SchemaError(message) from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = f"{path}: `{where}`: {first['msg']}"
+        message = f"{path}: {misfit(exc)}"
         raise SchemaError(message) from exc
 
 
