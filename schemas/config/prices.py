@@ -112,13 +112,8 @@ class Price(Record):
 
 def _nano(*parts: tuple[int, float]) -> int:
     """Return what tokens cost at their prices, summed up before it is rounded."""
-    pico = sum(tokens * _micro(usd_per_million) for tokens, usd_per_million in parts)
+    pico = sum(tokens * round(usd_per_million * 1_000_000) for tokens, usd_per_million in parts)
     return (pico + 500) // 1000
-
-
-def _micro(usd: float) -> int:
-    """Return dollars as whole micro-dollars: 0.0375 is 37,500."""
-    return round(usd * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +135,7 @@ class PriceTable:
                 vendor's own, which may serve anything under a known name.
         """
         found = _latest(self.own, model, on_date)
-        if found is None and list_prices:
-            found = _latest(packaged_prices(), model, on_date)
-        return found
+        return found or (_latest(packaged_prices(), model, on_date) if list_prices else None)
 
 
 def _latest(prices: Iterable[Price], model: str, on_date: date) -> Price | None:

@@ -61,7 +61,7 @@ SumOfSeconds = Annotated[float, WrapValidator(_as_written), Field(ge=0, le=1e18)
 
 
 class ReportRecord(BaseModel):
-    """A part of a report: frozen, nothing converted, unknown fields kept."""
+    """A part of a file of others: frozen, nothing converted, unknown fields kept."""
 
     model_config = ConfigDict(
         frozen=True, extra="allow", strict=True, allow_inf_nan=False, defer_build=True

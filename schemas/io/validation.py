@@ -79,9 +79,8 @@ def problems_of(
     errors = exc.errors(include_url=False)
     problems = [_problem(dict(error), model, source, below) for error in errors[:MAX_PROBLEMS]]
     if len(errors) > MAX_PROBLEMS:
-        problems.append(
-            Problem(source.path, f"and {counted(len(errors) - MAX_PROBLEMS, 'more problem')}")
-        )
+        more = counted(len(errors) - MAX_PROBLEMS, "more problem")
+        problems.append(Problem(source.path, f"and {more}"))
     return problems
 
 
@@ -180,15 +179,8 @@ def check_extras(
     for name in extras:
         key = (*at, name)
         if near := nearest(name, known, 0.75):
-            problems.append(
-                Problem(
-                    source.path,
-                    "unknown key",
-                    key=dotted(key),
-                    line=source.line_of(key),
-                    nearest=near,
-                )
-            )
+            line = source.line_of(key)
+            problems.append(Problem(source.path, "unknown key", dotted(key), line, nearest=near))
         else:
             place = f"{source.path}:{source.line_of(key)}"
             warnings.append(f"{place}: `{dotted(key)}` is passed through, but nothing reads it")
