@@ -137,11 +137,9 @@ def _hashed(slug: str, text: str) -> str:
 
 
 def set_apart(slugs: Mapping[Key, str], text_of: Callable[[Key], str]) -> dict[Key, str]:
-    """Return slugs of which no two are the same and none is too long, by a hash at their end.
+    """Return slugs of which no two are the same and none is too long.
 
-    Args:
-        slugs: of each key.
-        text_of: what tells a key from the others; the hash is made of it.
+    A hash at their end sees to it, of the text that tells a key from the others.
     """
     taken = Counter(slugs.values())
     return {

@@ -163,13 +163,7 @@ class LogLost(SchemaError):
     """A run's log does not hold what the lake took from it: answers that were paid for."""
 
     def __init__(self, log: Path, held: str, found: str) -> None:
-        """Say what is missing and how it comes back.
-
-        Args:
-            log: results.jsonl of the run.
-            held: what the lake holds of it.
-            found: what is there instead.
-        """
+        """Say what the lake holds, what was found instead, and how the rest comes back."""
         super().__init__(
             f"{printable(shown(log))}: {found}, but the lake holds {held} of run "
             f"`{log.parent.name}`; `{restore_command(log.parent)}` writes them back"

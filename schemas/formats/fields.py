@@ -194,48 +194,35 @@ def misfits(
         message = f"an object is needed, found {described(value)}"
         return (*found, error("not_an_object", where, message, line))
     named = {one.pointer for one in found}
-    found.extend(
-        one for one in _refused(declaration, value, where, line) if one.pointer not in named
-    )
-    return tuple(found)
-
-
-def _refused(
-    declaration: type[BaseModel], value: Mapping[str, object], where: str, line: int | None
-) -> Iterator[Finding]:
     declared = {name: value[name] for name in declaration.model_fields if name in value}
     try:
         declaration.model_validate(declared)
     except ValidationError as exc:
-        yield from findings_of(exc, where, line)
+        found += [one for one in findings_of(exc, where, line) if one.pointer not in named]
+    return tuple(found)
 
 
 def findings_of(
     exc: ValidationError, where: str = "", line: int | None = None
 ) -> Iterator[Finding]:
-    """Yield what a declaration refused, place by place; unknown fields are warnings.
-
-    Args:
-        exc: what validating raised.
-        where: pointer of the value in its document.
-        line: of the value in a file of lines.
-    """
-    for told in exc.errors(include_url=False, include_context=False):
-        yield _finding(told, where, line)
+    """Yield what a declaration refused, as `misfits` has it; unknown fields are warnings."""
+    for refusal in exc.errors(include_url=False, include_context=False):
+        yield _finding(refusal, where, line)
 
 
-def _finding(told: Mapping[str, Any], where: str, line: int | None) -> Finding:
-    place = told["loc"][:-1] if told["loc"][-1:] == ("[key]",) else told["loc"]
-    at = where + pointer(*(key_part(part) for part in place))
-    if told["type"] == "missing":
+def _finding(refusal: Mapping[str, Any], where: str, line: int | None) -> Finding:
+    kind, loc, rule = refusal["type"], refusal["loc"], refusal["msg"]
+    place = loc[:-1] if loc[-1:] == ("[key]",) else loc
+    at = where + pointer(*map(key_part, place))
+    if kind == "missing":
         return error("missing_field", at, "this field is needed and absent", line)
-    if told["type"] == "extra_forbidden":
+    if kind == "extra_forbidden":
         return warning("unknown_field", at, "this field is unknown; readers pass over it", line)
-    rule = told["msg"][:1].lower() + told["msg"][1:]
-    if told["type"] == "json_invalid":
+    rule = rule[:1].lower() + rule[1:]
+    if kind == "json_invalid":
         return error("not_json", at, rule, line)
-    found = described(told["input"])
-    if told["type"] in NEEDED:
-        return error("wrong_type", at, f"{NEEDED[told['type']]} is needed, found {found}", line)
-    code = "wrong_type" if told["type"].endswith("_type") else "bad_value"
+    found = described(refusal["input"])
+    if kind in NEEDED:
+        return error("wrong_type", at, f"{NEEDED[kind]} is needed, found {found}", line)
+    code = "wrong_type" if kind.endswith("_type") else "bad_value"
     return error(code, at, f"{rule}; found {found}", line)

@@ -100,9 +100,7 @@ def older_summary(
 def count_problems(report: Mapping[str, Any], instances: Sequence[InstanceResult]) -> list[Finding]:
     """Return what a complete report says of its instances and they do not, and what it leaves out.
 
-    Args:
-        report: as it was parsed.
-        instances: all of it, with distinct ids.
+    The ids of its instances are distinct.
     """
     summary = report.get("summary")
     told: dict[str, Any] = summary if isinstance(summary, dict) else {}

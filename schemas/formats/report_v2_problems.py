@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from schemas.base import Finding, error, is_valid, pointer, warning
@@ -30,6 +29,7 @@ from schemas.formats.report_v2_instance import (
     is_resolved,
     is_scored,
     points_of,
+    read_time,
 )
 from schemas.io.json_text import described, key_part, shown, value_problems
 
@@ -37,12 +37,7 @@ TIMES = ("start_time", "created_at", "end_time")
 
 
 def verdict_problems(raw: Sequence[Any], instances: Sequence[InstanceResult]) -> Iterator[Finding]:
-    """Yield what disagrees within single instances.
-
-    Args:
-        raw: instances as they were parsed.
-        instances: the same ones as records.
-    """
+    """Yield what disagrees within single instances, given as they were parsed and as records."""
     for number, (written, one) in enumerate(zip(raw, instances, strict=True)):
         if "resolved" not in written:
             message = "the field `resolved` is absent; it follows from the status"
@@ -84,24 +79,9 @@ def _scored(number: int, one: InstanceResult) -> Iterator[Finding]:
 
 def time_problems(value: object, *where: str | int) -> Iterator[Finding]:
     """Yield a warning for a text that is no ISO 8601 time."""
-    if isinstance(value, str) and not is_time(value):
+    if isinstance(value, str) and read_time(value) is None:
         message = f"{shown(value)} is no time as ISO 8601 writes it (2025-12-29T14:30:00Z)"
         yield warning("time_format", pointer(*where), message)
-
-
-def is_time(text: str) -> bool:
-    """Return whether a text is a date or a time as ISO 8601 writes them."""
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def report_times(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield warnings for the times of the report as a whole."""
-    for name in TIMES:
-        yield from time_problems(report.get(name), name)
 
 
 def validate_schema(report: object) -> bool:
@@ -110,11 +90,7 @@ def validate_schema(report: object) -> bool:
 
 
 def schema_problems(report: object) -> tuple[Finding, ...]:
-    """Return every problem of an evaluation report v2; nothing is raised, nothing changed.
-
-    Args:
-        report: parsed JSON of any kind, or a report as a record.
-    """
+    """Return every problem of a report v2, parsed or a record; nothing is raised or changed."""
     if isinstance(report, EvaluationReport):
         try:
             report = report.model_dump(warnings=False)
@@ -131,7 +107,8 @@ def schema_problems(report: object) -> tuple[Finding, ...]:
     places = {one.pointer for one in found}
     found += [one for one in checked.findings if one.pointer not in places]
     found += _pairs(report)
-    found += report_times(report)
+    for name in TIMES:
+        found += time_problems(report.get(name), name)
     raw = report.get("instances")
     if isinstance(raw, list | tuple):
         twice = _limited(_duplicates(raw))

@@ -83,13 +83,7 @@ def _field(name: str, info: FieldInfo) -> pa.Field:
 def arrow_schema(
     *models: type[BaseModel], only: Iterable[str] | None = None, drop: Iterable[str] = ()
 ) -> pa.Schema:
-    """Return the columns of one or several models, in order.
-
-    Args:
-        models: their fields follow each other.
-        only: keep these fields.
-        drop: leave these out.
-    """
+    """Return the columns of one or several models, in order: `only` these, and none to `drop`."""
     dropped = set(drop)
     wanted = None if only is None else set(only)
     return pa.schema(

@@ -115,11 +115,9 @@ TEMPORARY = ".tmp-"
 
 @contextlib.contextmanager
 def replacing(path: Path, suffix: str = "") -> Iterator[Path]:
-    """Yield a name beside a file; what is there in the end takes the file's place.
+    """Yield a name beside a file, with a suffix where its writer goes by that.
 
-    Args:
-        path: the file; it stays as it is when the block raises.
-        suffix: of the name, where a writer goes by it.
+    What is there in the end takes the file's place, which stays as it is when the block raises.
 
     Raises:
         OSError: the file cannot be replaced.

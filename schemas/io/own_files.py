@@ -98,11 +98,6 @@ def refuse_other(path: Path, facts: os.stat_result, *, writing: bool = False) ->
     A file that is written to must have no other name: appending to it, or cutting it, would change
     what lies elsewhere, such as a copy that was made of hard links.
 
-    Args:
-        path: for the message.
-        facts: from `lstat` or `fstat`.
-        writing: the file is to be written to.
-
     Raises:
         NotOwnFile: says what it is instead.
     """

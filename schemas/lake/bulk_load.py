@@ -173,12 +173,8 @@ def seal_whole(
 ) -> list[LakeFile]:
     """Seal runs of one month, one file a table; the caller holds their locks.
 
-    Args:
-        lake: the lake.
-        runs: of one month.
-        logs: theirs.
-        make_room: removes what the runs take the place of, once all is written and only the names
-            are to be given, so that a full disk takes nothing away.
+    What the runs take the place of is removed by `make_room` once all is written and only the names
+    are to be given, so that a full disk takes nothing away.
 
     Raises:
         OSError: the lake cannot be written; nothing is left there then.
@@ -231,9 +227,7 @@ def seal_whole(
 def drop_cut_off(lake: Path, manifest: Manifest) -> None:
     """Remove what a batch left that was cut off: unfinished files, and text without results.
 
-    Args:
-        lake: the lake.
-        manifest: has just been refreshed; is told of what goes.
+    The manifest has just been refreshed, and is told of what goes.
     """
     limit = time.time() - DEAD_S
     for path in lake.glob(f"*/month=*/{TEMPORARY}*{UNFINISHED}"):

@@ -52,12 +52,8 @@ def compact(
 ) -> Compacted:
     """Compact what pays, complete what was cut off, and empty the trash.
 
-    Does nothing while another process does it, and on a lake that cannot be written.
-
-    Args:
-        lake: the lake.
-        manifest: is brought up to date; by default it is loaded. It is saved.
-        now_ms: the time that tells past months from the one that goes on.
+    Does nothing while another process does it, and on a lake that cannot be written. The manifest
+    is brought up to date and saved; `now_ms` tells past months from the one that goes on.
     """
     this_month = month_of(now_ms if now_ms is not None else time.time_ns() // 1_000_000)
     known = manifest or Manifest(lake)

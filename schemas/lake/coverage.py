@@ -24,7 +24,8 @@ from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import OUTPUT_FIELDS, Event, Result
 
 TextOf = Callable[[str | None, str], str | None]
-"""Takes `artifact_path` and the hash of a text; returns the text, None when it is gone."""
+"""Takes `artifact_path` and the hash of a text that the lake has lost; returns it from its trace,
+None when it is gone there as well."""
 
 
 @dataclass
@@ -44,11 +45,6 @@ class LakeLog:
 
 def read_lake_log(lake: Path, run_id: str, text_of: TextOf) -> LakeLog:
     """Return every row of a run as the line it was made of.
-
-    Args:
-        lake: the lake.
-        run_id: the run.
-        text_of: finds the text of an answer in its trace, where the lake has lost it.
 
     Raises:
         SchemaError: a file of the lake that bears the run's name cannot be read.
@@ -104,12 +100,8 @@ def _line(record: Result | Event) -> bytes:
 def fit_lake(run_dir: Path, lake: Path, lock: int) -> None:
     """Make the lake fit a log that was written again, whose rows are those of the lake and more.
 
-    Stretches that end at other bytes than before are read again.
-
-    Args:
-        run_dir: the run's folder.
-        lake: the lake.
-        lock: a handle that holds the run's lock in the lake; it is closed.
+    Stretches that end at other bytes than before are read again. The handle, which holds the run's
+    lock in the lake, is closed.
     """
     run_id, log = run_dir.name, run_dir / "results.jsonl"
     for table in reversed(BATCH_TABLES):

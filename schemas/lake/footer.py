@@ -56,11 +56,7 @@ def parts_in(
 ) -> list[tuple[LakeFile, Part]]:
     """Return the parts of a run with the live files they are in; as `schemas.lake.tables.parts_of`.
 
-    Args:
-        lake: the lake.
-        table: such as `results`.
-        run_id: the run.
-        months: that the run may be in, such as `2026-02`; None: any.
+    Only `months` such as `2026-02` are looked through; None: all.
 
     Raises:
         UnknownVersion: a newer benchlake wrote a file that bears the run's name.

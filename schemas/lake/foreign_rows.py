@@ -320,11 +320,7 @@ def import_record_of(run_dir: Path) -> ImportRecord:
 
 
 class ImportRows(RunRows):
-    """Makes rows of an imported run's lines, in the order of the log, and its plan.
-
-    Args:
-        record: of the run; results of another run are refused.
-    """
+    """Makes rows of an imported run's lines, in the order of the log, and its plan."""
 
     def __init__(self, record: ImportRecord) -> None:
         super().__init__(record.run_id, ())

@@ -130,12 +130,8 @@ def may_hold(path: Path, run_id: str) -> bool:
 def live_files(lake: Path, table: str, months: Collection[str] | None = None) -> list[Path]:
     """Return the files that hold a table, oldest month first: every row once, at every moment.
 
-    A file may be moved to the trash between this and the reading of it: list again then.
-
-    Args:
-        lake: the lake's folder.
-        table: such as `results`.
-        months: only those of these, such as `2026-02`; None: of all.
+    A file may be moved to the trash between this and the reading of it: list again then. Only
+    files of `months` such as `2026-02` are listed; None: all.
     """
     return [
         path

@@ -221,12 +221,7 @@ class Records:
 
 
 class _Reader:
-    """Reads lines that hold records of one of several kinds.
-
-    Args:
-        models: the kinds.
-        strictly: returns what a line holds, written as we write it.
-    """
+    """Reads lines of several kinds of records; `strictly` returns a line as we write it."""
 
     def __init__(self, *models: type[BaseModel], strictly: Callable[[bytes], bytes]) -> None:
         self._shapes = tuple(shape_of(model) for model in models)

@@ -24,12 +24,7 @@ Key = tuple[str, str, int]
 
 
 class RunRows:
-    """Makes rows of lines, in the order of the log.
-
-    Args:
-        run_id: the run; a result of another one is refused.
-        planned: the trials; a result of another one is refused.
-    """
+    """Makes rows of lines, in the order of the log; other runs' and unplanned ones are refused."""
 
     def __init__(self, run_id: str, planned: Iterable[Key]) -> None:
         self._run_id = run_id

@@ -103,12 +103,7 @@ def machine_of(run_dir: Path) -> str | None:
 
 
 def run_row(config: RunConfig, run_dir: Path) -> RunRow:
-    """Return the row of a run of ours, as it was at its start.
-
-    Args:
-        config: of the run.
-        run_dir: its folder, for the machine in its inventory.
-    """
+    """Return the row of a run of ours, as it was at its start."""
     return RunRow(
         run_id=config.run_id,
         suite_id=config.suite_id,

@@ -72,14 +72,7 @@ def lake_lock(lake: Path, wait_s: float = 0.0) -> Iterator[None]:
 def swap(
     lake: Path, table: str, month: str, replaced: Sequence[str], write: Write | None
 ) -> Path | None:
-    """Replace files of one table and month by a new one, and return its path.
-
-    Args:
-        lake: the lake; the caller holds its lock.
-        table: of the files.
-        month: of the files.
-        replaced: their names.
-        write: writes the new file to a path it is given; None when nothing replaces them.
+    """Replace files of one table and month by what `write` makes; the caller holds the lake's lock.
 
     Returns:
         The new file; None when there is none, or when a file that was to be replaced went away
