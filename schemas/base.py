@@ -34,6 +34,8 @@ SCHEMA_VERSION = 1
 SLUG_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
 CLUSTER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 
+Model = TypeVar("Model", bound=BaseModel)
+
 Severity = Literal["error", "warning"]
 
 DocumentKind = Literal[
@@ -45,17 +47,20 @@ APART = 0.001
 """A tenth of a point: a rate this near to the estimate of its interval is shown as the same."""
 
 
-def refuse_newer(path: Path, schema_version: int) -> None:
-    """Let a file of ours pass that this program can read.
+def read_stored(model: type[Model], path: Path) -> Model:
+    """Return a file of ours as a record; fields of a later patch of its version are passed over.
 
     Raises:
         UnknownVersion: a newer benchlake wrote it.
+        ValidationError: it does not fit its declaration.
+        OSError: it cannot be read.
     """
-    if schema_version > SCHEMA_VERSION:
-        message = (
-            f"{path}: schema_version {schema_version}, this benchlake reads up to {SCHEMA_VERSION}"
-        )
+    record = model.model_validate_json(path.read_bytes(), extra="ignore")
+    version: int = getattr(record, "schema_version", SCHEMA_VERSION)
+    if version > SCHEMA_VERSION:
+        message = f"{path}: schema_version {version}, this benchlake reads up to {SCHEMA_VERSION}"
         raise UnknownVersion(message)
+    return record
 
 
 class Record(BaseModel):
@@ -122,7 +127,6 @@ def slugify(text: str) -> str:
 LONGEST_SLUG = 128
 
 Key = TypeVar("Key")
-Model = TypeVar("Model", bound=BaseModel)
 
 _REFUSED: LiteralString = "refused"
 

@@ -295,7 +295,12 @@ class EvaluationReport(ReportRecord):
         A summary of more instances than are here keeps its gaps.
         """
         if any(one.model_name is None for one in self.instances):
-            self._set(instances=tuple(map(self._named, self.instances)))
+            name = {"model_name": self.model_name}
+            named = (
+                one.model_copy(update=name) if one.model_name is None else one
+                for one in self.instances
+            )
+            self._set(instances=tuple(named))
         absent = [name for name in ID_FIELDS if name not in self.model_fields_set]
         if absent:
             found = id_lists(self.instances)._asdict()
@@ -303,15 +308,9 @@ class EvaluationReport(ReportRecord):
         told = self.summary
         gaps = ReportSummary.model_fields.keys() - told.model_fields_set
         if gaps and told.total_instances in {None, len(self.instances)}:
-            derived = summary_of(self.instances)
-            filled = {name: getattr(derived, name) for name in gaps}
-            self._set(summary=told.model_copy(update=filled))
+            derived = vars(summary_of(self.instances))
+            self._set(summary=told.model_copy(update={name: derived[name] for name in gaps}))
         return self
-
-    def _named(self, instance: InstanceResult) -> InstanceResult:
-        if instance.model_name is not None:
-            return instance
-        return instance.model_copy(update={"model_name": self.model_name})
 
     def _set(self, **values: object) -> None:
         for name, value in values.items():
@@ -329,5 +328,4 @@ def report_json(report: EvaluationReport) -> str:
     Raises:
         ValueError: an unknown field holds NaN or Infinity, which JSON does not have.
     """
-    data = report.model_dump()
-    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+    return json.dumps(report.model_dump(), indent=2, allow_nan=False) + "\n"

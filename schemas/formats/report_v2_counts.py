@@ -27,27 +27,8 @@ from schemas.io.json_text import shown
 ROUNDING = 0.005 + 1e-9
 """How far a number that was rounded to two decimals can be from the one meant."""
 
-COUNTS = (
-    "instances_submitted",
-    "instances_completed",
-    "resolved_instances",
-    "instances_resolved",
-    "instances_unresolved",
-    "failed_instances",
-    "error_instances",
-    "instances_error",
-    "instances_empty_patch",
-)
-RATES = ("resolve_rate", "resolution_rate", *(f"{name}_pass_rate" for name in COMPONENTS))
-AVERAGES = (
-    "avg_score",
-    "avg_functional_score",
-    "median_score",
-    "min_score",
-    "max_score",
-    "avg_duration_seconds",
-    "total_duration_seconds",
-)
+DERIVED = tuple(name for name in ReportSummary.model_fields if name != "total_instances")
+"""Fields of a summary that follow from the instances: counts, rates and averages."""
 
 
 def older_ids(instances: Sequence[InstanceResult]) -> dict[str, list[str]]:
@@ -108,8 +89,8 @@ def count_problems(report: Mapping[str, Any], instances: Sequence[InstanceResult
     old_ids = older_ids(instances)
     old = older_summary(instances, old_ids)
     found = _lists(report, instances, old_ids)
-    for name in (*COUNTS, *RATES, *AVERAGES):
-        value, margin = told.get(name), 0 if name in COUNTS else ROUNDING
+    for name in DERIVED:
+        value, margin = told.get(name), 0 if "instances" in name else ROUNDING
         if not _is_number(value):
             continue
         if name == "resolve_rate" and is_percentage(value):
@@ -132,7 +113,9 @@ def _judged(
     message = f"{shown(told)} is stored, and the instances give {derived}"
     if not margin:
         return [error("count_contradicts", where, message)]
-    return [warning("rate_differs" if name in RATES else "average_differs", where, message)]
+    return [
+        warning("rate_differs" if name.endswith("_rate") else "average_differs", where, message)
+    ]
 
 
 def _is_near(told: float, meant: float | None, margin: float) -> bool:

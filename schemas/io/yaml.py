@@ -63,8 +63,7 @@ SURROGATES = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9
 def printable(text: str, limit: int = 60) -> str:
     """Return text for a message: no secrets, cut, and without characters that move a cursor."""
     text = redact(text)
-    cut = text[:limit] + "…" if len(text) > limit else text
-    return spelled(cut)
+    return spelled(text[:limit] + "…" if len(text) > limit else text)
 
 
 def dotted(key: KeyPath) -> str:

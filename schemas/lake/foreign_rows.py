@@ -313,8 +313,7 @@ def import_record_of(run_dir: Path) -> ImportRecord:
     """
     record = load_import_record(run_dir)
     if record.run_id != run_dir.name:
-        path = run_dir / IMPORT_FILE
-        message = f"{path}: is the record of another run, `{record.run_id}`"
+        message = f"{run_dir / IMPORT_FILE}: is the record of another run, `{record.run_id}`"
         raise SchemaError(message)
     return record
 

@@ -19,7 +19,7 @@ from schemas.base import (
     Sha256,
     Slug,
     Usd,
-    refuse_newer,
+    read_stored,
 )
 from schemas.config.case import Cluster, RunnerType
 from schemas.config.prices import Price
@@ -166,15 +166,8 @@ def output_limits(config: RunConfig, model_id: str) -> tuple[int, ...]:
 
 
 def load_run_config(path: Path) -> RunConfig:
-    """Return a run's config.json; fields of a later patch of the same version are passed over.
-
-    Raises:
-        UnknownVersion: a newer benchlake wrote it.
-        ValidationError: it does not fit its declaration.
-    """
-    config = RunConfig.model_validate_json(path.read_bytes(), extra="ignore")
-    refuse_newer(path, config.schema_version)
-    return config
+    """Return a run's config.json; as `read_stored`."""
+    return read_stored(RunConfig, path)
 
 
 def config_of(run_dir: Path) -> RunConfig:

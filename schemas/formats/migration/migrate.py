@@ -158,7 +158,9 @@ def migration_of(
         fields[FUNCTIONAL] = [one for key, one in functional.originals.items() if key not in ids]
     head = HeaderReader(fields, ledger)
     header = head.read(shape, found.instances, now, model_name)
-    findings += _unseen(head.findings + functional.findings + found.findings, findings)
+    places = {one.pointer for one in findings}
+    more = [*head.findings, *functional.findings, *found.findings]
+    findings += [one for one in more if one.pointer not in places]
     if findings:
         raise _refused(findings)
     report = assembled(shape, header, found, fields, ledger)
@@ -201,12 +203,6 @@ def _contradictory(data: Any, shape: V1Shape) -> list[Finding]:
         message = f"the file counts {results} and holds none of them"
         found.append(error("count_contradicts", place, message))
     return found
-
-
-def _unseen(more: list[Finding], known: list[Finding]) -> list[Finding]:
-    """Return findings of places where none is known yet."""
-    places = {one.pointer for one in known}
-    return [one for one in more if one.pointer not in places]
 
 
 def _refused(findings: list[Finding]) -> NotMigratable:
