@@ -65,12 +65,6 @@ class JudgeAggregationConfig(Record):
         require(has_what_it_needs, "`{method}` needs a `pass_threshold`", method=self.method)
         return self
 
-    @property
-    def threshold_on_ten(self) -> float | None:
-        """Return the threshold on the stored scale 0-10: a fraction below 1 is of that scale."""
-        threshold = self.pass_threshold
-        return threshold * 10 if threshold is not None and threshold < 1 else threshold
-
 
 class AnchorReference(Record):
     """An example answer that calibrates the judge."""

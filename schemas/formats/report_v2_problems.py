@@ -163,8 +163,8 @@ def _limited(findings: Iterable[Finding]) -> list[Finding]:
         if more := max(0, count - MOST_OF_A_KIND):
             have = counted(more, "more instance has", "more instances have")
             message = f"{have} a finding of this kind"
-            told = {"pointer": pointer("instances"), "message": message}
-            kept.append(first[code].model_copy(update=told))
+            rest = {"pointer": pointer("instances"), "message": message}
+            kept.append(first[code].model_copy(update=rest))
     return kept
 
 

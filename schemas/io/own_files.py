@@ -39,14 +39,13 @@ KINDS = {
 }
 
 
-def open_own(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
+def open_own(folder: Path, name: str, flags: int) -> int:
     """Return a handle of a regular file below a folder.
 
     Args:
         folder: of a run, or the lake; it may be reached through a link.
         name: of the file, with `/` between the parts; no part of it may be a link.
         flags: of `os.open`.
-        mode: of a file that is made.
 
     Raises:
         NotOwnFile: a part is a link, the file is no regular one, or it is to be written to and
@@ -61,8 +60,7 @@ def open_own(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
             inner = _open(folder.joinpath(*folders[: place + 1]), part, FOLDER, handle)
             os.close(handle)
             handle = inner
-        opening = flags & ~os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK
-        file = _open(path, last, opening, handle, mode)
+        file = _open(path, last, flags & ~os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK, handle)
     finally:
         os.close(handle)
     try:
@@ -76,9 +74,9 @@ def open_own(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
     return file
 
 
-def _open(path: Path, name: str, flags: int, folder: int, mode: int = 0o644) -> int:
+def _open(path: Path, name: str, flags: int, folder: int) -> int:
     try:
-        return os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=folder)
+        return os.open(name, flags | os.O_NOFOLLOW, 0o644, dir_fd=folder)
     except OSError as exc:
         exc.filename = str(path)
         try:
@@ -115,22 +113,12 @@ def refuse_other(path: Path, facts: os.stat_result, *, writing: bool = False) ->
 
 
 def open_own_file(folder: Path, name: str) -> BinaryIO:
-    """Return a file below a folder, open for reading; as `open_own`.
-
-    Raises:
-        NotOwnFile: a part is a link, or the file is no regular one.
-        OSError: it cannot be opened.
-    """
+    """Return a file below a folder, open for reading; raises as `open_own`."""
     return os.fdopen(open_own(folder, name, os.O_RDONLY), "rb")
 
 
 def read_own(folder: Path, name: str) -> bytes:
-    """Return what a file below a folder holds; as `open_own`.
-
-    Raises:
-        NotOwnFile: a part is a link, or the file is no regular one.
-        OSError: it cannot be read.
-    """
+    """Return what a file below a folder holds; raises as `open_own`."""
     with open_own_file(folder, name) as file:
         return file.read()
 

@@ -108,9 +108,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         ValidationError: config, plan or import record do not fit their declaration.
         OSError: a file is missing or cannot be read.
     """
-    log = run_dir / LOG
-    seen = NO_LOG
-    content = b""
+    log, seen, content = run_dir / LOG, NO_LOG, b""
     if log.exists():
         with open_own_file(run_dir, LOG) as file:
             facts = os.fstat(file.fileno())
@@ -118,8 +116,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
             content = file.read(facts.st_size)
     end = content.rfind(b"\n") + 1
     lines = io.BytesIO(content[:end]).readlines()
-    tail = tail_before(log, end) if end else ""
-    coverage = Coverage(0, end, 0, len(lines), tail)
+    coverage = Coverage(0, end, 0, len(lines), tail_before(log, end) if end else "")
     if imported and (run_dir / IMPORT_FILE).exists():
         from schemas.lake.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
 
@@ -191,12 +188,9 @@ def seal_whole(
             mine = [run for run in runs if table in run.tables]
             if not mine:
                 continue
+            has_log = table not in {"plans", "runs"}
             parts = [
-                Part(
-                    run.run_id,
-                    NOTHING if table in {"plans", "runs"} else run.coverage,
-                    run.tables[table].num_rows,
-                )
+                Part(run.run_id, run.coverage if has_log else NOTHING, run.tables[table].num_rows)
                 for run in mine
             ]
             folder = make_own_folder(lake, f"{table}/month={month}")
@@ -204,10 +198,8 @@ def seal_whole(
             target = folder / f"{PREFIX}{token}.parquet"
             staged.append((temporary, target))
             content = pa.concat_tables([run.tables[table] for run in mine])
-            facts = file_facts(parts)
-            pq.write_table(
-                content.replace_schema_metadata(facts), temporary, **compression_of(table)
-            )
+            content = content.replace_schema_metadata(file_facts(parts))
+            pq.write_table(content, temporary, **compression_of(table))
             sync_path(temporary)
             sealed.append(LakeFile(target, tuple(parts), LAYOUT))
         make_room()

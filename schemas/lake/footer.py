@@ -61,26 +61,24 @@ def parts_in(
     Raises:
         UnknownVersion: a newer benchlake wrote a file that bears the run's name.
     """
-    return once_it_holds_still(lambda: _parts_in(lake, table, run_id, months))
 
+    def read() -> list[tuple[LakeFile, Part]]:
+        found = []
+        for path in live_files(lake, table, months):
+            if not may_hold(path, run_id):
+                continue
+            try:
+                file = read_footer(lake, path)
+            except DamagedFile:
+                continue  # the mirror sets it aside; its rows cannot be read by anybody
+            except UnknownVersion:
+                if ONE_RUN.fullmatch(path.name):
+                    raise
+                continue
+            found += [(file, part) for part in file.parts if part.run_id == run_id]
+        return found
 
-def _parts_in(
-    lake: Path, table: str, run_id: str, months: Collection[str] | None
-) -> list[tuple[LakeFile, Part]]:
-    found = []
-    for path in live_files(lake, table, months):
-        if not may_hold(path, run_id):
-            continue
-        try:
-            file = read_footer(lake, path)
-        except DamagedFile:
-            continue  # the mirror sets it aside; its rows cannot be read by anybody
-        except UnknownVersion:
-            if ONE_RUN.fullmatch(path.name):
-                raise
-            continue
-        found += [(file, part) for part in file.parts if part.run_id == run_id]
-    return found
+    return once_it_holds_still(read)
 
 
 def read_footer(lake: Path, path: Path) -> LakeFile:

@@ -118,8 +118,7 @@ def import_lines(run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = 
     unjudged = _unjudged([record for _, record in results])
     columns = _result_columns(run_id, results, limit_ms, unjudged)
     tables = tables_of(Records(columns, _event_columns(run_id, events)))
-    starts = [record.started_at_ms for _, record in results]
-    started_at_ms = min(starts, default=None)
+    started_at_ms = min((record.started_at_ms for _, record in results), default=None)
     plan = plan_table(_plan_columns(columns, unjudged))
     head = _head(plan, run_id, SUITE_ID, "Imported", started_at_ms)
     return Imported(head | tables, started_at_ms, tuple(problems))

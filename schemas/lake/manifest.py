@@ -176,8 +176,8 @@ class Manifest:
         for table in (*TABLE_NAMES, ALIASES):
             astray |= strays(self.lake, table)
         damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
-        known = self._all().keys() - there.keys() - astray.keys()
-        gone = {name: self.file(name) for name in known}
+        lost = self._all().keys() - there.keys() - astray.keys()
+        gone = {name: self.file(name) for name in lost}
         self.drop(gone)
         for name, path in there.items():
             if self.file(name) is None:
@@ -265,11 +265,8 @@ class Manifest:
                 self._changes = {}
             if self._changed_sums:
                 sums = {**_load_sums(self.lake), **self._changed_sums}
-                _store(
-                    self.lake / CHECKSUMS,
-                    "checksums",
-                    {name: list(one) for name, one in sums.items() if one},
-                )
+                lists = {name: list(one) for name, one in sums.items() if one}
+                _store(self.lake / CHECKSUMS, "checksums", lists)
                 self._changed_sums = {}
 
 

@@ -204,12 +204,7 @@ def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
 
 
 def parts_of(lake: Path, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
-    """Return the parts of a run with the live files they are in.
-
-    Raises:
-        SchemaError: a file that bears the run's name is not one of ours.
-        UnknownVersion: a newer benchlake wrote it.
-    """
+    """Return the parts of a run with the live files they are in; raises as `files_of`."""
 
     def read() -> list[tuple[LakeFile, Part]]:
         files = [read_lake_file(path) for path in _files_of(lake, table, run_id)]
@@ -288,15 +283,13 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _struct_array(values: Sequence[Any], kind: pa.StructType) -> pa.Array:
-    is_null = [value is None for value in values]
-    if any(is_null):
+    if any(value is None for value in values):
         return pa.array([msgspec.to_builtins(value) for value in values], kind)
     parts = []
     for part in kind:
         found = map(attrgetter(part.name), values)
-        parts.append(
-            _array([None if value is msgspec.UNSET else value for value in found], part.type)
-        )
+        inner = [None if value is msgspec.UNSET else value for value in found]
+        parts.append(_array(inner, part.type))
     return pa.StructArray.from_arrays(parts, fields=list(kind))
 
 
@@ -329,14 +322,13 @@ def lake_document() -> str:
 
 
 def _column(field: pa.Field) -> dict[str, Any]:
-    metadata = field.metadata or {}
-    said = {key.decode(): value.decode() for key, value in metadata.items()}
+    facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
     return {
         "name": field.name,
         "type": duckdb_type(field.type),
         "nullable": field.nullable,
-        "description": said.get("description"),
-        "unit": said.get("unit"),
+        "description": facts.get("description"),
+        "unit": facts.get("unit"),
     }
 
 

@@ -73,11 +73,8 @@ class LakeWriter:
                 target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
                 staged.append((temporary, target))
                 part = Part(self.run_id, coverage, content.num_rows)
-                pq.write_table(
-                    content.replace_schema_metadata(file_facts([part])),
-                    temporary,
-                    **compression_of(table),
-                )
+                rows = content.replace_schema_metadata(file_facts([part]))
+                pq.write_table(rows, temporary, **compression_of(table))
                 sync_path(temporary)
                 sealed.append(LakeFile(target, (part,), LAYOUT))
             for temporary, target in staged:
