@@ -180,11 +180,7 @@ def misfits(
 ) -> tuple[Finding, ...]:
     """Return what JSON cannot carry in a value, then what a declaration refuses; empty if it fits.
 
-    Args:
-        declaration: the record that the value should be; it lets unknown fields pass.
-        value: any parsed JSON.
-        where: pointer of the value in its document.
-        line: of the value in a file of lines.
+    Unknown fields pass. The value lies at the pointer `where` of its document, or on a line.
     """
     found = [
         one.model_copy(update={"pointer": where + one.pointer, "line": line})

@@ -148,12 +148,7 @@ def has_patches(instances: Iterable[InstanceResult]) -> bool:
 
 
 def class_of(instance: InstanceResult, *, patches: bool) -> InstanceClass:
-    """Return the one class of an instance (D-D5).
-
-    Args:
-        instance: one of a report.
-        patches: whether the report carries patches at all; without, none is an empty one.
-    """
+    """Return the one class of an instance (D-D5); without any `patches` none is an empty one."""
     if instance.status in {"skipped", "error"}:
         return "skipped" if instance.status == "skipped" else "error"
     if instance.resolved:
@@ -190,12 +185,7 @@ def id_lists(instances: Sequence[InstanceResult], *, patches: bool | None = None
 def summary_of(
     instances: Sequence[InstanceResult], *, patches: bool | None = None
 ) -> ReportSummary:
-    """Return the summary of instances whose ids are distinct (D-D6); rates are unrounded.
-
-    Args:
-        instances: of one report, or a part of one.
-        patches: whether the whole report carries patches; by default, whether these do.
-    """
+    """Return the summary of instances whose ids are distinct (D-D6), as `id_lists`; unrounded."""
     ids = id_lists(instances, patches=patches)
     total, resolved = len(instances), len(ids.resolved_ids)
     rate = resolved / total if total else None

@@ -256,13 +256,7 @@ class PredictionCheck:
         self._several = False
 
     def look(self, value: object, where: str = "", line: int | None = None) -> Checked:
-        """Return the next prediction, and what is wrong with it.
-
-        Args:
-            value: parsed JSON, of any kind.
-            where: its pointer, in a document that holds all predictions.
-            line: its number, in a file of lines.
-        """
+        """Return the next prediction, and what is wrong with it; as `misfits`."""
         found: tuple[Finding, ...] = ()
         if isinstance(value, dict) and "model_patch" not in value:
             value = value | {"model_patch": None}

@@ -178,11 +178,9 @@ LOCK_POLL_S = 0.05
 
 
 def take_lock(handle: int, wait_s: float | None = None) -> None:
-    """Take the lock of an open file or folder; the kernel lets go of it with the process.
+    """Take the lock of an open file or folder; it ends with the process, or when that is closed.
 
-    Args:
-        handle: of the file; closing it lets go of the lock.
-        wait_s: seconds to wait for another process; None: as long as it takes.
+    Another process is waited for `wait_s` seconds; None: as long as it takes.
 
     Raises:
         BlockingIOError: another process holds it still.

@@ -34,10 +34,7 @@ KEYS_LIVE = "keys live in environment variables; `api_key_env` names the variabl
 def parse(model: type[Model], source: Source, *, is_prompt: bool = False) -> Model:
     """Return the file's data as a record; types are taken as written, nothing is coerced.
 
-    Args:
-        model: of the record.
-        source: the file.
-        is_prompt: it is text for a model, where something like a key may be part of the task.
+    In text for a model (`is_prompt`) something like a key may be part of the task.
 
     Raises:
         ConfigError: every problem of the file, each with its line.

@@ -25,13 +25,12 @@ import pyarrow.parquet as pq
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import locked, make_own_folder, open_own_file
 from schemas.lake.footer import LAYOUT
-from schemas.lake.layout import Coverage, LakeFile, Part, month_of
+from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
 from schemas.lake.parse_log import read_plan
 from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, run_table
 from schemas.lake.tables import compression_of, file_facts, run_row
-from schemas.lake.writer import NO_LOG as NOTHING
 from schemas.lake.writer import sync_log
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen
@@ -190,7 +189,9 @@ def seal_whole(
                 continue
             has_log = table not in {"plans", "runs"}
             parts = [
-                Part(run.run_id, run.coverage if has_log else NOTHING, run.tables[table].num_rows)
+                Part(
+                    run.run_id, run.coverage if has_log else NO_COVERAGE, run.tables[table].num_rows
+                )
                 for run in mine
             ]
             folder = make_own_folder(lake, f"{table}/month={month}")

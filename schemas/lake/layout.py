@@ -276,6 +276,9 @@ class Coverage:
     """Hash of the last bytes before `end`: tells whether the log still holds this stretch."""
 
 
+NO_COVERAGE = Coverage(0, 0, 0, 0)
+
+
 @dataclass(frozen=True)
 class Part:
     """The rows of one batch of one run, which follow each other in a file."""
@@ -311,7 +314,7 @@ def unbroken(parts: Iterable[Part]) -> list[Part]:
 def covered_until(parts: Iterable[Part]) -> Coverage:
     """Return the stretch from byte 0 that the parts of a run cover without a gap."""
     chain = unbroken(parts)
-    last = chain[-1].coverage if chain else Coverage(0, 0, 0, 0)
+    last = chain[-1].coverage if chain else NO_COVERAGE
     return Coverage(0, last.end, 0, last.lines_after, last.tail)
 
 

@@ -215,12 +215,7 @@ class Manifest:
         return True
 
     def miss(self, table: str, run_ids: Collection[str] | None) -> None:
-        """Note that rows of runs are gone, so that they are brought in again.
-
-        Args:
-            table: of the rows.
-            run_ids: the runs; None: nobody knows, so all are looked at.
-        """
+        """Note that rows of runs are gone, so that they are brought in again; None: of any run."""
         for folder, seen in self.runs.items():
             if (run_ids is None or seen.run_id in run_ids) and not seen.is_pruned:
                 is_robbed = seen.is_robbed or table in BATCH_TABLES

@@ -52,16 +52,10 @@ class _Piece:
 def rewriting(
     table: str, sources: Iterable[tuple[LakeFile, Sequence[Part]]], parts_of_run: PartsOfRun
 ) -> Callable[[Path], None]:
-    """Return what writes parts of sealed files to the path it is given.
+    """Return what writes the wanted parts of sealed files of a table to the path it is given.
 
-    Args:
-        table: that the files belong to.
-        sources: files, each with those of its parts that are wanted.
-        parts_of_run: asked for runs whose files do not say which records supersede which.
-
-    Returns:
-        A function of a path, which raises `Unfit` when a file holds what would be lost, and
-        `DamagedFile` when one cannot be read.
+    It asks for the parts of runs whose files do not say which records supersede which, raises
+    `Unfit` when a file holds what would be lost, and `DamagedFile` when one cannot be read.
     """
     pieces = sorted(_pieces(sources), key=_place)
 

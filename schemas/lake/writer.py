@@ -21,7 +21,15 @@ import pyarrow.parquet as pq
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import make_own_folder, open_own_file
 from schemas.lake.footer import LAYOUT
-from schemas.lake.layout import BATCH_TABLES, Coverage, LakeFile, Part, month_of, require_own_lake
+from schemas.lake.layout import (
+    BATCH_TABLES,
+    NO_COVERAGE,
+    Coverage,
+    LakeFile,
+    Part,
+    month_of,
+    require_own_lake,
+)
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.parse_log import read_plan
 from schemas.lake.recover import Look, drop_older_layout, put_right
@@ -40,8 +48,6 @@ BATCH_BYTES = 32 * 2**20
 
 CHUNK_BYTES = 2**20
 """Bytes of the log that are Python objects, ten times as large as columns, at one moment."""
-
-NO_LOG = Coverage(0, 0, 0, 0)
 
 
 class LakeWriter:
@@ -202,7 +208,7 @@ class RunMirror:
         if not self._look("runs", self._run_id):
             missing["runs"] = run_table(run_row(config, self.run_dir))
         if missing:
-            self.sealed += self._writer.seal_batch(missing, NO_LOG)
+            self.sealed += self._writer.seal_batch(missing, NO_COVERAGE)
 
     def step(self) -> int:
         """Read whole lines that are new, seal full batches, and return how many were read.

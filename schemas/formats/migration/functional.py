@@ -136,12 +136,7 @@ def counted_totals(words: Counter[str], n_instances: int) -> dict[str, float]:
 
 
 def contradictions(stored: Mapping[str, Any], true: Mapping[str, float]) -> dict[str, str]:
-    """Return a sentence for each stored total that the results contradict, by its name.
-
-    Args:
-        stored: an object of the file; what is no total is passed over.
-        true: what they should be, such as by `counted_totals`.
-    """
+    """Return a sentence for each stored total that the results contradict, by its name."""
     return {
         name: f"says {shown(stored[name])}, the results say {right:.15g}; the results win"
         for name, right in true.items()
