@@ -103,6 +103,14 @@ def classify(failure_type: str, *, accepted: bool = True) -> FailureClass:
     return FAILURES[failure_type]
 
 
+def known_failure(failure_type: object) -> FailureClass | None:
+    """Return what a failure_type means; None for one of a later version, or of another tool."""
+    try:
+        return classify(str(failure_type))
+    except KeyError:
+        return None
+
+
 def is_open(failure_type: str | None) -> bool:
     """Return whether a trial that failed so is asked again when its run goes on (D-F2).
 
@@ -111,7 +119,5 @@ def is_open(failure_type: str | None) -> bool:
     """
     if failure_type in {"api_key_missing", "http_402"}:
         return True
-    try:
-        return classify(str(failure_type)).retryable
-    except KeyError:
-        return True
+    failure = known_failure(failure_type)
+    return failure is None or failure.retryable

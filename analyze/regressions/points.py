@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analyze.comparison.evidence.outcomes import distinct_texts
 from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
@@ -157,13 +158,9 @@ def _point(suite_id: str, runs: list[_Run]) -> Point:
         is_narrowed=all(run.is_narrowed for run in runs),
         n_planned=sum(run.n_planned for run in runs),
         labels=tuple(sorted({label for run in runs for label in run.labels})),
-        machines=_distinct_texts(run.machine for run in runs),
-        versions=_distinct_texts(run.version for run in runs),
+        machines=distinct_texts(run.machine for run in runs),
+        versions=distinct_texts(run.version for run in runs),
     )
-
-
-def _distinct_texts(texts: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(sorted({text for text in texts if text is not None}))
 
 
 def _moment(point: Point) -> int:

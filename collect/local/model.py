@@ -7,7 +7,6 @@ the engine lives in the child alone (`collect.local.server`).
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import http.client
 import importlib.util
 import json
@@ -34,6 +33,7 @@ from collect.config.embedded import (
 from collect.config.endpoints import without_secrets
 from collect.local import server
 from schemas.errors import LocalModelError
+from schemas.io.files import sha256_of
 
 STOP_SECONDS = 5.0
 """The server ends within 0.1 s of being asked; a stuck one is killed after this."""
@@ -291,16 +291,6 @@ class LocalModel:
         if self._child is not None:
             self._child.stop()
             self._child = None
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, all of which is read.
-
-    Raises:
-        OSError: it cannot be.
-    """
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_missing_engine() -> None:

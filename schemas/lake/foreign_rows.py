@@ -24,7 +24,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from schemas.base import Record, set_apart, slugify
 from schemas.config.run_profile import is_at_limit, shared_limits
 from schemas.errors import SchemaError
-from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, classify
+from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, known_failure
 from schemas.io.arrow import json_text
 from schemas.lake.parse_log import Records
 from schemas.lake.rows import RunRows, plan_table, run_table, tables_of
@@ -230,7 +230,7 @@ def _row(record: Any, failure_type: str | None) -> dict[str, Any]:
         row["error_code"] = record.failure_type
     row["raw_output"] = redact(row["raw_output"])  # the tool kept whole bodies of HTTP errors
     text = row["raw_output"].encode()
-    failure = None if record.success else _failure(failure_type)
+    failure = None if record.success else known_failure(failure_type)
     if len(text) > RAW_OUTPUT_LIMIT:
         row["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
     if row["parsed_output"] is not None:
@@ -246,14 +246,6 @@ def _row(record: Any, failure_type: str | None) -> dict[str, Any]:
         "tool_call_source": "text" if record.tool_calls else None,
         "http_status": int(code[1]) if code else None,
     }
-
-
-def _failure(failure_type: str | None) -> FailureClass | None:
-    """Return what a failure means; None for a name that only the other tool knows."""
-    try:
-        return classify(failure_type or "")
-    except KeyError:
-        return None
 
 
 def _status(success: bool, failure: FailureClass | None) -> TrialStatus:

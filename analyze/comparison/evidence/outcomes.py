@@ -67,7 +67,7 @@ def read_facts(
         run_group, judge_hash = described.get(run_id, (None, None))
         names = said[_plan_of(run_id, described), model_id]
         models, providers, routing = (
-            _distinct_names(one[place] for one in names) for place in range(3)
+            distinct_texts(one[place] for one in names) for place in range(3)
         )
         found[run_id, model_id] = RunFacts(run_group, judge_hash, models, providers, routing)
     return found
@@ -79,8 +79,9 @@ def _plan_of(run_id: str, described: Mapping[str, tuple[str | None, str | None]]
     return f"run {run_id}" if run_group is None else f"group {run_group}"
 
 
-def _distinct_names(names: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(sorted({name for name in names if name is not None}))
+def distinct_texts(texts: Iterable[str | None]) -> tuple[str, ...]:
+    """Return each text that is known once, in order."""
+    return tuple(sorted({text for text in texts if text is not None}))
 
 
 def among(run_ids: Sequence[str]) -> str:
