@@ -96,8 +96,12 @@ def count_problems(report: Mapping[str, Any], instances: Sequence[InstanceResult
         if name == "resolve_rate" and is_percentage(value):
             value, margin = value / 100, ROUNDING / 100
         found += _judged(name, value, getattr(ours, name), old[name], margin)
-    found += _absent_from(told, ours)
-    return found
+    message = "the field `{}` is absent; it follows from the instances"
+    return found + [
+        warning("derivable_absent", pointer("summary", name), message.format(name))
+        for name in ReportSummary.model_fields
+        if name not in told and getattr(ours, name) is not None
+    ]
 
 
 def _judged(
@@ -161,12 +165,3 @@ def _difference(told: Sequence[str], ours: Sequence[str]) -> str:
         if ids
     ]
     return " and ".join(parts) or "an id stands there more than once"
-
-
-def _absent_from(told: Mapping[str, Any], ours: ReportSummary) -> list[Finding]:
-    message = "the field `{}` is absent; it follows from the instances"
-    return [
-        warning("derivable_absent", pointer("summary", name), message.format(name))
-        for name in ReportSummary.model_fields
-        if name not in told and getattr(ours, name) is not None
-    ]

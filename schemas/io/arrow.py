@@ -69,15 +69,13 @@ def _unit(info: FieldInfo) -> str | None:
     return next((mark.name for mark in marks if isinstance(mark, Unit)), None)
 
 
-def _nullable(info: FieldInfo) -> bool:
-    return is_json_text(info.metadata) or types.NoneType in get_args(info.annotation)
-
-
 def _field(name: str, info: FieldInfo) -> pa.Field:
-    kind = pa.string() if is_json_text(info.metadata) else arrow_type(info.annotation)
+    is_json = is_json_text(info.metadata)
+    kind = pa.string() if is_json else arrow_type(info.annotation)
+    is_nullable = is_json or types.NoneType in get_args(info.annotation)
     metadata = {"description": info.description, "unit": _unit(info)}
     known = {key: value for key, value in metadata.items() if value}
-    return pa.field(name, kind, nullable=_nullable(info), metadata=known or None)
+    return pa.field(name, kind, nullable=is_nullable, metadata=known or None)
 
 
 def arrow_schema(

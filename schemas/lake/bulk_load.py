@@ -29,8 +29,8 @@ from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
 from schemas.lake.parse_log import read_plan
-from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, run_table
-from schemas.lake.tables import compression_of, file_facts, run_row
+from schemas.lake.rows import RunRows, keys_of, plan_table, run_table
+from schemas.lake.tables import TABLES, compression_of, file_facts, run_row
 from schemas.lake.writer import sync_log
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen
@@ -139,7 +139,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         rows, found = _rows(RunRows(run_id, keys_of(plan)), lines)
         tables |= rows
     if end:
-        tables.setdefault("results", empty_table("results"))
+        tables.setdefault("results", TABLES["results"].empty_table())
     problems = [f"{log}:{number}: {why}; the line was skipped" for number, why in found]
     return WholeRun(run_id, month, tables, coverage, tuple(problems), seen)
 

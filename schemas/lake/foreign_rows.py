@@ -297,10 +297,8 @@ def import_record_of(run_dir: Path) -> ImportRecord:
     """Return the record of the run that a folder is named for.
 
     Raises:
-        SchemaError: it is that of another run: this is a copy of its folder.
-        UnknownVersion: a newer benchlake wrote it.
-        ValidationError: it does not fit its declaration.
-        OSError: it cannot be read.
+        SchemaError: it is that of another run: this is a copy of its folder. The others are those
+            of `read_stored`.
     """
     record = load_import_record(run_dir)
     if record.run_id != run_dir.name:

@@ -93,10 +93,6 @@ class Shape:
                 columns[name] = [default if value is UNSET else value for value in columns[name]]
         return columns
 
-    def keeps_rules(self, columns: Mapping[str, list[Any]]) -> bool:
-        """Return whether all texts of columns keep the model's rules."""
-        return all(rule.holds(_texts(columns, rule.path)) for rule in self.rules)
-
 
 def _texts(columns: Mapping[str, list[Any]], path: tuple[str, ...]) -> set[str]:
     values = columns[path[0]]
@@ -280,7 +276,9 @@ class _Reader:
         every = []
         for shape in self._shapes:
             columns = self._columns(shape, found, first, is_checked=False)
-            if not columns or not shape.keeps_rules(columns):
+            if not columns:
+                return None
+            if not all(rule.holds(_texts(columns, rule.path)) for rule in shape.rules):
                 return None
             every.append(columns)
         return every

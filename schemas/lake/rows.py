@@ -131,11 +131,6 @@ def output_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def empty_table(table: str) -> pa.Table:
-    """Return a table of the lake without rows."""
-    return TABLES[table].empty_table()
-
-
 def run_table(run: RunRow) -> pa.Table:
     """Return the row of a run."""
     return pa.Table.from_pylist([row_of(run)], schema=TABLES["runs"])

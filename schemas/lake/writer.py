@@ -33,8 +33,8 @@ from schemas.lake.layout import (
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.parse_log import read_plan
 from schemas.lake.recover import Look, drop_older_layout, put_right
-from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, record_numbers, run_table
-from schemas.lake.tables import compression_of, file_facts, parts_of, run_row
+from schemas.lake.rows import RunRows, keys_of, plan_table, record_numbers, run_table
+from schemas.lake.tables import TABLES, compression_of, file_facts, parts_of, run_row
 from schemas.lake.transaction import MirrorBusy, lock_run
 from schemas.run.config import RunConfig, config_of
 
@@ -271,7 +271,7 @@ class RunMirror:
             self._sealed_bytes, self.n_bytes, self._sealed_lines, self.n_lines, tail
         )
         tables = {
-            table: pa.concat_tables(self._chunks[table] or [empty_table(table)])
+            table: pa.concat_tables(self._chunks[table] or [TABLES[table].empty_table()])
             for table in BATCH_TABLES
             if self._chunks[table] or table == "results"
         }

@@ -175,9 +175,7 @@ def config_of(run_dir: Path) -> RunConfig:
 
     Raises:
         SchemaError: it is that of another run: this is a copy of its folder, which has a lock of
-            its own, and both would write the same run.
-        UnknownVersion: a newer benchlake wrote it.
-        ValidationError: it does not fit its declaration.
+            its own, and both would write the same run. The others are those of `read_stored`.
     """
     path = run_dir / "config.json"
     config = load_run_config(path)

@@ -140,12 +140,9 @@ def contradictions(stored: Mapping[str, Any], true: Mapping[str, float]) -> dict
     return {
         name: f"says {shown(stored[name])}, the results say {right:.15g}; the results win"
         for name, right in true.items()
-        if is_number(stored.get(name)) and not _agree(stored[name], right)
+        if is_number(stored.get(name))
+        and not (is_score(stored[name]) and abs(stored[name] - right) <= MARGIN)
     }
-
-
-def _agree(told: float, right: float) -> bool:
-    return is_score(told) and abs(told - right) <= MARGIN
 
 
 def stored_total(stored: object) -> int | float:
