@@ -18,7 +18,6 @@ from pydantic import Field
 from schemas.base import NonEmpty, Record, Unit
 
 NANO = 1_000_000_000
-"""Nano-dollars in a dollar."""
 
 PerMillion = Annotated[float, Field(ge=0, le=1_000_000), Unit("USD per million tokens")]
 

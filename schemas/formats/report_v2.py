@@ -28,19 +28,9 @@ from schemas.formats.report_v2_instance import (
     ReportRecord,
     Seconds,
     SumOfSeconds,
-    ValidationBreakdown,
     is_scored,
     status_of,
 )
-
-__all__ = [
-    "EvaluationConfig",
-    "EvaluationReport",
-    "InstanceResult",
-    "ReportSummary",
-    "ValidationBreakdown",
-    "report_json",
-]
 
 InstanceClass = Literal["resolved", "unresolved", "empty_patch", "error", "skipped"]
 

@@ -200,15 +200,13 @@ def _membership(sound: dict[str, Any]) -> Iterator[Finding]:
         if name in sound and all(holder in sound for holder in holders):
             lost = set(sound[name]).difference(*(sound[holder] for holder in holders))
             if lost:
-                message = (
-                    f"{_ids_text(lost)} is not in {' or '.join(f'`{one}`' for one in holders)}"
-                )
+                names = " or ".join(f"`{one}`" for one in holders)
+                message = f"{_ids_text(lost)} is not in {names}"
                 yield error("ids_contradict", pointer(name), message)
     for one, other in APART:
         if both := set(sound.get(one, ())) & set(sound.get(other, ())):
-            yield error(
-                "ids_contradict", pointer(one), f"{_ids_text(both)} is in `{other}` as well"
-            )
+            message = f"{_ids_text(both)} is in `{other}` as well"
+            yield error("ids_contradict", pointer(one), message)
 
 
 def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
@@ -226,9 +224,8 @@ def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
         if instance_id not in classified:
             yield error("ids_contradict", at, "there is a reason, and no list has this instance")
         elif tier is None:
-            yield warning(
-                "unknown_reason", at, f"{shown(reason)} is no reason that swebench 5.0 gives"
-            )
+            message = f"{shown(reason)} is no reason that swebench 5.0 gives"
+            yield warning("unknown_reason", at, message)
         elif instance_id not in lists[tier]:
             yield error("ids_contradict", at, f"{shown(reason)} belongs to `{tier}_ids`")
 
@@ -277,10 +274,8 @@ class PredictionCheck:
             self._model = one.model_name_or_path
         elif one.model_name_or_path != self._model and not self._several:
             self._several = True
-            message = (
-                f"predictions of {shown(one.model_name_or_path)} after those of "
-                f"{shown(self._model)}; the harness names its report after the first model"
-            )
+            models = f"{shown(one.model_name_or_path)} after those of {shown(self._model)}"
+            message = f"predictions of {models}; the harness names its report after the first model"
             yield warning("several_models", where + pointer("model_name_or_path"), message, line)
 
 

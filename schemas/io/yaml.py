@@ -19,8 +19,6 @@ from pydantic import JsonValue
 from schemas.errors import ConfigError, Problem
 from schemas.redact import redact, spelled
 
-__all__ = ["KeyPath", "Source", "decode", "dotted", "printable", "read_bytes", "read_yaml"]
-
 MAX_DEPTH = 64
 MAX_VALUES = 100_000
 """Values after aliases are written out: stops a few lines that unfold into gigabytes."""

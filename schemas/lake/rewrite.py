@@ -21,10 +21,8 @@ from schemas.lake.layout import LakeFile, Part
 from schemas.lake.tables import TABLES, compression_of, file_facts, reading
 
 GROUP_ROWS = 100_000
-"""Rows of a row group."""
-
 GROUP_BYTES = 48 * 2**20
-"""Bytes in memory after which a row group ends early: answers may be long."""
+"""Of a row group, which ends at either; in memory, since answers may be long."""
 
 KEY = ("model_id", "case_id", "repetition", "record_no")
 

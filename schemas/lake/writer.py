@@ -35,10 +35,8 @@ from schemas.lake.parse_log import read_plan
 from schemas.lake.recover import Look, drop_older_layout, put_right
 from schemas.lake.rows import RunRows, keys_of, plan_table, record_numbers, run_table
 from schemas.lake.tables import TABLES, compression_of, file_facts, parts_of, run_row
-from schemas.lake.transaction import MirrorBusy, lock_run
+from schemas.lake.transaction import lock_run
 from schemas.run.config import RunConfig, config_of
-
-__all__ = ["MirrorBusy", "RunMirror", "mirror_run"]
 
 BATCH_ROWS = 5_000
 """Rows in a sealed file: few enough to hold in memory, enough to compress well."""
