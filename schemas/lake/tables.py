@@ -33,14 +33,7 @@ from schemas.errors import DamagedFile, SchemaError, printable
 from schemas.failures import AvailabilityStatus, Cause, TrialStatus
 from schemas.io.arrow import arrow_schema
 from schemas.lake.footer import LAYOUT, PREFIX, sealed_file
-from schemas.lake.layout import (
-    ALIASES,
-    ONE_RUN,
-    LakeFile,
-    Part,
-    live_files,
-    once_it_holds_still,
-)
+from schemas.lake.layout import ALIASES, ONE_RUN, LakeFile, Part, live_files, once_it_holds_still
 from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
