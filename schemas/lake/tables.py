@@ -97,20 +97,11 @@ def machine_of(run_dir: Path) -> str | None:
 
 def run_row(config: RunConfig, run_dir: Path) -> RunRow:
     """Return the row of a run of ours, as it was at its start."""
+    shared = {name: value for name, value in config if name in RunRow.model_fields}
     return RunRow(
-        run_id=config.run_id,
-        suite_id=config.suite_id,
-        suite_title=config.suite_title,
-        started_at_ms=config.started_at_ms,
-        run_profile_id=config.run_profile_id,
-        benchlake_version=config.benchlake_version,
-        n_planned=config.n_planned,
-        run_group=config.run_group,
-        labels=config.labels,
+        **shared,
         is_imported=False,
         is_narrowed=config.narrowed != Narrowed(),
-        max_cost_usd=config.max_cost_usd,
-        judge_hash=config.judge_hash,
         machine=machine_of(run_dir),
         model_labels={model.model_id: model.label for model in config.models if model.label},
         recorded_at_ms=config.started_at_ms,
