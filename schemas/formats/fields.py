@@ -124,8 +124,8 @@ def _findings(
         name = loc[-1] if loc and isinstance(loc[-1], str) else ""
         holder = _at(data, loc[:-1])
         if kind == "missing":
-            if (told := _missing(name)) is not None:
-                found.append(error("missing_field", pointer(*parts), told))
+            if (message := _missing(name)) is not None:
+                found.append(error("missing_field", pointer(*parts), message))
         elif name == "[key]" or (isinstance(holder, dict) and loc and loc[-1] not in holder):
             continue
         elif kind not in {"invalid_key", "string_unicode", "value_error"}:

@@ -285,11 +285,11 @@ class EvaluationReport(ReportRecord):
         if absent:
             found = id_lists(self.instances)._asdict()
             self._set(**{name: found[name] for name in absent})
-        told = self.summary
-        gaps = ReportSummary.model_fields.keys() - told.model_fields_set
-        if gaps and told.total_instances in {None, len(self.instances)}:
+        stored = self.summary
+        gaps = ReportSummary.model_fields.keys() - stored.model_fields_set
+        if gaps and stored.total_instances in {None, len(self.instances)}:
             derived = vars(summary_of(self.instances))
-            self._set(summary=told.model_copy(update={name: derived[name] for name in gaps}))
+            self._set(summary=stored.model_copy(update={name: derived[name] for name in gaps}))
         return self
 
     def _set(self, **values: object) -> None:

@@ -84,13 +84,13 @@ def count_problems(report: Mapping[str, Any], instances: Sequence[InstanceResult
     The ids of its instances are distinct.
     """
     summary = report.get("summary")
-    told: dict[str, Any] = summary if isinstance(summary, dict) else {}
+    stored: dict[str, Any] = summary if isinstance(summary, dict) else {}
     ours = summary_of(instances)
     old_ids = older_ids(instances)
     old = older_summary(instances, old_ids)
     found = _lists(report, instances, old_ids)
     for name in DERIVED:
-        value, margin = told.get(name), 0 if "instances" in name else ROUNDING
+        value, margin = stored.get(name), 0 if "instances" in name else ROUNDING
         if not _is_number(value):
             continue
         if name == "resolve_rate" and is_percentage(value):
@@ -100,21 +100,21 @@ def count_problems(report: Mapping[str, Any], instances: Sequence[InstanceResult
     return found + [
         warning("derivable_absent", pointer("summary", name), message.format(name))
         for name in ReportSummary.model_fields
-        if name not in told and getattr(ours, name) is not None
+        if name not in stored and getattr(ours, name) is not None
     ]
 
 
 def _judged(
-    name: str, told: float, ours: float | None, old: float | None, margin: float
+    name: str, stored: float, ours: float | None, old: float | None, margin: float
 ) -> list[Finding]:
     where = pointer("summary", name)
-    if _is_near(told, ours, margin):
+    if _is_near(stored, ours, margin):
         return []
     derived = "nothing" if ours is None else shown(ours)
-    if _is_near(told, old, margin):
-        message = f"{shown(told)}, counted by the rule of an older tool; ours gives {derived}"
+    if _is_near(stored, old, margin):
+        message = f"{shown(stored)}, counted by the rule of an older tool; ours gives {derived}"
         return [warning("older_rule", where, message)]
-    message = f"{shown(told)} is stored, and the instances give {derived}"
+    message = f"{shown(stored)} is stored, and the instances give {derived}"
     if not margin:
         return [error("count_contradicts", where, message)]
     return [
@@ -122,10 +122,12 @@ def _judged(
     ]
 
 
-def _is_near(told: float, meant: float | None, margin: float) -> bool:
+def _is_near(stored: float, meant: float | None, margin: float) -> bool:
     if meant is None:
         return False
-    return told == meant or math.isclose(told, meant, rel_tol=1e-9 if margin else 0, abs_tol=margin)
+    return stored == meant or math.isclose(
+        stored, meant, rel_tol=1e-9 if margin else 0, abs_tol=margin
+    )
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -139,12 +141,12 @@ def _lists(
     found = []
     ours = id_lists(instances)._asdict()
     for name in ID_FIELDS:
-        told, where = report.get(name), pointer(name)
+        stored, where = report.get(name), pointer(name)
         if name not in report:
             message = f"the field `{name}` is absent; it follows from the instances"
             found.append(warning("derivable_absent", where, message))
-        elif isinstance(told, list | tuple) and all(isinstance(one, str) for one in told):
-            ids = sorted(told)
+        elif isinstance(stored, list | tuple) and all(isinstance(one, str) for one in stored):
+            ids = sorted(stored)
             if ids == list(ours[name]):
                 continue
             if ids == old[name]:
@@ -156,9 +158,9 @@ def _lists(
     return found
 
 
-def _difference(told: Sequence[str], ours: Sequence[str]) -> str:
+def _difference(stored: Sequence[str], ours: Sequence[str]) -> str:
     """Return the first ids that are too many or too few, and how many there are."""
-    extra, lacking = sorted(set(told) - set(ours)), sorted(set(ours) - set(told))
+    extra, lacking = sorted(set(stored) - set(ours)), sorted(set(ours) - set(stored))
     parts = [
         f"{len(ids):,} {what} (such as {shown(ids[0])})"
         for ids, what in ((extra, "do not belong there"), (lacking, "are lacking"))

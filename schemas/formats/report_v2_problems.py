@@ -61,19 +61,19 @@ def _scored(number: int, one: InstanceResult) -> Iterator[Finding]:
         message = f"by its score and components the instance is {by_score}; the report says {said}"
         yield warning("verdict_inconsistent", pointer("instances", number, "resolved"), message)
     given = validation.model_fields_set
-    told = 0.0
+    sum_of_points = 0.0
     for component in COMPONENTS:
         name = f"{component}_points"
         points, earned = getattr(validation, name), points_of(validation, component)
-        told += points
+        sum_of_points += points
         if name in given and abs(points - earned) > ROUNDING:
             where = pointer("instances", number, "validation", name)
             message = f"{shown(points)} is stored for it, and the component earns {earned}"
             yield warning("score_differs", where, message)
     total = validation.total_score
-    if "total_score" in given and total is not None and abs(total - told) > ROUNDING:
+    if "total_score" in given and total is not None and abs(total - sum_of_points) > ROUNDING:
         where = pointer("instances", number, "validation", "total_score")
-        message = f"{shown(total)} is stored, and the points add up to {shown(told)}"
+        message = f"{shown(total)} is stored, and the points add up to {shown(sum_of_points)}"
         yield warning("score_differs", where, message)
 
 
@@ -121,8 +121,8 @@ def schema_problems(report: object) -> tuple[Finding, ...]:
 
 
 def _summary(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    told = report.get("summary")
-    return told if isinstance(told, dict) else {}
+    stored = report.get("summary")
+    return stored if isinstance(stored, dict) else {}
 
 
 def is_complete(report: Mapping[str, Any], n: int) -> bool:
@@ -142,10 +142,10 @@ def _extent(report: Mapping[str, Any], n: int) -> list[Finding]:
     message = f"{n:,} of {shown(total)} {what} in this report; stored counts are kept"
     found = [warning("partial_instances", where, message)]
     found += [_absent(name) for name in ID_FIELDS if name not in report]
-    told = _summary(report)
+    stored = _summary(report)
     for pair in (*SUMMARY_TWINS, ("resolve_rate", "resolution_rate")):
-        if (pair[0] in told) != (pair[1] in told):
-            found.append(_absent("summary", pair[pair[0] in told]))
+        if (pair[0] in stored) != (pair[1] in stored):
+            found.append(_absent("summary", pair[pair[0] in stored]))
     return found
 
 
@@ -195,8 +195,8 @@ def _pairs(report: Mapping[str, Any]) -> Iterator[Finding]:
             yield _absent(other if one in report else one)
     summary = _summary(report)
     for one, other in SUMMARY_TWINS:
-        told = summary.get(one), summary.get(other)
-        if all(type(count) is int for count in told) and told[0] != told[1]:
+        stored = summary.get(one), summary.get(other)
+        if all(type(count) is int for count in stored) and stored[0] != stored[1]:
             message = f"`{other}` and `{one}` are two names of one count, and differ"
             yield error("alias_contradicts", pointer("summary", other), message)
     rate = summary.get("resolve_rate")
