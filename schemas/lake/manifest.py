@@ -10,6 +10,7 @@ taken as it is.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -92,37 +93,33 @@ class Manifest:
         self.lake = lake
         self.runs: dict[str, RunSeen] = _load_runs(lake)
         self._runs_before = dict(self.runs)
-        self._stored: dict[str, list[Any]] | None = None
         self._files: dict[str, LakeFile] = {}
         self._changes: dict[str, list[Any] | None] = {}
-        self._stored_sums: dict[str, Checksum] | None = None
         self._changed_sums: dict[str, Checksum | None] = {}
         self._by_run: dict[tuple[str, str], list[str]] | None = None
 
     @property
     def names(self) -> frozenset[str]:
         """Names of the files that are known, such as `results/month=2026-11/….parquet`."""
-        return frozenset(self._all())
+        return frozenset(self._rows)
 
-    def _all(self) -> dict[str, list[Any]]:
-        if self._stored is None:
-            self._stored = _load(self.lake / FILES, "files")
-        return self._stored
+    @functools.cached_property
+    def _rows(self) -> dict[str, list[Any]]:
+        return _load(self.lake / FILES, "files")
 
+    @functools.cached_property
     def _sums(self) -> dict[str, Checksum]:
-        if self._stored_sums is None:
-            self._stored_sums = _load_sums(self.lake)
-        return self._stored_sums
+        return _load_sums(self.lake)
 
     def checksum(self, name: str) -> Checksum | None:
         """Return what the bytes of a file were when they were looked at first."""
-        return self._sums().get(name)
+        return self._sums.get(name)
 
     def file(self, name: str) -> LakeFile | None:
         """Return what is known of a file, by its name in the lake."""
         if name not in self._files:
             with contextlib.suppress(KeyError, TypeError, ValueError):
-                self._files[name] = _lake_file(self.lake / name, self._all()[name])
+                self._files[name] = _lake_file(self.lake / name, self._rows[name])
         return self._files.get(name)
 
     def add(self, files: Iterable[LakeFile]) -> None:
@@ -131,10 +128,10 @@ class Manifest:
             self._put(file.path.relative_to(self.lake).as_posix(), file)
 
     def _put(self, name: str, file: LakeFile) -> None:
-        self._all()[name] = self._changes[name] = _stored(file)
+        self._rows[name] = self._changes[name] = _stored(file)
         self._files[name] = file
         with contextlib.suppress(OSError):  # moved away just now
-            self._sums()[name] = self._changed_sums[name] = checksum_of(file.path)
+            self._sums[name] = self._changed_sums[name] = checksum_of(file.path)
         if self._by_run is not None:
             for run_id in {part.run_id for part in file.parts}:
                 self._by_run.setdefault((name.partition("/")[0], run_id), []).append(name)
@@ -142,9 +139,9 @@ class Manifest:
     def drop(self, names: Iterable[str]) -> None:
         """Forget files."""
         for name in names:
-            self._all().pop(name, None)
+            self._rows.pop(name, None)
             self._files.pop(name, None)
-            self._sums().pop(name, None)
+            self._sums.pop(name, None)
             self._changes[name] = self._changed_sums[name] = None
         self._by_run = None
 
@@ -152,7 +149,7 @@ class Manifest:
         """Return the known parts of a run; `schemas.lake.tables.parts_of` asks the files."""
         if self._by_run is None:
             self._by_run = {}
-            for name in self._all():
+            for name in self._rows:
                 file = self.file(name)
                 for one in {part.run_id for part in file.parts} if file is not None else ():
                     self._by_run.setdefault((name.partition("/")[0], one), []).append(name)
@@ -176,7 +173,7 @@ class Manifest:
         for table in (*TABLE_NAMES, ALIASES):
             astray |= strays(self.lake, table)
         damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
-        lost = self._all().keys() - there.keys() - astray.keys()
+        lost = self._rows.keys() - there.keys() - astray.keys()
         gone = {name: self.file(name) for name in lost}
         self.drop(gone)
         for name, path in there.items():
@@ -200,7 +197,7 @@ class Manifest:
 
     def _is_as_sealed(self, name: str, path: Path) -> bool:
         """Return whether the bytes of a known file are what they were; notes those of a new one."""
-        known = self._sums().get(name)
+        known = self._sums.get(name)
         try:
             if known is not None and looks_unchanged(path, known):
                 return True
@@ -211,7 +208,7 @@ class Manifest:
             return False
         if known is not None and now.crc32 != known.crc32:
             return False
-        self._sums()[name] = self._changed_sums[name] = now
+        self._sums[name] = self._changed_sums[name] = now
         return True
 
     def miss(self, table: str, run_ids: Collection[str] | None) -> None:
@@ -322,8 +319,10 @@ def _load_sums(lake: Path) -> dict[str, Checksum]:
 def _load_rows(path: Path, what: str, read: Callable[[Any], Row]) -> dict[str, Row]:
     rows = {}
     for name, row in _load(path, what).items():
-        with contextlib.suppress(TypeError, ValueError):
+        try:
             rows[name] = read(row)
+        except (TypeError, ValueError):
+            continue
     return rows
 
 
