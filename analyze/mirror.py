@@ -20,8 +20,8 @@ from pydantic import ValidationError
 from analyze.lake.quarantine import set_aside
 from analyze.summary.summarize import summarize_run, write_files
 from schemas.errors import BenchError, DamagedFile, shown
+from schemas.lake.layout import lake_of
 from schemas.lake.manifest import Manifest
-from schemas.lake.tables import lake_of
 from schemas.lake.writer import RunMirror
 from schemas.output.summary import RunSummary
 
@@ -90,7 +90,7 @@ class Follower:
 
         Other runs' rows are made again by the next sync.
         """
-        manifest = Manifest.load(self._lake)
+        manifest = Manifest(self._lake)
         aside = set_aside(self._lake, manifest, [damaged])
         manifest.save()
         for one in aside:

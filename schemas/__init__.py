@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from schemas.formats.migration.migrate import migrate_v1_to_v2
-    from schemas.formats.report_v2 import (
-        EvaluationConfig,
-        EvaluationReport,
-        InstanceResult,
-        ReportSummary,
-        ValidationBreakdown,
-    )
+    from schemas.formats.report_v2 import EvaluationConfig, EvaluationReport, ReportSummary
+    from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown
     from schemas.formats.report_v2_problems import schema_problems, validate_schema
 
 __all__ = [
@@ -31,6 +26,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "InstanceResult": "schemas.formats.report_v2_instance",
+    "ValidationBreakdown": "schemas.formats.report_v2_instance",
     "migrate_v1_to_v2": "schemas.formats.migration.migrate",
     "schema_problems": "schemas.formats.report_v2_problems",
     "validate_schema": "schemas.formats.report_v2_problems",

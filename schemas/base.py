@@ -13,9 +13,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, LiteralString, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from schemas.errors import UnknownVersion
@@ -26,16 +34,12 @@ SCHEMA_VERSION = 1
 SLUG_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
 CLUSTER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 
+Model = TypeVar("Model", bound=BaseModel)
+
 Severity = Literal["error", "warning"]
 
 DocumentKind = Literal[
-    "report-v2",
-    "report-v1",
-    "swebench",
-    "predictions",
-    "results",
-    "summary",
-    "unknown",
+    "report-v2", "report-v1", "swebench", "predictions", "results", "summary", "unknown"
 ]
 """Kinds of documents that `analyze validate` knows by their content."""
 
@@ -43,17 +47,20 @@ APART = 0.001
 """A tenth of a point: a rate this near to the estimate of its interval is shown as the same."""
 
 
-def refuse_newer(path: Path, schema_version: int) -> None:
-    """Let a file of ours pass that this program can read.
+def read_stored(model: type[Model], path: Path) -> Model:
+    """Return a file of ours as a record; fields of a later patch of its version are passed over.
 
     Raises:
         UnknownVersion: a newer benchlake wrote it.
+        ValidationError: it does not fit its declaration.
+        OSError: it cannot be read.
     """
-    if schema_version > SCHEMA_VERSION:
-        message = (
-            f"{path}: schema_version {schema_version}, this benchlake reads up to {SCHEMA_VERSION}"
-        )
+    record = model.model_validate_json(path.read_bytes(), extra="ignore")
+    version: int = getattr(record, "schema_version", SCHEMA_VERSION)
+    if version > SCHEMA_VERSION:
+        message = f"{path}: schema_version {version}, this benchlake reads up to {SCHEMA_VERSION}"
         raise UnknownVersion(message)
+    return record
 
 
 class Record(BaseModel):
@@ -81,11 +88,30 @@ def slim(record: BaseModel) -> None:
     object.__setattr__(record, "__pydantic_fields_set__", shared)
 
 
-def _exactly_one(value: object) -> object:
+def require(holds: bool, message: LiteralString, **context: object) -> None:
+    """Refuse a value of a record unless something holds; `context` fills the `{name}`s.
+
+    Raises:
+        PydanticCustomError: it does not.
+    """
+    if not holds:
+        raise PydanticCustomError(_REFUSED, message, context)
+
+
+def one_of_two(one: str, other: str) -> Any:
+    """Return the validator of a record in which exactly one of two fields is given."""
+
+    def validated(record: Model) -> Model:
+        n_given = sum(getattr(record, name) not in (None, ()) for name in (one, other))
+        require(n_given == 1, f"needs exactly one of `{one}` and `{other}`")
+        return record
+
+    return model_validator(mode="after")(validated)
+
+
+def _integer_1(value: object) -> object:
     """Let the integer 1 through; `true`, `1.0` and `"1"` are other things."""
-    if type(value) is not int or value != 1:
-        kind, message = "schema_version", "must be the integer 1"
-        raise PydanticCustomError(kind, message)
+    require(type(value) is int and value == 1, "must be the integer 1")
     return value
 
 
@@ -102,6 +128,8 @@ LONGEST_SLUG = 128
 
 Key = TypeVar("Key")
 
+_REFUSED: LiteralString = "refused"
+
 
 def fitting(slug: str, text: str) -> str:
     """Return a slug that is not too long, by a hash of `text` at its end where it was."""
@@ -113,11 +141,9 @@ def _hashed(slug: str, text: str) -> str:
 
 
 def set_apart(slugs: Mapping[Key, str], text_of: Callable[[Key], str]) -> dict[Key, str]:
-    """Return slugs of which no two are the same and none is too long, by a hash at their end.
+    """Return slugs of which no two are the same and none is too long.
 
-    Args:
-        slugs: of each key.
-        text_of: what tells a key from the others; the hash is made of it.
+    A hash at their end sees to it, of the text that tells a key from the others.
     """
     taken = Counter(slugs.values())
     return {
@@ -140,7 +166,7 @@ class JsonTextMarker:
     """Marks a field that holds any JSON value and is stored as JSON text in columns."""
 
 
-SchemaVersion = Annotated[Literal[1], BeforeValidator(_exactly_one)]
+SchemaVersion = Annotated[Literal[1], BeforeValidator(_integer_1)]
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=LONGEST_SLUG)]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
 MOST = 2**40

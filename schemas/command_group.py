@@ -5,7 +5,6 @@ Typer draws sections ("help panels") with rich alone, which takes longer to load
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -41,21 +40,17 @@ class SectionedGroup(TyperGroup):
     """
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each section with its commands and the first sentence of each."""
+        """Write each section with its commands and the first sentence of each, in equal columns."""
         sections: dict[str, list[tuple[str, str]]] = {}
         names = self.list_commands(ctx)
-        limit = formatter.width - 6 - max(map(len, names), default=0)
+        width = max(map(len, names), default=0)
+        limit = formatter.width - 6 - width
         for name in names:
             command = self.get_command(ctx, name)
             if command is not None and not command.hidden:
                 section = getattr(command, "rich_help_panel", None) or "Commands"
-                sections.setdefault(section, []).append((name, command.get_short_help_str(limit)))
+                text = command.get_short_help_str(limit)
+                sections.setdefault(section, []).append((name.ljust(width), text))
         for section, rows in sections.items():
             with formatter.section(section):
-                formatter.write_dl(_padded(rows, names))
-
-
-def _padded(rows: Sequence[tuple[str, str]], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return rows whose names are equally wide, so that all sections have one second column."""
-    width = max(map(len, names))
-    return [(name.ljust(width), text) for name, text in rows]
+                formatter.write_dl(rows)

@@ -1,31 +1,5 @@
 """Every error that is raised on purpose, and the exit code a command ends with.
 
-* BenchError                      base; exit code 1
-  + ConfigError          (2)      YAML, ids and references that a user wrote
-  + UnusablePath         (2)      no path of this system: too long, in circles, through a file
-  + SchemaError          (2)      a record or table does not fit its declaration
-    - UnmappedType                a model annotation has no Arrow type: our own mistake
-    - NotOwnFile                  a link, pipe or device in a run's folder or in the lake
-    - LogLost                     a log that does not hold what the lake took from it
-    - UnknownVersion              a file of a version we cannot read
-    - DamagedFile        (1)      a file of the lake that is not as it was sealed
-    - NotMigratable      (1)      no report that can be made one of today; carries what is wrong
-  + CollectError         (1)
-    - RunExists          (2)      refusing to write into a run that is there
-    - RunInLake          (2)      the lake holds a run by that name
-    - RunBusy            (2)      another collector works on this run
-    - NotResumable       (2)      a run that cannot be completed as it was planned
-    - Interrupted        (130)    before the first request
-    - LocalModelError    (1)      the embedded model cannot be fetched or started
-  + AnalyzeError         (1)
-    - RunNotFound        (2)      what was looked for, and where
-    - ViewError          (1)      a SQL view failed: its name and the engine's words
-    - ViewNotFound       (2)      no view or table of the lake by that name
-    - QueryRefused       (2)      a user's query would do more than read the lake
-    - QueryFailed        (2)      a user's query has a mistake in it: names, types, values
-    - QueryTooLong       (1)      a user's query took longer than its time limit
-    - NotOurFile         (2)      refusing to overwrite a file that we did not write
-
 What a model, a provider or the network does wrong is a row of results.jsonl, never an exception.
 Imports nothing, so that catching errors costs a command no start-up time.
 """
@@ -163,13 +137,7 @@ class LogLost(SchemaError):
     """A run's log does not hold what the lake took from it: answers that were paid for."""
 
     def __init__(self, log: Path, held: str, found: str) -> None:
-        """Say what is missing and how it comes back.
-
-        Args:
-            log: results.jsonl of the run.
-            held: what the lake holds of it.
-            found: what is there instead.
-        """
+        """Say what the lake holds, what was found instead, and how the rest comes back."""
         super().__init__(
             f"{printable(shown(log))}: {found}, but the lake holds {held} of run "
             f"`{log.parent.name}`; `{restore_command(log.parent)}` writes them back"

@@ -23,7 +23,7 @@ class FailureClass:
     availability_status: AvailabilityStatus
     status: TrialStatus
     cause: Cause
-    retryable: bool
+    retryable: bool = False
 
     @property
     def counts_against_model(self) -> bool:
@@ -34,34 +34,30 @@ class FailureClass:
 FAILURES: MappingProxyType[str, FailureClass] = MappingProxyType(
     {
         # the model's own
-        "empty_response": FailureClass("ok", "invalid", "model", retryable=False),
-        "output_truncated": FailureClass("ok", "failed", "model", retryable=False),
-        "max_turns_exceeded": FailureClass("ok", "failed", "model", retryable=False),
-        "tool_calls_not_supported": FailureClass("ok", "invalid", "model", retryable=False),
+        "empty_response": FailureClass("ok", "invalid", "model"),
+        "output_truncated": FailureClass("ok", "failed", "model"),
+        "max_turns_exceeded": FailureClass("ok", "failed", "model"),
+        "tool_calls_not_supported": FailureClass("ok", "invalid", "model"),
         "timeout": FailureClass("error", "timed_out", "model", retryable=True),
         # the provider's
-        "invalid_response": FailureClass("error", "provider_error", "provider", retryable=False),
+        "invalid_response": FailureClass("error", "provider_error", "provider"),
         "stream_interrupted": FailureClass("error", "provider_error", "provider", retryable=True),
         # between us and the provider
         "connection_error": FailureClass(
             "skipped_unavailable", "provider_error", "infrastructure", retryable=True
         ),
-        "cli_missing": FailureClass(
-            "skipped_unavailable", "failed", "infrastructure", retryable=False
-        ),
-        "cli_error": FailureClass("error", "failed", "infrastructure", retryable=False),
+        "cli_missing": FailureClass("skipped_unavailable", "failed", "infrastructure"),
+        "cli_error": FailureClass("error", "failed", "infrastructure"),
         "container_error": FailureClass("error", "failed", "infrastructure", retryable=True),
-        "sandbox_missing": FailureClass(
-            "skipped_unavailable", "failed", "infrastructure", retryable=False
-        ),
+        "sandbox_missing": FailureClass("skipped_unavailable", "failed", "infrastructure"),
         # what the user wrote
-        "api_key_missing": FailureClass("auth_error", "failed", "configuration", retryable=False),
-        "config_invalid": FailureClass("error", "invalid", "configuration", retryable=False),
-        "invalid_messages": FailureClass("error", "invalid", "configuration", retryable=False),
-        "hooks_disabled": FailureClass("error", "failed", "configuration", retryable=False),
+        "api_key_missing": FailureClass("auth_error", "failed", "configuration"),
+        "config_invalid": FailureClass("error", "invalid", "configuration"),
+        "invalid_messages": FailureClass("error", "invalid", "configuration"),
+        "hooks_disabled": FailureClass("error", "failed", "configuration"),
         # ours
         "collector_late": FailureClass("error", "timed_out", "harness", retryable=True),
-        "exception": FailureClass("error", "failed", "harness", retryable=False),
+        "exception": FailureClass("error", "failed", "harness"),
     }
 )
 
@@ -79,13 +75,11 @@ HTTP_PATTERN = re.compile(r"http_([1-5]\d\d)")
 
 def _http_class(code: int) -> FailureClass:
     if code in {401, 403}:
-        return FailureClass("auth_error", "provider_error", "configuration", retryable=False)
+        return FailureClass("auth_error", "provider_error", "configuration")
     if code == 402:  # no credit left: nothing else will be answered either
-        return FailureClass("error", "provider_error", "configuration", retryable=False)
+        return FailureClass("error", "provider_error", "configuration")
     if code == 404:
-        return FailureClass(
-            "skipped_unavailable", "provider_error", "configuration", retryable=False
-        )
+        return FailureClass("skipped_unavailable", "provider_error", "configuration")
     if code == 429:
         return FailureClass("rate_limited", "provider_error", "provider", retryable=True)
     retryable = code in RETRYABLE_HTTP or code >= 500
@@ -109,6 +103,14 @@ def classify(failure_type: str, *, accepted: bool = True) -> FailureClass:
     return FAILURES[failure_type]
 
 
+def known_failure(failure_type: object) -> FailureClass | None:
+    """Return what a failure_type means; None for one of a later version, or of another tool."""
+    try:
+        return classify(str(failure_type))
+    except KeyError:
+        return None
+
+
 def is_open(failure_type: str | None) -> bool:
     """Return whether a trial that failed so is asked again when its run goes on (D-F2).
 
@@ -117,7 +119,5 @@ def is_open(failure_type: str | None) -> bool:
     """
     if failure_type in {"api_key_missing", "http_402"}:
         return True
-    try:
-        return classify(str(failure_type)).retryable
-    except KeyError:
-        return True
+    failure = known_failure(failure_type)
+    return failure is None or failure.retryable

@@ -109,17 +109,10 @@ def _failures() -> str:
     head = ["failure_type", "availability_status", "status", "cause", "repeated", "counts"]
     rows = [head, ["---"] * len(head)]
     for name, label in names.items():
-        meaning = classify(name)
-        rows.append(
-            [
-                label,
-                meaning.availability_status,
-                meaning.status,
-                meaning.cause,
-                "yes" if meaning.retryable else "no",
-                "yes" if meaning.counts_against_model else "no",
-            ]
-        )
+        failure = classify(name)
+        flags = (failure.retryable, failure.counts_against_model)
+        words = [label, failure.availability_status, failure.status, failure.cause]
+        rows.append(words + ["yes" if flag else "no" for flag in flags])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

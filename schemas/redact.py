@@ -140,17 +140,9 @@ def json_escape(char: str) -> str:
 
 
 def spelled(
-    text: str,
-    spell: Callable[[str], str] = escape,
-    keeps: Callable[[str], bool] = str.isprintable,
+    text: str, spell: Callable[[str], str] = escape, keeps: Callable[[str], bool] = str.isprintable
 ) -> str:
-    """Return text without control and direction characters, which a terminal obeys (D-H5).
-
-    Args:
-        text: any.
-        spell: what stands in the place of such a character.
-        keeps: tells which characters stay.
-    """
+    """Return text without control and direction characters, which a terminal obeys (D-H5)."""
     if text.isprintable():
         return text
     return "".join(char if keeps(char) else spell(char) for char in text)

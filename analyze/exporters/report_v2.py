@@ -34,13 +34,8 @@ from analyze.report_v2.files import (
 from analyze.report_v2.markdown import generate_markdown_summary
 from analyze.summary.summarize import read_inventory
 from schemas.errors import AnalyzeError
-from schemas.formats.report_v2 import (
-    REPORT_VERSION,
-    EvaluationConfig,
-    EvaluationReport,
-    InstanceResult,
-    ValidationBreakdown,
-)
+from schemas.formats.report_v2 import REPORT_VERSION, EvaluationConfig, EvaluationReport
+from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown
 from schemas.run.config import read_config
 from schemas.run.layout import is_planned, is_run_folder
 

@@ -37,9 +37,9 @@ from schemas.errors import (
 )
 from schemas.io.files import sync_path
 from schemas.io.own_files import take_lock
-from schemas.lake.layout import covered_until
+from schemas.lake.layout import covered_until, lake_of
 from schemas.lake.log_coverage import tail_before
-from schemas.lake.tables import lake_of, parts_of
+from schemas.lake.tables import parts_of
 from schemas.run.import_record import SOURCE_FOLDER, ImportRecord, load_import_record
 from schemas.run.layout import IMPORT_FILE, LOG, refuse_name
 from schemas.run.result import Result

@@ -8,15 +8,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from schemas.base import Finding, warning
 from schemas.errors import AnalyzeError, shown
-from schemas.io.files import sync_path
-
-CHUNK_BYTES = 2**20
+from schemas.io.files import copy_hashed, sha256_of, sync_path
 
 MANY_FILES = 200
 """From here on the whole disk is waited for once, rather than each file."""
@@ -116,13 +114,7 @@ def hashes_of(sources: Mapping[str, Path]) -> dict[str, str]:
     Raises:
         OSError: one cannot be read.
     """
-    found = {}
-    for name, path in sorted(sources.items()):
-        digest = hashlib.sha256()
-        for chunk in _chunks(path):
-            digest.update(chunk)
-        found[name] = digest.hexdigest()
-    return found
+    return {name: sha256_of(path) for name, path in sorted(sources.items())}
 
 
 def digest_of(hashes: Mapping[str, str]) -> str:
@@ -143,21 +135,12 @@ def copy_originals(sources: Mapping[str, Path], hashes: Mapping[str, str], targe
         copy = target / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         folders |= {target / above for above in Path(name).parents}
-        digest = hashlib.sha256()
-        with copy.open("wb") as file:
-            for chunk in _chunks(path):
-                digest.update(chunk)
-                file.write(chunk)
-        if digest.hexdigest() != hashes[name]:
+        with path.open("rb") as source:
+            digest = copy_hashed(source, copy)
+        if digest != hashes[name]:
             raise SourceChanged(path)
     if len(sources) > MANY_FILES:
         os.sync()  # one long wait of the disk instead of a wait for each
         return
     for place in (*(target / name for name in sources), *folders):
         sync_path(place)
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk

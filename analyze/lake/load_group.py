@@ -28,14 +28,22 @@ from analyze.lake.find_changes import (
 from schemas.errors import BenchError, DamagedFile
 from schemas.io.arrow import record_of
 from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
-from schemas.lake.layout import BATCH_TABLES, LakeFile, Part, covered_until, lake_of, month_of
+from schemas.lake.layout import (
+    BATCH_TABLES,
+    NO_COVERAGE,
+    LakeFile,
+    Part,
+    covered_until,
+    lake_of,
+    month_of,
+)
 from schemas.lake.log_coverage import holds, tail_before
 from schemas.lake.manifest import Manifest, RunSeen
 from schemas.lake.recover import prune, remove_part
 from schemas.lake.rows import run_table
 from schemas.lake.tables import RunRow, files_of, reading
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
-from schemas.lake.writer import NO_LOG, LakeWriter, RunMirror
+from schemas.lake.writer import LakeWriter, RunMirror
 from schemas.run.config import PlannedTrial
 from schemas.run.import_record import ImportRecord
 from schemas.run.layout import IMPORT_FILE, LOG, LogSeen, look_of
@@ -76,7 +84,7 @@ def bring_group(runs_dir: Path, names: list[str], manifest: Manifest | None = No
     Raises:
         OSError: the lake cannot be written.
     """
-    return _Group(runs_dir, manifest or Manifest.load(lake_of(runs_dir))).bring(names)
+    return _Group(runs_dir, manifest or Manifest(lake_of(runs_dir))).bring(names)
 
 
 class _Group:
@@ -272,7 +280,7 @@ def seal_row(lake: Path, row: RunRow) -> None:
     now_ms = max(time.time_ns() // 1_000_000, row.recorded_at_ms + 1)
     writer = LakeWriter(lake, row.run_id, month_of(row.started_at_ms or 0))
     newer = row.model_copy(update={"recorded_at_ms": now_ms})
-    writer.seal_batch({"runs": run_table(newer)}, NO_LOG)
+    writer.seal_batch({"runs": run_table(newer)}, NO_COVERAGE)
 
 
 def latest_row(lake: Path, run_id: str) -> RunRow | None:

@@ -317,7 +317,7 @@ def take_out(runs_dir: Path, run_ids: Sequence[str]) -> int:
             folder = runs_dir / run_id
             handles.append(lock_run(folder, lake, outside=is_imported(folder)))
         n_rows = prune(lake, run_ids)
-        manifest = Manifest.load(lake)
+        manifest = Manifest(lake)
         for run_id in there.keys() & set(run_ids):
             manifest.runs[run_id] = RunSeen(run_id, *there[run_id], is_pruned=True)
         manifest.refresh()

@@ -46,7 +46,7 @@ def settle(lake: Path, *, writes: bool, tell: Tell | None = None) -> bool:
     from analyze.lake.quarantine import find_damaged  # noqa: PLC0415 - loads pyarrow
     from schemas.lake.manifest import Manifest  # noqa: PLC0415
 
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     found = find_damaged(lake, manifest)
     found = [one for one in found if one.path.is_file() and not is_left_out(one.path)]
     say = tell or on_stderr

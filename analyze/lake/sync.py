@@ -15,7 +15,7 @@ from analyze.lake.alias_file import is_in_lake
 from analyze.lake.find_changes import Progress, Synced, changed, with_known_problems
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
-from schemas.io.own_files import locked, make_own_folder
+from schemas.io.own_files import locked
 from schemas.lake.layout import (
     TABLE_NAMES,
     TRASH,
@@ -34,7 +34,7 @@ __all__ = ["Progress", "Synced", "has_news", "problems_of", "prune", "sync"]
 def has_news(runs_dir: Path) -> bool:
     """Return whether a run folder or a file of the lake changed; one stat each."""
     lake = lake_of(runs_dir)
-    if changed(run_folders(runs_dir), Manifest.load(lake)):
+    if changed(run_folders(runs_dir), Manifest(lake)):
         return True
     return not (is_as_left(lake) and is_in_lake(lake))
 
@@ -47,8 +47,7 @@ def one_sync(lake: Path) -> Iterator[None]:
         OSError: the lake cannot be written.
     """
     require_own_lake(lake)
-    folder = make_own_folder(lake, "manifest")
-    with locked(folder, ".sync.lock"):
+    with locked(lake, "manifest/.sync.lock"):
         yield
 
 
@@ -78,7 +77,7 @@ def sync(
     lake = lake_of(runs_dir)
     try:
         with one_sync(lake):
-            manifest = Manifest.load(lake)
+            manifest = Manifest(lake)
             folders = dict(run_folders(runs_dir))
             is_quiet = only is None and not damaged and not changed(folders.items(), manifest)
             if is_quiet and _is_tidy(manifest):
@@ -113,7 +112,7 @@ def _is_old(trashed: Path) -> bool:
 
 def problems_of(runs_dir: Path, run_dir: Path) -> list[str]:
     """Return what is known to be wrong with one run's log, as the last sync found it."""
-    seen = Manifest.load(lake_of(runs_dir)).runs.get(run_dir.name)
+    seen = Manifest(lake_of(runs_dir)).runs.get(run_dir.name)
     return [] if seen is None else list(seen.problems)
 
 

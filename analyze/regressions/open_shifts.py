@@ -300,5 +300,5 @@ def _n_not_in_lake(session: Session) -> int:
     pruned or refused stay out, and are none of these.
     """
     rows = session.rows("select run_id from stg_runs")
-    known = {run_id for (run_id,) in rows} | Manifest.load(session.lake).runs.keys()
+    known = {run_id for (run_id,) in rows} | Manifest(session.lake).runs.keys()
     return sum(name not in known for name, _ in run_folders(session.runs_dir))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analyze.comparison.evidence.outcomes import distinct_names, plan_name
+from analyze.comparison.evidence.outcomes import distinct_texts, plan_name
 from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
@@ -136,8 +136,8 @@ def _point(suite_id: str, runs: list[_Run]) -> Point:
         is_narrowed=all(run.is_narrowed for run in runs),
         n_planned=sum(run.n_planned for run in runs),
         labels=tuple(sorted({label for run in runs for label in run.labels})),
-        machines=distinct_names(run.machine for run in runs),
-        versions=distinct_names(run.version for run in runs),
+        machines=distinct_texts(run.machine for run in runs),
+        versions=distinct_texts(run.version for run in runs),
     )
 
 

@@ -18,6 +18,7 @@ from collect.config import ResolvedModel, RunInputs
 from collect.config.endpoints import key_of
 from collect.inventory.git import Output, output_of
 from schemas.errors import ConfigError, nearest, printable
+from schemas.io.files import sha256_of
 from schemas.redact import redact
 from schemas.run.inventory import ServedModel
 
@@ -135,8 +136,7 @@ def with_builds(inputs: RunInputs, builds: Builds) -> RunInputs:
 
 def _sha256(file: str | None) -> str | None:
     """Return the hash of a model file, or None when it cannot be read."""
-    from collect.local.model import sha256_of  # noqa: PLC0415 - few runs serve a model
-    from collect.local.weights import SHA256  # noqa: PLC0415 - see above
+    from collect.local.weights import SHA256  # noqa: PLC0415 - few runs serve a model
 
     try:
         return SHA256 if file is None else sha256_of(Path(file))

@@ -7,7 +7,6 @@ the engine lives in the child alone (`collect.local.server`).
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import http.client
 import importlib.util
 import json
@@ -233,16 +232,6 @@ def serving(
         yield model
     finally:
         model.stop()
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, all of which is read.
-
-    Raises:
-        OSError: it cannot be.
-    """
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_missing_engine() -> None:

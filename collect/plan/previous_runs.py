@@ -26,6 +26,7 @@ from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file, read_own
 from schemas.run.config import PlannedTrial
 from schemas.run.layout import LOG
+from schemas.run.result import loose_content_of
 
 MOST_BYTES = 64_000_000
 """What is read in a few tenths of a second: a plan, or the last words of a run, wait for it."""
@@ -133,11 +134,8 @@ def _rows(run_dir: Path) -> Iterator[dict[str, Any]]:
     try:
         with open_own_file(run_dir, LOG) as log:
             for line in log:
-                try:
-                    row = orjson.loads(line)
-                except orjson.JSONDecodeError:
-                    continue
-                if isinstance(row, dict) and row.get("record_type") == "result":
+                row = loose_content_of(line)
+                if row is not None and row.get("record_type") == "result":
                     yield row
     except (OSError, NotOwnFile):
         return

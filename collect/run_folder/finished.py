@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from collect.console.progress import RunReport
-from schemas.failures import SKIPPED_ON_REQUEST, FailureClass, classify, is_open
+from schemas.failures import SKIPPED_ON_REQUEST, is_open, known_failure
+from schemas.run.result import loose_content_of
 
 
 class Latest(NamedTuple):
@@ -125,11 +124,8 @@ class FinishedTrials:
 
 def _result(line: bytes) -> dict[str, Any] | None:
     """Return a line's result, or None when it is something else."""
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(row, dict) or row.get("record_type") != "result":
+    row = loose_content_of(line)
+    if row is None or row.get("record_type") != "result":
         return None
     named = isinstance(row.get("model_id"), str) and isinstance(row.get("case_id"), str)
     return row if named and type(row.get("repetition")) is int else None
@@ -138,7 +134,7 @@ def _result(line: bytes) -> dict[str, Any] | None:
 def _latest(
     status: object, availability: object, success: object, passed: object, failure_type: object
 ) -> Latest:
-    failure = None if success is True else _failure(failure_type)
+    failure = None if success is True else known_failure(failure_type)
     return Latest(
         status=str(status),
         is_ok=availability == "ok",
@@ -149,11 +145,3 @@ def _latest(
         and failure_type != SKIPPED_ON_REQUEST
         and (failure is None or not failure.counts_against_model),
     )
-
-
-def _failure(failure_type: object) -> FailureClass | None:
-    """Return what a failure_type means; None for one of a later version, which is tried again."""
-    try:
-        return classify(str(failure_type))
-    except KeyError:
-        return None

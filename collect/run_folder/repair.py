@@ -13,12 +13,11 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-import orjson
-
 from schemas.errors import counted
 from schemas.io.files import TEMPORARY
 from schemas.io.own_files import open_own, open_own_file
 from schemas.run.layout import LOG
+from schemas.run.result import loose_content_of
 from schemas.run.trace import PADDING_MAGIC, REFERENCE, frames_end, whole_frame
 
 STALE_S = 600.0
@@ -64,7 +63,7 @@ def _cut_tail(run_dir: Path) -> list[str]:
             return []
         file.seek(end)
         rest = file.read()
-        if _parsed(rest) is not None:
+        if loose_content_of(rest) is not None:
             file.write(b"\n")
             file.flush()
             return _durable(file.fileno(), f"{LOG}: its last line lacked the newline")
@@ -86,22 +85,13 @@ def _after_last_newline(file: BinaryIO, size: int) -> int:
     return 0
 
 
-def _parsed(line: bytes) -> dict[str, object] | None:
-    """Return a line's JSON object, or None when it is none."""
-    try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def _read_log(run_dir: Path) -> tuple[dict[str, list[int]], list[int]]:
     """Return where results say their traces begin, by file, and the numbers of broken lines."""
     offsets: dict[str, list[int]] = {}
     broken = []
     with open_own_file(run_dir, LOG) as file:
         for number, line in enumerate(file, start=1):
-            if (row := _parsed(line)) is None:
+            if (row := loose_content_of(line)) is None:
                 broken.append(number)
                 continue
             place = row.get("artifact_path")

@@ -26,7 +26,7 @@ from schemas.lake.layout import lake_of
 from schemas.lake.rows import output_hash
 from schemas.lake.transaction import lock_run as lock_rows
 from schemas.run.layout import LOG
-from schemas.run.result import LineError, cut, parse_line
+from schemas.run.result import LineError, cut, loose_content_of, parse_line
 from schemas.run.trace import REFERENCE, frames, whole_frame
 
 LOCK_WAIT_S = 60.0
@@ -191,7 +191,7 @@ class _Log:
     def trials(self) -> Iterator[Trial]:
         """Yield the trials that have a result."""
         for line in self._lines:
-            trial = _trial(_object(line))
+            trial = _trial(loose_content_of(line) or {})
             if trial is not None:
                 yield trial
 
@@ -241,18 +241,10 @@ class _Traces:
 
 def _trace(frame: bytes | None) -> dict[str, Any]:
     try:
-        return _object(zstandard.ZstdDecompressor().decompressobj().decompress(frame or b""))
+        line = zstandard.ZstdDecompressor().decompressobj().decompress(frame or b"")
+        return loose_content_of(line) or {}
     except zstandard.ZstdError:
         return {}
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    """Return a JSON object; an empty one where there is none."""
-    try:
-        row = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return {}
-    return row if isinstance(row, dict) else {}
 
 
 def _trial(row: Mapping[str, Any]) -> Trial | None:

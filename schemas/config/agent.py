@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
 
-from schemas.base import Metadata, NonEmpty, OpenRecord, Record, SchemaVersion, Slug
+from schemas.base import Metadata, NonEmpty, OpenRecord, Record, SchemaVersion, Slug, require
 
 MODEL_KEYS = frozenset({"default_model", "model", "model_id", "primary_model", "requested_model"})
 """The suite names the model; an agent that names one would run another than is reported."""
@@ -34,9 +33,7 @@ class ModelDefaults(OpenRecord):
     @field_validator("fallbacks")
     @classmethod
     def _none(cls, fallbacks: tuple[str, ...]) -> tuple[str, ...]:
-        if fallbacks:
-            kind, message = "fallbacks", "fallbacks are refused: a run is of exactly one model"
-            raise PydanticCustomError(kind, message)
+        require(not fallbacks, "fallbacks are refused: a run is of exactly one model")
         return fallbacks
 
 
@@ -57,9 +54,8 @@ class OpenClawFragments(Record):
     @classmethod
     def _no_model(cls, fragment: Fragment) -> Fragment:
         keys = fragment if isinstance(fragment, dict) else fragment.model_extra or {}
-        if found := sorted(MODEL_KEYS & keys.keys()):
-            kind, message = "model", "`{key}`: the suite names the model, not the agent"
-            raise PydanticCustomError(kind, message, {"key": found[0]})
+        named = min(MODEL_KEYS & keys.keys(), default=None)
+        require(named is None, "`{key}`: the suite names the model, not the agent", key=named)
         return fragment
 
     @field_validator("agent")
@@ -67,9 +63,8 @@ class OpenClawFragments(Record):
     def _texts(cls, agent: Metadata) -> Metadata:
         for key in ("id", "prompt"):
             value = agent.get(key)
-            if key in agent and not (isinstance(value, str) and value.strip()):
-                kind, message = "text", "`{key}` must be text that is not empty"
-                raise PydanticCustomError(kind, message, {"key": key})
+            is_text = key not in agent or (isinstance(value, str) and bool(value.strip()))
+            require(is_text, "`{key}` must be text that is not empty", key=key)
         return agent
 
 

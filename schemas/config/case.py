@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
-from pydantic_core import PydanticCustomError
 
 from schemas.base import (
     CLUSTER_PATTERN,
@@ -19,6 +18,8 @@ from schemas.base import (
     Record,
     SchemaVersion,
     Slug,
+    one_of_two,
+    require,
 )
 from schemas.config.checks import DeterministicCheck
 from schemas.config.validators import Validator
@@ -57,13 +58,10 @@ class RubricScale(Record):
 
     @model_validator(mode="after")
     def _ascending(self) -> RubricScale:
-        if self.max <= self.min:
-            kind, message = "scale", "`max` must be above `min`"
-            raise PydanticCustomError(kind, message)
+        require(self.max > self.min, "`max` must be above `min`")
         for point in self.anchors:
-            if (number := _number(point)) is not None and not self.min <= number <= self.max:
-                kind, message = "anchor", "anchor `{point}` is outside the scale"
-                raise PydanticCustomError(kind, message, {"point": point[:40]})
+            is_inside = (number := _number(point)) is None or self.min <= number <= self.max
+            require(is_inside, "anchor `{point}` is outside the scale", point=point[:40])
         return self
 
 
@@ -109,12 +107,7 @@ class Message(Record):
     source: MessageSource | None = None
     name: str | None = None
 
-    @model_validator(mode="after")
-    def _one_text(self) -> Message:
-        if (self.content is None) == (self.source is None):
-            kind, message = "message", "needs exactly one of `content` and `source`"
-            raise PydanticCustomError(kind, message)
-        return self
+    _one_text = one_of_two("content", "source")
 
 
 ToolName = Literal["exec_shell", "read_file", "write_file", "web_search"]
@@ -215,9 +208,4 @@ class Prompt(Record):
         default=None, description="Prompts that share a template or a passage; as in test.yaml."
     )
 
-    @model_validator(mode="after")
-    def _asks_once(self) -> Prompt:
-        if (self.prompt is None) != bool(self.messages):
-            kind, message = "prompt", "needs exactly one of `prompt` and `messages`"
-            raise PydanticCustomError(kind, message)
-        return self
+    _asks_once = one_of_two("prompt", "messages")

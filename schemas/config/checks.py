@@ -6,9 +6,8 @@ from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
-from pydantic_core import PydanticCustomError
 
-from schemas.base import Count, NonEmpty, Record, Slug
+from schemas.base import Count, NonEmpty, Record, Slug, one_of_two, require
 from schemas.failures import TrialStatus
 
 Dimension = Literal["task", "process", "autonomy", "closeness", "efficiency", "spark"]
@@ -19,19 +18,14 @@ def _stays(path: str) -> str:
     depth = 0
     for part in PurePosixPath(path).parts:
         depth += -1 if part == ".." else 1
-        if depth < 0:
-            kind, message = "path", "leaves the case's folder and the workspace"
-            raise PydanticCustomError(kind, message)
-    if "\0" in path:
-        kind, message = "path", "holds a NUL"
-        raise PydanticCustomError(kind, message)
+        require(depth >= 0, "leaves the case's folder and the workspace")
+    require("\0" not in path, "holds a NUL")
     return path
 
 
 def _is_relative(path: str) -> str:
-    if PurePosixPath(path).is_absolute() or path.startswith("~"):
-        kind, message = "path", "must be relative: it is looked up in the workspace"
-        raise PydanticCustomError(kind, message)
+    is_relative = not (PurePosixPath(path).is_absolute() or path.startswith("~"))
+    require(is_relative, "must be relative: it is looked up in the workspace")
     return path
 
 
@@ -107,9 +101,8 @@ class WorkspaceFilePresent(Record):
 
     @model_validator(mode="after")
     def _one_style(self) -> WorkspaceFilePresent:
-        if self.contains is not None and (self.contains_all or self.contains_any):
-            kind, message = "contains", "`contains` cannot stand beside contains_all or _any"
-            raise PydanticCustomError(kind, message)
+        is_alone = self.contains is None or not (self.contains_all or self.contains_any)
+        require(is_alone, "`contains` cannot stand beside contains_all or _any")
         return self
 
 
@@ -145,12 +138,7 @@ class PythonHook(Record):
     import_path: ModulePath | None = Field(default=None, description="Dotted path of a module.")
     callable_name: PythonName
 
-    @model_validator(mode="after")
-    def _one_place(self) -> PythonHook:
-        if (self.path is None) == (self.import_path is None):
-            kind, message = "hook", "needs exactly one of `path` and `import_path`"
-            raise PydanticCustomError(kind, message)
-        return self
+    _one_place = one_of_two("path", "import_path")
 
 
 class DeterministicCheck(Record):
@@ -166,12 +154,7 @@ class DeterministicCheck(Record):
     declarative: DeclarativeCheck | None = None
     python_hook: PythonHook | None = None
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> DeterministicCheck:
-        if (self.declarative is None) == (self.python_hook is None):
-            kind, message = "check", "needs exactly one of `declarative` and `python_hook`"
-            raise PydanticCustomError(kind, message)
-        return self
+    _one_kind = one_of_two("declarative", "python_hook")
 
     @property
     def kind(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from schemas.base import (
     Metadata,
@@ -15,6 +14,7 @@ from schemas.base import (
     Record,
     SchemaVersion,
     Slug,
+    require,
 )
 
 
@@ -46,9 +46,8 @@ class JudgeRunConfig(Record):
 
     @model_validator(mode="after")
     def _within(self) -> JudgeRunConfig:
-        if self.sample_size is not None and self.sample_size > self.repetitions:
-            kind, message = "sample_size", "`sample_size` is above `repetitions`"
-            raise PydanticCustomError(kind, message)
+        is_within = self.sample_size is None or self.sample_size <= self.repetitions
+        require(is_within, "`sample_size` is above `repetitions`")
         return self
 
 
@@ -62,16 +61,9 @@ class JudgeAggregationConfig(Record):
 
     @model_validator(mode="after")
     def _votes_need_a_threshold(self) -> JudgeAggregationConfig:
-        if self.method in {"majority_vote", "all_pass"} and self.pass_threshold is None:
-            kind, message = "pass_threshold", "`{method}` needs a `pass_threshold`"
-            raise PydanticCustomError(kind, message, {"method": self.method})
+        has_what_it_needs = self.method in {"median", "mean"} or self.pass_threshold is not None
+        require(has_what_it_needs, "`{method}` needs a `pass_threshold`", method=self.method)
         return self
-
-    @property
-    def threshold_on_ten(self) -> float | None:
-        """Return the threshold on the stored scale 0-10: a fraction below 1 is of that scale."""
-        threshold = self.pass_threshold
-        return threshold * 10 if threshold is not None and threshold < 1 else threshold
 
 
 class AnchorReference(Record):
@@ -116,8 +108,6 @@ class EvaluationProfile(Record):
 
     @model_validator(mode="after")
     def _one_prompt(self) -> EvaluationProfile:
-        if self.judge_system_prompt is not None and self.judge_system_prompt_path is not None:
-            kind = "judge_system_prompt"
-            message = "cannot stand beside `judge_system_prompt_path`"
-            raise PydanticCustomError(kind, message)
+        is_one = self.judge_system_prompt is None or self.judge_system_prompt_path is None
+        require(is_one, "cannot stand beside `judge_system_prompt_path`")
         return self

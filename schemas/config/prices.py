@@ -18,7 +18,6 @@ from pydantic import Field
 from schemas.base import NonEmpty, Record, Unit
 
 NANO = 1_000_000_000
-"""Nano-dollars in a dollar."""
 
 PerMillion = Annotated[float, Field(ge=0, le=1_000_000), Unit("USD per million tokens")]
 
@@ -112,13 +111,8 @@ class Price(Record):
 
 def _nano(*parts: tuple[int, float]) -> int:
     """Return what tokens cost at their prices, summed up before it is rounded."""
-    pico = sum(tokens * _micro(usd_per_million) for tokens, usd_per_million in parts)
+    pico = sum(tokens * round(usd_per_million * 1_000_000) for tokens, usd_per_million in parts)
     return (pico + 500) // 1000
-
-
-def _micro(usd: float) -> int:
-    """Return dollars as whole micro-dollars: 0.0375 is 37,500."""
-    return round(usd * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +134,7 @@ class PriceTable:
                 vendor's own, which may serve anything under a known name.
         """
         found = _latest(self.own, model, on_date)
-        if found is None and list_prices:
-            found = _latest(packaged_prices(), model, on_date)
-        return found
+        return found or (_latest(packaged_prices(), model, on_date) if list_prices else None)
 
 
 def _latest(prices: Iterable[Price], model: str, on_date: date) -> Price | None:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
-from pydantic_core import PydanticCustomError
 
-from schemas.base import Rate, Record, SchemaVersion
+from schemas.base import Rate, Record, SchemaVersion, require
 from schemas.config.prices import Price, PriceTable
 
 Chance = Annotated[float, Field(gt=0, lt=1)]
@@ -29,8 +28,7 @@ class Thresholds(Record):
     """`thresholds:` of benchlake.yaml; what is left out keeps its default."""
 
     pass_rate_margin: Chance = Field(
-        default=0.05,
-        description="Pass rates this close (0.05: 5 points) are the same in practice.",
+        default=0.05, description="Pass rates this close (0.05: 5 points) are the same in practice."
     )
     ratio_margin: Chance = Field(
         default=0.10,
@@ -41,8 +39,7 @@ class Thresholds(Record):
         description="Share of scorable trials with a verdict below which numbers carry a warning.",
     )
     timeout_warning_share: Rate = Field(
-        default=0.05,
-        description="Share of time-outs above which numbers carry a warning.",
+        default=0.05, description="Share of time-outs above which numbers carry a warning."
     )
     truncation_warning_share: Rate = Field(
         default=0.01,
@@ -57,17 +54,15 @@ class Thresholds(Record):
 
     @model_validator(mode="after")
     def _tiers_fall(self) -> Thresholds:
-        if self.tier_2_from > self.tier_1_from:
-            kind, message = "tiers", "`tier_2_from` must not be above `tier_1_from`"
-            raise PydanticCustomError(kind, message)
+        is_falling = self.tier_2_from <= self.tier_1_from
+        require(is_falling, "`tier_2_from` must not be above `tier_1_from`")
         return self
 
 
 def _host(text: str) -> str:
     """Return a host name in lower case; a URL, a port or a wild card is none."""
-    if not HOST.fullmatch(host := text.lower()):
-        kind, message = "host", "must be a host name alone, without scheme, port or path"
-        raise PydanticCustomError(kind, message)
+    is_host = HOST.fullmatch(host := text.lower()) is not None
+    require(is_host, "must be a host name alone, without scheme, port or path")
     return host
 
 
@@ -90,9 +85,7 @@ class ProjectFile(Record):
     @classmethod
     def _one_price_a_day(cls, prices: tuple[Price, ...]) -> tuple[Price, ...]:
         for (model, day), count in Counter((p.model, p.valid_from) for p in prices).items():
-            if count > 1:
-                kind, message = "prices", f"{count} prices of `{model}` begin on {day}"
-                raise PydanticCustomError(kind, message)
+            require(count == 1, f"{count} prices of `{model}` begin on {day}")
         return prices
 
 

@@ -121,11 +121,7 @@ def limit_of_config(run_dir: Path) -> int | None:
 
 
 def shared_limits(times_ms: Iterable[int]) -> frozenset[int]:
-    """Return the limits that the times of exceptions show, in ms.
-
-    Args:
-        times_ms: how long each request took that ended in an exception.
-    """
+    """Return the limits that the times of requests show which ended in an exception, in ms."""
     near = Counter(time - time % ROUND_MS for time in times_ms if time % ROUND_MS < NEAR_MS)
     return frozenset(limit for limit, n in near.items() if limit and n >= LEAST_ALIKE)
 

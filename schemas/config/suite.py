@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from schemas.base import (
     Count,
@@ -17,15 +16,11 @@ from schemas.base import (
     SchemaVersion,
     Slug,
     Unit,
+    require,
 )
 
 Transport = Literal[
-    "ollama_openai",
-    "openai_chat",
-    "openai_responses",
-    "openrouter",
-    "claude_code_cli",
-    "embedded",
+    "ollama_openai", "openai_chat", "openai_responses", "openrouter", "claude_code_cli", "embedded"
 ]
 TRANSPORTS: tuple[str, ...] = get_args(Transport)
 
@@ -112,9 +107,8 @@ class AgentAssignment(Record):
 
     @model_validator(mode="after")
     def _selects(self) -> AgentAssignment:
-        if not (self.case_selection.include_case_ids or self.case_selection.include_tags):
-            kind, message = "assignment", "needs `include_case_ids` or `include_tags`"
-            raise PydanticCustomError(kind, message)
+        is_selecting = self.case_selection.include_case_ids or self.case_selection.include_tags
+        require(bool(is_selecting), "needs `include_case_ids` or `include_tags`")
         return self
 
 

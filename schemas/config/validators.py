@@ -27,7 +27,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from schemas.base import NonEmpty, Record
+from schemas.base import NonEmpty, Record, one_of_two, require
 
 _SKIPPED = r"\\N\{[^}]*\}|\\.|\(\?\#[^)]*\)"  # escapes and comments hold no syntax
 _MEMBER = r"(?:\\.|[^\]\\])"
@@ -114,18 +114,13 @@ def _compiles(pattern: str) -> str:
     import regex  # noqa: PLC0415  # 20 ms that commands which only read records do not pay
 
     foreign = FOREIGN_VERBOSE if _VERBOSE_FLAG.search(pattern) else FOREIGN_SYNTAX
-    for token in foreign.finditer(pattern):
-        if token.lastgroup:
-            kind = "regex"
-            template = "`{part}` is fuzzy, set or POSIX syntax, which is not supported: escape it"
-            raise PydanticCustomError(kind, template, {"part": token[token.lastgroup]})
-    if huge := HUGE_COUNT.search(pattern):
-        kind, template = "regex", "`{part}` repeats more than 99,999 times"
-        raise PydanticCustomError(kind, template, {"part": huge[0]})
-    if len(pattern) > LONGEST or _unrolled(pattern) > MOST_UNROLLED:
-        kind = "regex"
-        template = "is not a valid regular expression: it unrolls to over 100,000 steps"
-        raise PydanticCustomError(kind, template)
+    part = next((one[one.lastgroup] for one in foreign.finditer(pattern) if one.lastgroup), None)
+    message = "`{part}` is fuzzy, set or POSIX syntax, which is not supported: escape it"
+    require(part is None, message, part=part)
+    huge = HUGE_COUNT.search(pattern)
+    require(huge is None, "`{part}` repeats more than 99,999 times", part=huge and huge[0])
+    is_short = len(pattern) <= LONGEST and _unrolled(pattern) <= MOST_UNROLLED
+    require(is_short, "is not a valid regular expression: it unrolls to over 100,000 steps")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # `[[]` is fine: both read a bracket
@@ -162,9 +157,7 @@ class OneOf(Record):
 
 def _not_blank(value: str) -> str:
     """Refuse a text of white space alone, which is in every answer once it is stripped."""
-    if not value.strip(" \t\r\n"):
-        kind, message = "blank", "is blank, and every answer contains that"
-        raise PydanticCustomError(kind, message)
+    require(bool(value.strip(" \t\r\n")), "is blank, and every answer contains that")
     return value
 
 
@@ -182,12 +175,7 @@ class _Parts(Record):
         """Return the texts, however many were written."""
         return self.values or (self.value or "",)
 
-    @model_validator(mode="after")
-    def _one_or_several(self) -> Self:
-        if (self.value is None) == (self.values is None):
-            kind, message = "parts", "needs exactly one of `value` and `values`"
-            raise PydanticCustomError(kind, message)
-        return self
+    _one_or_several = one_of_two("value", "values")
 
 
 class Contains(_Parts):
@@ -200,9 +188,8 @@ class Contains(_Parts):
 
     @model_validator(mode="after")
     def _matched(self) -> Self:
-        if (self.values is None) != (self.match is None):
-            kind, message = "match", "`values` needs `match: all` or `match: any`, `value` neither"
-            raise PydanticCustomError(kind, message)
+        is_matched = (self.values is None) == (self.match is None)
+        require(is_matched, "`values` needs `match: all` or `match: any`, `value` neither")
         return self
 
 
@@ -228,9 +215,8 @@ class RegexSearch(Record):
 
 def _numeric(value: object) -> object:
     """Refuse what is no number with one sentence, not with one for each kind of number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        kind, message = "number", "should be a valid number, without quotes"
-        raise PydanticCustomError(kind, message)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    require(is_number, "should be a valid number, without quotes")
     return value
 
 
@@ -302,12 +288,9 @@ class RangeRule(Record):
 
     @model_validator(mode="after")
     def _bounded(self) -> RangeRule:
-        if self.min is None and self.max is None:
-            kind, message = "range", "needs `min`, `max` or both"
-            raise PydanticCustomError(kind, message)
-        if self.min is not None and self.max is not None and self.min > self.max:
-            kind, message = "range", "`min` is above `max`: nothing could ever match"
-            raise PydanticCustomError(kind, message)
+        require(self.min is not None or self.max is not None, "needs `min`, `max` or both")
+        is_possible = self.min is None or self.max is None or self.min <= self.max
+        require(is_possible, "`min` is above `max`: nothing could ever match")
         return self
 
 

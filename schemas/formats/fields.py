@@ -77,9 +77,7 @@ def check_fields(report: dict[str, Any]) -> Checked:
     return Checked(findings + wrong, read if len(read) == len(instances) else None)
 
 
-def _instances(
-    instances: Sequence[object],
-) -> tuple[list[Finding], tuple[InstanceResult, ...]]:
+def _instances(instances: Sequence[object]) -> tuple[list[Finding], tuple[InstanceResult, ...]]:
     findings: list[Finding] = []
     read: list[InstanceResult] = []
     for start in range(0, len(instances), _PORTION):
@@ -126,8 +124,8 @@ def _findings(
         name = loc[-1] if loc and isinstance(loc[-1], str) else ""
         holder = _at(data, loc[:-1])
         if kind == "missing":
-            if (told := _missing(name)) is not None:
-                found.append(error("missing_field", pointer(*parts), told))
+            if (message := _missing(name)) is not None:
+                found.append(error("missing_field", pointer(*parts), message))
         elif name == "[key]" or (isinstance(holder, dict) and loc and loc[-1] not in holder):
             continue
         elif kind not in {"invalid_key", "string_unicode", "value_error"}:
@@ -182,11 +180,7 @@ def misfits(
 ) -> tuple[Finding, ...]:
     """Return what JSON cannot carry in a value, then what a declaration refuses; empty if it fits.
 
-    Args:
-        declaration: the record that the value should be; it lets unknown fields pass.
-        value: any parsed JSON.
-        where: pointer of the value in its document.
-        line: of the value in a file of lines.
+    Unknown fields pass. The value lies at the pointer `where` of its document, or on a line.
     """
     found = [
         one.model_copy(update={"pointer": where + one.pointer, "line": line})
@@ -196,48 +190,35 @@ def misfits(
         message = f"an object is needed, found {described(value)}"
         return (*found, error("not_an_object", where, message, line))
     named = {one.pointer for one in found}
-    found.extend(
-        one for one in _refused(declaration, value, where, line) if one.pointer not in named
-    )
-    return tuple(found)
-
-
-def _refused(
-    declaration: type[BaseModel], value: Mapping[str, object], where: str, line: int | None
-) -> Iterator[Finding]:
     declared = {name: value[name] for name in declaration.model_fields if name in value}
     try:
         declaration.model_validate(declared)
     except ValidationError as exc:
-        yield from findings_of(exc, where, line)
+        found += [one for one in findings_of(exc, where, line) if one.pointer not in named]
+    return tuple(found)
 
 
 def findings_of(
     exc: ValidationError, where: str = "", line: int | None = None
 ) -> Iterator[Finding]:
-    """Yield what a declaration refused, place by place; unknown fields are warnings.
-
-    Args:
-        exc: what validating raised.
-        where: pointer of the value in its document.
-        line: of the value in a file of lines.
-    """
-    for told in exc.errors(include_url=False, include_context=False):
-        yield _finding(told, where, line)
+    """Yield what a declaration refused, as `misfits` has it; unknown fields are warnings."""
+    for refusal in exc.errors(include_url=False, include_context=False):
+        yield _finding(refusal, where, line)
 
 
-def _finding(told: Mapping[str, Any], where: str, line: int | None) -> Finding:
-    place = told["loc"][:-1] if told["loc"][-1:] == ("[key]",) else told["loc"]
-    at = where + pointer(*(key_part(part) for part in place))
-    if told["type"] == "missing":
+def _finding(refusal: Mapping[str, Any], where: str, line: int | None) -> Finding:
+    kind, loc, rule = refusal["type"], refusal["loc"], refusal["msg"]
+    place = loc[:-1] if loc[-1:] == ("[key]",) else loc
+    at = where + pointer(*map(key_part, place))
+    if kind == "missing":
         return error("missing_field", at, "this field is needed and absent", line)
-    if told["type"] == "extra_forbidden":
+    if kind == "extra_forbidden":
         return warning("unknown_field", at, "this field is unknown; readers pass over it", line)
-    rule = told["msg"][:1].lower() + told["msg"][1:]
-    if told["type"] == "json_invalid":
+    rule = rule[:1].lower() + rule[1:]
+    if kind == "json_invalid":
         return error("not_json", at, rule, line)
-    found = described(told["input"])
-    if told["type"] in NEEDED:
-        return error("wrong_type", at, f"{NEEDED[told['type']]} is needed, found {found}", line)
-    code = "wrong_type" if told["type"].endswith("_type") else "bad_value"
+    found = described(refusal["input"])
+    if kind in NEEDED:
+        return error("wrong_type", at, f"{NEEDED[kind]} is needed, found {found}", line)
+    code = "wrong_type" if kind.endswith("_type") else "bad_value"
     return error(code, at, f"{rule}; found {found}", line)

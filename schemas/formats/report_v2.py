@@ -28,19 +28,9 @@ from schemas.formats.report_v2_instance import (
     ReportRecord,
     Seconds,
     SumOfSeconds,
-    ValidationBreakdown,
     is_scored,
     status_of,
 )
-
-__all__ = [
-    "EvaluationConfig",
-    "EvaluationReport",
-    "InstanceResult",
-    "ReportSummary",
-    "ValidationBreakdown",
-    "report_json",
-]
 
 InstanceClass = Literal["resolved", "unresolved", "empty_patch", "error", "skipped"]
 
@@ -148,12 +138,7 @@ def has_patches(instances: Iterable[InstanceResult]) -> bool:
 
 
 def class_of(instance: InstanceResult, *, patches: bool) -> InstanceClass:
-    """Return the one class of an instance (D-D5).
-
-    Args:
-        instance: one of a report.
-        patches: whether the report carries patches at all; without, none is an empty one.
-    """
+    """Return the one class of an instance (D-D5); without any `patches` none is an empty one."""
     if instance.status in {"skipped", "error"}:
         return "skipped" if instance.status == "skipped" else "error"
     if instance.resolved:
@@ -190,12 +175,7 @@ def id_lists(instances: Sequence[InstanceResult], *, patches: bool | None = None
 def summary_of(
     instances: Sequence[InstanceResult], *, patches: bool | None = None
 ) -> ReportSummary:
-    """Return the summary of instances whose ids are distinct (D-D6); rates are unrounded.
-
-    Args:
-        instances: of one report, or a part of one.
-        patches: whether the whole report carries patches; by default, whether these do.
-    """
+    """Return the summary of instances whose ids are distinct (D-D6), as `id_lists`; unrounded."""
     ids = id_lists(instances, patches=patches)
     total, resolved = len(instances), len(ids.resolved_ids)
     rate = resolved / total if total else None
@@ -295,23 +275,22 @@ class EvaluationReport(ReportRecord):
         A summary of more instances than are here keeps its gaps.
         """
         if any(one.model_name is None for one in self.instances):
-            self._set(instances=tuple(map(self._named, self.instances)))
+            name = {"model_name": self.model_name}
+            named = (
+                one.model_copy(update=name) if one.model_name is None else one
+                for one in self.instances
+            )
+            self._set(instances=tuple(named))
         absent = [name for name in ID_FIELDS if name not in self.model_fields_set]
         if absent:
             found = id_lists(self.instances)._asdict()
             self._set(**{name: found[name] for name in absent})
-        told = self.summary
-        gaps = ReportSummary.model_fields.keys() - told.model_fields_set
-        if gaps and told.total_instances in {None, len(self.instances)}:
-            derived = summary_of(self.instances)
-            filled = {name: getattr(derived, name) for name in gaps}
-            self._set(summary=told.model_copy(update=filled))
+        stored = self.summary
+        gaps = ReportSummary.model_fields.keys() - stored.model_fields_set
+        if gaps and stored.total_instances in {None, len(self.instances)}:
+            derived = vars(summary_of(self.instances))
+            self._set(summary=stored.model_copy(update={name: derived[name] for name in gaps}))
         return self
-
-    def _named(self, instance: InstanceResult) -> InstanceResult:
-        if instance.model_name is not None:
-            return instance
-        return instance.model_copy(update={"model_name": self.model_name})
 
     def _set(self, **values: object) -> None:
         for name, value in values.items():
@@ -329,5 +308,4 @@ def report_json(report: EvaluationReport) -> str:
     Raises:
         ValueError: an unknown field holds NaN or Infinity, which JSON does not have.
     """
-    data = report.model_dump()
-    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+    return json.dumps(report.model_dump(), indent=2, allow_nan=False) + "\n"

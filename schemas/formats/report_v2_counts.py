@@ -27,27 +27,8 @@ from schemas.io.json_text import shown
 ROUNDING = 0.005 + 1e-9
 """How far a number that was rounded to two decimals can be from the one meant."""
 
-COUNTS = (
-    "instances_submitted",
-    "instances_completed",
-    "resolved_instances",
-    "instances_resolved",
-    "instances_unresolved",
-    "failed_instances",
-    "error_instances",
-    "instances_error",
-    "instances_empty_patch",
-)
-RATES = ("resolve_rate", "resolution_rate", *(f"{name}_pass_rate" for name in COMPONENTS))
-AVERAGES = (
-    "avg_score",
-    "avg_functional_score",
-    "median_score",
-    "min_score",
-    "max_score",
-    "avg_duration_seconds",
-    "total_duration_seconds",
-)
+DERIVED = tuple(name for name in ReportSummary.model_fields if name != "total_instances")
+"""Fields of a summary that follow from the instances: counts, rates and averages."""
 
 
 def older_ids(instances: Sequence[InstanceResult]) -> dict[str, list[str]]:
@@ -100,47 +81,53 @@ def older_summary(
 def count_problems(report: Mapping[str, Any], instances: Sequence[InstanceResult]) -> list[Finding]:
     """Return what a complete report says of its instances and they do not, and what it leaves out.
 
-    Args:
-        report: as it was parsed.
-        instances: all of it, with distinct ids.
+    The ids of its instances are distinct.
     """
     summary = report.get("summary")
-    told: dict[str, Any] = summary if isinstance(summary, dict) else {}
+    stored: dict[str, Any] = summary if isinstance(summary, dict) else {}
     ours = summary_of(instances)
     old_ids = older_ids(instances)
     old = older_summary(instances, old_ids)
     found = _lists(report, instances, old_ids)
-    for name in (*COUNTS, *RATES, *AVERAGES):
-        value, margin = told.get(name), 0 if name in COUNTS else ROUNDING
+    for name in DERIVED:
+        value, margin = stored.get(name), 0 if "instances" in name else ROUNDING
         if not _is_number(value):
             continue
         if name == "resolve_rate" and is_percentage(value):
             value, margin = value / 100, ROUNDING / 100
         found += _judged(name, value, getattr(ours, name), old[name], margin)
-    found += _absent_from(told, ours)
-    return found
+    message = "the field `{}` is absent; it follows from the instances"
+    return found + [
+        warning("derivable_absent", pointer("summary", name), message.format(name))
+        for name in ReportSummary.model_fields
+        if name not in stored and getattr(ours, name) is not None
+    ]
 
 
 def _judged(
-    name: str, told: float, ours: float | None, old: float | None, margin: float
+    name: str, stored: float, ours: float | None, old: float | None, margin: float
 ) -> list[Finding]:
     where = pointer("summary", name)
-    if _is_near(told, ours, margin):
+    if _is_near(stored, ours, margin):
         return []
     derived = "nothing" if ours is None else shown(ours)
-    if _is_near(told, old, margin):
-        message = f"{shown(told)}, counted by the rule of an older tool; ours gives {derived}"
+    if _is_near(stored, old, margin):
+        message = f"{shown(stored)}, counted by the rule of an older tool; ours gives {derived}"
         return [warning("older_rule", where, message)]
-    message = f"{shown(told)} is stored, and the instances give {derived}"
+    message = f"{shown(stored)} is stored, and the instances give {derived}"
     if not margin:
         return [error("count_contradicts", where, message)]
-    return [warning("rate_differs" if name in RATES else "average_differs", where, message)]
+    return [
+        warning("rate_differs" if name.endswith("_rate") else "average_differs", where, message)
+    ]
 
 
-def _is_near(told: float, meant: float | None, margin: float) -> bool:
+def _is_near(stored: float, meant: float | None, margin: float) -> bool:
     if meant is None:
         return False
-    return told == meant or math.isclose(told, meant, rel_tol=1e-9 if margin else 0, abs_tol=margin)
+    return stored == meant or math.isclose(
+        stored, meant, rel_tol=1e-9 if margin else 0, abs_tol=margin
+    )
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -149,19 +136,17 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _lists(
-    report: Mapping[str, Any],
-    instances: Sequence[InstanceResult],
-    old: Mapping[str, Sequence[str]],
+    report: Mapping[str, Any], instances: Sequence[InstanceResult], old: Mapping[str, Sequence[str]]
 ) -> list[Finding]:
     found = []
     ours = id_lists(instances)._asdict()
     for name in ID_FIELDS:
-        told, where = report.get(name), pointer(name)
+        stored, where = report.get(name), pointer(name)
         if name not in report:
             message = f"the field `{name}` is absent; it follows from the instances"
             found.append(warning("derivable_absent", where, message))
-        elif isinstance(told, list | tuple) and all(isinstance(one, str) for one in told):
-            ids = sorted(told)
+        elif isinstance(stored, list | tuple) and all(isinstance(one, str) for one in stored):
+            ids = sorted(stored)
             if ids == list(ours[name]):
                 continue
             if ids == old[name]:
@@ -173,21 +158,12 @@ def _lists(
     return found
 
 
-def _difference(told: Sequence[str], ours: Sequence[str]) -> str:
+def _difference(stored: Sequence[str], ours: Sequence[str]) -> str:
     """Return the first ids that are too many or too few, and how many there are."""
-    extra, lacking = sorted(set(told) - set(ours)), sorted(set(ours) - set(told))
+    extra, lacking = sorted(set(stored) - set(ours)), sorted(set(ours) - set(stored))
     parts = [
         f"{len(ids):,} {what} (such as {shown(ids[0])})"
         for ids, what in ((extra, "do not belong there"), (lacking, "are lacking"))
         if ids
     ]
     return " and ".join(parts) or "an id stands there more than once"
-
-
-def _absent_from(told: Mapping[str, Any], ours: ReportSummary) -> list[Finding]:
-    message = "the field `{}` is absent; it follows from the instances"
-    return [
-        warning("derivable_absent", pointer("summary", name), message.format(name))
-        for name in ReportSummary.model_fields
-        if name not in told and getattr(ours, name) is not None
-    ]

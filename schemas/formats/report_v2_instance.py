@@ -10,6 +10,7 @@ points and verdict, and `schemas.formats.report_v2_problems` says where they dif
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, WrapValidator, model_validator
@@ -20,10 +21,10 @@ InstanceStatus = Literal["resolved", "fail", "error", "skipped"]
 ComponentStatus = Literal["pass", "fail", "error", "skipped"]
 Component = Literal["deployment", "unit_test", "functional", "bulk", "no_tweaks"]
 
-POINTS = tuple(f"{component}_points" for component in get_args(Component))
-"""Fields that hold the points of a component."""
-
 COMPONENTS: tuple[Component, ...] = get_args(Component)
+
+POINTS = tuple(f"{component}_points" for component in COMPONENTS)
+"""Fields that hold the points of a component."""
 
 MAX_POINTS: dict[Component, int] = {
     "deployment": 10,
@@ -61,7 +62,7 @@ SumOfSeconds = Annotated[float, WrapValidator(_as_written), Field(ge=0, le=1e18)
 
 
 class ReportRecord(BaseModel):
-    """A part of a report: frozen, nothing converted, unknown fields kept."""
+    """A part of a file of others: frozen, nothing converted, unknown fields kept."""
 
     model_config = ConfigDict(
         frozen=True, extra="allow", strict=True, allow_inf_nan=False, defer_build=True
@@ -141,6 +142,14 @@ class InstanceResult(ReportRecord):
         if isinstance(data, dict) and "resolved" not in data and "status" in data:
             return data | {"resolved": data["status"] == "resolved"}
         return data
+
+
+def read_time(text: str) -> datetime | None:
+    """Return the date or time that a text of ISO 8601 says; None for any other text."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def status_of(validation: ValidationBreakdown, component: Component) -> ComponentStatus:

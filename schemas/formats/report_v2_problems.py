@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from schemas.base import Finding, error, is_valid, pointer, warning
@@ -30,6 +29,7 @@ from schemas.formats.report_v2_instance import (
     is_resolved,
     is_scored,
     points_of,
+    read_time,
 )
 from schemas.io.json_text import described, key_part, shown, value_problems
 
@@ -37,12 +37,7 @@ TIMES = ("start_time", "created_at", "end_time")
 
 
 def verdict_problems(raw: Sequence[Any], instances: Sequence[InstanceResult]) -> Iterator[Finding]:
-    """Yield what disagrees within single instances.
-
-    Args:
-        raw: instances as they were parsed.
-        instances: the same ones as records.
-    """
+    """Yield what disagrees within single instances, given as they were parsed and as records."""
     for number, (written, one) in enumerate(zip(raw, instances, strict=True)):
         if "resolved" not in written:
             message = "the field `resolved` is absent; it follows from the status"
@@ -66,42 +61,27 @@ def _scored(number: int, one: InstanceResult) -> Iterator[Finding]:
         message = f"by its score and components the instance is {by_score}; the report says {said}"
         yield warning("verdict_inconsistent", pointer("instances", number, "resolved"), message)
     given = validation.model_fields_set
-    told = 0.0
+    sum_of_points = 0.0
     for component in COMPONENTS:
         name = f"{component}_points"
         points, earned = getattr(validation, name), points_of(validation, component)
-        told += points
+        sum_of_points += points
         if name in given and abs(points - earned) > ROUNDING:
             where = pointer("instances", number, "validation", name)
             message = f"{shown(points)} is stored for it, and the component earns {earned}"
             yield warning("score_differs", where, message)
     total = validation.total_score
-    if "total_score" in given and total is not None and abs(total - told) > ROUNDING:
+    if "total_score" in given and total is not None and abs(total - sum_of_points) > ROUNDING:
         where = pointer("instances", number, "validation", "total_score")
-        message = f"{shown(total)} is stored, and the points add up to {shown(told)}"
+        message = f"{shown(total)} is stored, and the points add up to {shown(sum_of_points)}"
         yield warning("score_differs", where, message)
 
 
 def time_problems(value: object, *where: str | int) -> Iterator[Finding]:
     """Yield a warning for a text that is no ISO 8601 time."""
-    if isinstance(value, str) and not is_time(value):
+    if isinstance(value, str) and read_time(value) is None:
         message = f"{shown(value)} is no time as ISO 8601 writes it (2025-12-29T14:30:00Z)"
         yield warning("time_format", pointer(*where), message)
-
-
-def is_time(text: str) -> bool:
-    """Return whether a text is a date or a time as ISO 8601 writes them."""
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def report_times(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield warnings for the times of the report as a whole."""
-    for name in TIMES:
-        yield from time_problems(report.get(name), name)
 
 
 def validate_schema(report: object) -> bool:
@@ -110,11 +90,7 @@ def validate_schema(report: object) -> bool:
 
 
 def schema_problems(report: object) -> tuple[Finding, ...]:
-    """Return every problem of an evaluation report v2; nothing is raised, nothing changed.
-
-    Args:
-        report: parsed JSON of any kind, or a report as a record.
-    """
+    """Return every problem of a report v2, parsed or a record; nothing is raised or changed."""
     if isinstance(report, EvaluationReport):
         try:
             report = report.model_dump(warnings=False)
@@ -131,7 +107,8 @@ def schema_problems(report: object) -> tuple[Finding, ...]:
     places = {one.pointer for one in found}
     found += [one for one in checked.findings if one.pointer not in places]
     found += _pairs(report)
-    found += report_times(report)
+    for name in TIMES:
+        found += time_problems(report.get(name), name)
     raw = report.get("instances")
     if isinstance(raw, list | tuple):
         twice = _limited(_duplicates(raw))
@@ -144,8 +121,8 @@ def schema_problems(report: object) -> tuple[Finding, ...]:
 
 
 def _summary(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    told = report.get("summary")
-    return told if isinstance(told, dict) else {}
+    stored = report.get("summary")
+    return stored if isinstance(stored, dict) else {}
 
 
 def is_complete(report: Mapping[str, Any], n: int) -> bool:
@@ -165,10 +142,10 @@ def _extent(report: Mapping[str, Any], n: int) -> list[Finding]:
     message = f"{n:,} of {shown(total)} {what} in this report; stored counts are kept"
     found = [warning("partial_instances", where, message)]
     found += [_absent(name) for name in ID_FIELDS if name not in report]
-    told = _summary(report)
+    stored = _summary(report)
     for pair in (*SUMMARY_TWINS, ("resolve_rate", "resolution_rate")):
-        if (pair[0] in told) != (pair[1] in told):
-            found.append(_absent("summary", pair[pair[0] in told]))
+        if (pair[0] in stored) != (pair[1] in stored):
+            found.append(_absent("summary", pair[pair[0] in stored]))
     return found
 
 
@@ -186,8 +163,8 @@ def _limited(findings: Iterable[Finding]) -> list[Finding]:
         if more := max(0, count - MOST_OF_A_KIND):
             have = counted(more, "more instance has", "more instances have")
             message = f"{have} a finding of this kind"
-            told = {"pointer": pointer("instances"), "message": message}
-            kept.append(first[code].model_copy(update=told))
+            rest = {"pointer": pointer("instances"), "message": message}
+            kept.append(first[code].model_copy(update=rest))
     return kept
 
 
@@ -218,8 +195,8 @@ def _pairs(report: Mapping[str, Any]) -> Iterator[Finding]:
             yield _absent(other if one in report else one)
     summary = _summary(report)
     for one, other in SUMMARY_TWINS:
-        told = summary.get(one), summary.get(other)
-        if all(type(count) is int for count in told) and told[0] != told[1]:
+        stored = summary.get(one), summary.get(other)
+        if all(type(count) is int for count in stored) and stored[0] != stored[1]:
             message = f"`{other}` and `{one}` are two names of one count, and differ"
             yield error("alias_contradicts", pointer("summary", other), message)
     rate = summary.get("resolve_rate")

@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import combinations
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from schemas.base import Count, Finding, error, is_valid, pointer, warning
 from schemas.errors import counted
 from schemas.formats.fields import misfits
+from schemas.formats.report_v2 import Ids
+from schemas.formats.report_v2_instance import ReportRecord
 from schemas.io.json_text import described, key_part, shown
 
 Style = Literal[4, 5]
@@ -37,8 +39,6 @@ FAILURE_TIERS: dict[str, Literal["infra_failure", "ambiguous_failure"]] = {
     "tests_timed_out": "ambiguous_failure",
 }
 """Reasons that the harness finds in its logs, and whether they are likely no fault of the model."""
-
-Ids = Annotated[tuple[str, ...], Field(strict=False)]
 
 STYLE_5_ONLY = (
     "infra_failure_instances",
@@ -89,15 +89,7 @@ OF_THE_DATA_SET = ("completed_ids", "incomplete_ids", "empty_patch_ids", "error_
 """Lists that name each instance of the data set together."""
 
 
-class HarnessRecord(BaseModel):
-    """A part of the harness' files: nothing converted, unknown fields kept."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="allow", strict=True, allow_inf_nan=False, defer_build=True
-    )
-
-
-class SwebenchReport(HarnessRecord):
+class SwebenchReport(ReportRecord):
     """The report of one evaluation run, style 5; in style 4 the `_failure` fields are absent.
 
     infra_failure and ambiguous_failure are subsets of unresolved and error together.
@@ -128,7 +120,7 @@ class SwebenchReport(HarnessRecord):
     unremoved_images: Ids | None = None
 
 
-class Prediction(HarnessRecord):
+class Prediction(ReportRecord):
     """What a model handed in for one instance: a line of the predictions file."""
 
     instance_id: str
@@ -136,7 +128,7 @@ class Prediction(HarnessRecord):
     model_patch: str | None = Field(description="Null or empty: the model handed in nothing.")
 
 
-class InstanceReport(HarnessRecord):
+class InstanceReport(ReportRecord):
     """What the harness wrote of one instance below its logs: `{instance_id: this}`."""
 
     resolved: bool
@@ -149,11 +141,7 @@ class InstanceReport(HarnessRecord):
 
 
 def swebench_problems(value: object) -> tuple[Finding, ...]:
-    """Return every problem of a harness report, style 4 or 5; empty when there is none.
-
-    Args:
-        value: parsed JSON, of any kind.
-    """
+    """Return every problem of a harness report, style 4 or 5, which may be any parsed JSON."""
     found = list(misfits(SwebenchReport, value))
     if isinstance(value, dict):
         found.extend(_style(value))
@@ -212,15 +200,13 @@ def _membership(sound: dict[str, Any]) -> Iterator[Finding]:
         if name in sound and all(holder in sound for holder in holders):
             lost = set(sound[name]).difference(*(sound[holder] for holder in holders))
             if lost:
-                message = (
-                    f"{_ids_text(lost)} is not in {' or '.join(f'`{one}`' for one in holders)}"
-                )
+                names = " or ".join(f"`{one}`" for one in holders)
+                message = f"{_ids_text(lost)} is not in {names}"
                 yield error("ids_contradict", pointer(name), message)
     for one, other in APART:
         if both := set(sound.get(one, ())) & set(sound.get(other, ())):
-            yield error(
-                "ids_contradict", pointer(one), f"{_ids_text(both)} is in `{other}` as well"
-            )
+            message = f"{_ids_text(both)} is in `{other}` as well"
+            yield error("ids_contradict", pointer(one), message)
 
 
 def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
@@ -238,9 +224,8 @@ def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
         if instance_id not in classified:
             yield error("ids_contradict", at, "there is a reason, and no list has this instance")
         elif tier is None:
-            yield warning(
-                "unknown_reason", at, f"{shown(reason)} is no reason that swebench 5.0 gives"
-            )
+            message = f"{shown(reason)} is no reason that swebench 5.0 gives"
+            yield warning("unknown_reason", at, message)
         elif instance_id not in lists[tier]:
             yield error("ids_contradict", at, f"{shown(reason)} belongs to `{tier}_ids`")
 
@@ -268,13 +253,7 @@ class PredictionCheck:
         self._several = False
 
     def look(self, value: object, where: str = "", line: int | None = None) -> Checked:
-        """Return the next prediction, and what is wrong with it.
-
-        Args:
-            value: parsed JSON, of any kind.
-            where: its pointer, in a document that holds all predictions.
-            line: its number, in a file of lines.
-        """
+        """Return the next prediction, and what is wrong with it; as `misfits`."""
         found: tuple[Finding, ...] = ()
         if isinstance(value, dict) and "model_patch" not in value:
             value = value | {"model_patch": None}
@@ -295,10 +274,8 @@ class PredictionCheck:
             self._model = one.model_name_or_path
         elif one.model_name_or_path != self._model and not self._several:
             self._several = True
-            message = (
-                f"predictions of {shown(one.model_name_or_path)} after those of "
-                f"{shown(self._model)}; the harness names its report after the first model"
-            )
+            models = f"{shown(one.model_name_or_path)} after those of {shown(self._model)}"
+            message = f"predictions of {models}; the harness names its report after the first model"
             yield warning("several_models", where + pointer("model_name_or_path"), message, line)
 
 
@@ -306,19 +283,12 @@ def prediction_problems(value: object) -> tuple[Finding, ...]:
     """Return every problem of a JSON document of predictions, a list or an object.
 
     Files of lines go through `PredictionCheck`, a line at a time.
-
-    Args:
-        value: parsed JSON, of any kind.
     """
     return tuple(finding for one in document_predictions(value) for finding in one.findings)
 
 
 def document_predictions(value: object) -> Iterator[Checked]:
-    """Yield the predictions of a JSON document, in its order, with what is wrong with each.
-
-    Args:
-        value: parsed JSON, of any kind.
-    """
+    """Yield the predictions of a JSON document, in its order, with what is wrong with each."""
     check = PredictionCheck()
     if isinstance(value, list):
         for number, one in enumerate(value):

@@ -57,9 +57,9 @@ def arrow_type(annotation: Any) -> pa.DataType:
     raise UnmappedType(message)
 
 
-def isjson_text(info: FieldInfo) -> bool:
-    """Return whether the field holds any JSON value, stored as JSON text."""
-    return any(isinstance(mark, JsonTextMarker) for mark in info.metadata)
+def is_json_text(marks: Iterable[object]) -> bool:
+    """Return whether the field with these marks holds any JSON value, stored as JSON text."""
+    return any(isinstance(mark, JsonTextMarker) for mark in marks)
 
 
 def _unit(info: FieldInfo) -> str | None:
@@ -69,27 +69,19 @@ def _unit(info: FieldInfo) -> str | None:
     return next((mark.name for mark in marks if isinstance(mark, Unit)), None)
 
 
-def _nullable(info: FieldInfo) -> bool:
-    return isjson_text(info) or types.NoneType in get_args(info.annotation)
-
-
 def _field(name: str, info: FieldInfo) -> pa.Field:
-    kind = pa.string() if isjson_text(info) else arrow_type(info.annotation)
+    is_json = is_json_text(info.metadata)
+    kind = pa.string() if is_json else arrow_type(info.annotation)
+    is_nullable = is_json or types.NoneType in get_args(info.annotation)
     metadata = {"description": info.description, "unit": _unit(info)}
     known = {key: value for key, value in metadata.items() if value}
-    return pa.field(name, kind, nullable=_nullable(info), metadata=known or None)
+    return pa.field(name, kind, nullable=is_nullable, metadata=known or None)
 
 
 def arrow_schema(
     *models: type[BaseModel], only: Iterable[str] | None = None, drop: Iterable[str] = ()
 ) -> pa.Schema:
-    """Return the columns of one or several models, in order.
-
-    Args:
-        models: their fields follow each other.
-        only: keep these fields.
-        drop: leave these out.
-    """
+    """Return the columns of one or several models, in order: `only` these, and none to `drop`."""
     dropped = set(drop)
     wanted = None if only is None else set(only)
     return pa.schema(
@@ -117,7 +109,9 @@ def row_of(record: BaseModel) -> dict[str, Any]:
 @functools.cache
 def _special_fields(model: type[BaseModel]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the fields that hold free JSON, and of those that hold records."""
-    json_fields = tuple(name for name, info in model.model_fields.items() if isjson_text(info))
+    json_fields = tuple(
+        name for name, info in model.model_fields.items() if is_json_text(info.metadata)
+    )
     nested_fields = tuple(
         field.name
         for field in arrow_schema(model, drop=json_fields)
@@ -146,6 +140,6 @@ def record_of(model: type[Model], row: dict[str, Any]) -> Model:
     """Return a row as the record it was made from; columns of other records are passed over."""
     values = {name: row[name] for name in model.model_fields if name in row}
     for name, info in model.model_fields.items():
-        if isjson_text(info) and isinstance(values.get(name), str):
+        if is_json_text(info.metadata) and isinstance(values.get(name), str):
             values[name] = json.loads(values[name])  # exact, where orjson rounds long integers
     return model.model_validate(values)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from schemas.errors import BenchError, CollectError
 from schemas.io.own_files import open_own
@@ -38,7 +40,7 @@ MAKE_ROOM = "make room"
 """In an advice: what to do about a full disk."""
 
 BUFFER_BYTES = 1 << 20
-"""How much of a streamed file is held in memory."""
+"""How much of a streamed or copied file is held in memory."""
 
 READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """Reasons to read a lake as it is, and leave it so, instead of giving up."""
@@ -115,11 +117,9 @@ TEMPORARY = ".tmp-"
 
 @contextlib.contextmanager
 def replacing(path: Path, suffix: str = "") -> Iterator[Path]:
-    """Yield a name beside a file; what is there in the end takes the file's place.
+    """Yield a name beside a file, with a suffix where its writer goes by that.
 
-    Args:
-        path: the file; it stays as it is when the block raises.
-        suffix: of the name, where a writer goes by it.
+    What is there in the end takes the file's place, which stays as it is when the block raises.
 
     Raises:
         OSError: the file cannot be replaced.
@@ -162,11 +162,7 @@ def sync_folder(folder: Path, advice: str) -> None:
         CollectError: the disk did not take it.
     """
     try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_path(folder)
     except OSError as exc:
         raise unwritable(folder, exc, advice) from exc
 
@@ -249,6 +245,26 @@ def write_whole(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
         sync_path(temporary)
     sync_path(path.parent)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file, all of which is read.
+
+    Raises:
+        OSError: it cannot be.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def copy_hashed(source: IO[bytes], target: Path) -> str:
+    """Copy all bytes of an open file, and return their sha256."""
+    digest = hashlib.sha256()
+    with target.open("wb") as file:
+        while chunk := source.read(BUFFER_BYTES):
+            digest.update(chunk)
+            file.write(chunk)
+    return digest.hexdigest()
 
 
 def sync_path(path: Path) -> None:

@@ -172,13 +172,8 @@ def read_json_text(content: bytes) -> tuple[object, tuple[Finding, ...]]:
     """Return the value of a JSON text, and what is wrong with the text.
 
     Of two equal keys the last one counts, NaN and Infinity stay what they are, and both are
-    errors all the same.
-
-    Args:
-        content: UTF-8, with or without a byte order mark.
-
-    Returns:
-        None for the value where it cannot be read at all; then there is an error.
+    errors all the same; so is a value that cannot be read at all, which is None. A byte order mark
+    is passed over.
     """
     if not content.strip():
         return None, (error("not_json", "", "the file is empty", line=1),)

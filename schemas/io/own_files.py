@@ -39,14 +39,13 @@ KINDS = {
 }
 
 
-def open_own(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
+def open_own(folder: Path, name: str, flags: int) -> int:
     """Return a handle of a regular file below a folder.
 
     Args:
         folder: of a run, or the lake; it may be reached through a link.
         name: of the file, with `/` between the parts; no part of it may be a link.
         flags: of `os.open`.
-        mode: of a file that is made.
 
     Raises:
         NotOwnFile: a part is a link, the file is no regular one, or it is to be written to and
@@ -61,8 +60,7 @@ def open_own(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
             inner = _open(folder.joinpath(*folders[: place + 1]), part, FOLDER, handle)
             os.close(handle)
             handle = inner
-        opening = flags & ~os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK
-        file = _open(path, last, opening, handle, mode)
+        file = _open(path, last, flags & ~os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK, handle)
     finally:
         os.close(handle)
     try:
@@ -76,9 +74,9 @@ def open_own(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
     return file
 
 
-def _open(path: Path, name: str, flags: int, folder: int, mode: int = 0o644) -> int:
+def _open(path: Path, name: str, flags: int, folder: int) -> int:
     try:
-        return os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=folder)
+        return os.open(name, flags | os.O_NOFOLLOW, 0o644, dir_fd=folder)
     except OSError as exc:
         exc.filename = str(path)
         try:
@@ -98,11 +96,6 @@ def refuse_other(path: Path, facts: os.stat_result, *, writing: bool = False) ->
     A file that is written to must have no other name: appending to it, or cutting it, would change
     what lies elsewhere, such as a copy that was made of hard links.
 
-    Args:
-        path: for the message.
-        facts: from `lstat` or `fstat`.
-        writing: the file is to be written to.
-
     Raises:
         NotOwnFile: says what it is instead.
     """
@@ -120,22 +113,12 @@ def refuse_other(path: Path, facts: os.stat_result, *, writing: bool = False) ->
 
 
 def open_own_file(folder: Path, name: str) -> BinaryIO:
-    """Return a file below a folder, open for reading; as `open_own`.
-
-    Raises:
-        NotOwnFile: a part is a link, or the file is no regular one.
-        OSError: it cannot be opened.
-    """
+    """Return a file below a folder, open for reading; raises as `open_own`."""
     return os.fdopen(open_own(folder, name, os.O_RDONLY), "rb")
 
 
 def read_own(folder: Path, name: str) -> bytes:
-    """Return what a file below a folder holds; as `open_own`.
-
-    Raises:
-        NotOwnFile: a part is a link, or the file is no regular one.
-        OSError: it cannot be read.
-    """
+    """Return what a file below a folder holds; raises as `open_own`."""
     with open_own_file(folder, name) as file:
         return file.read()
 
@@ -195,11 +178,9 @@ LOCK_POLL_S = 0.05
 
 
 def take_lock(handle: int, wait_s: float | None = None) -> None:
-    """Take the lock of an open file or folder; the kernel lets go of it with the process.
+    """Take the lock of an open file or folder; it ends with the process, or when that is closed.
 
-    Args:
-        handle: of the file; closing it lets go of the lock.
-        wait_s: seconds to wait for another process; None: as long as it takes.
+    Another process is waited for `wait_s` seconds; None: as long as it takes.
 
     Raises:
         BlockingIOError: another process holds it still.
@@ -230,16 +211,18 @@ def is_lock_held(handle: int) -> bool:
 
 
 @contextmanager
-def locked(folder: Path, name: str) -> Iterator[None]:
-    """Hold the lock of a file of our own, however long another process holds it before.
+def locked(folder: Path, name: str, wait_s: float | None = None) -> Iterator[None]:
+    """Hold the lock of a file below a folder, both made where they are missing; as `take_lock`.
 
     Raises:
-        NotOwnFile: there is a link by its name.
+        BlockingIOError: another process holds it still.
+        NotOwnFile: a part of the name is a link.
         OSError: the folder cannot be written.
     """
+    make_own_folder(folder, str(PurePosixPath(name).parent))
     handle = open_own(folder, name, os.O_CREAT | os.O_RDWR)
     try:
-        take_lock(handle)
+        take_lock(handle, wait_s)
         yield
     finally:
         os.close(handle)

@@ -120,8 +120,7 @@ def is_trouble_of_output(exc: OSError) -> bool:
 def closing_code(code: int) -> int:
     """Write what is left, say once that not all could be printed, and return the exit code.
 
-    Args:
-        code: of the command; what could not be printed is worth 1 where it was all there was to do.
+    That is the command's own, or 1 where printing was all there was to do.
     """
     outlet = _outlet()
     try:

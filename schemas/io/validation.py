@@ -34,10 +34,7 @@ KEYS_LIVE = "keys live in environment variables; `api_key_env` names the variabl
 def parse(model: type[Model], source: Source, *, is_prompt: bool = False) -> Model:
     """Return the file's data as a record; types are taken as written, nothing is coerced.
 
-    Args:
-        model: of the record.
-        source: the file.
-        is_prompt: it is text for a model, where something like a key may be part of the task.
+    In text for a model (`is_prompt`) something like a key may be part of the task.
 
     Raises:
         ConfigError: every problem of the file, each with its line.
@@ -79,9 +76,8 @@ def problems_of(
     errors = exc.errors(include_url=False)
     problems = [_problem(dict(error), model, source, below) for error in errors[:MAX_PROBLEMS]]
     if len(errors) > MAX_PROBLEMS:
-        problems.append(
-            Problem(source.path, f"and {counted(len(errors) - MAX_PROBLEMS, 'more problem')}")
-        )
+        more = counted(len(errors) - MAX_PROBLEMS, "more problem")
+        problems.append(Problem(source.path, f"and {more}"))
     return problems
 
 
@@ -180,15 +176,8 @@ def check_extras(
     for name in extras:
         key = (*at, name)
         if near := nearest(name, known, 0.75):
-            problems.append(
-                Problem(
-                    source.path,
-                    "unknown key",
-                    key=dotted(key),
-                    line=source.line_of(key),
-                    nearest=near,
-                )
-            )
+            line = source.line_of(key)
+            problems.append(Problem(source.path, "unknown key", dotted(key), line, nearest=near))
         else:
             place = f"{source.path}:{source.line_of(key)}"
             warnings.append(f"{place}: `{dotted(key)}` is passed through, but nothing reads it")

@@ -19,8 +19,6 @@ from pydantic import JsonValue
 from schemas.errors import ConfigError, Problem
 from schemas.redact import redact, spelled
 
-__all__ = ["KeyPath", "Source", "decode", "dotted", "printable", "read_bytes", "read_yaml"]
-
 MAX_DEPTH = 64
 MAX_VALUES = 100_000
 """Values after aliases are written out: stops a few lines that unfold into gigabytes."""
@@ -63,8 +61,7 @@ SURROGATES = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9
 def printable(text: str, limit: int = 60) -> str:
     """Return text for a message: no secrets, cut, and without characters that move a cursor."""
     text = redact(text)
-    cut = text[:limit] + "…" if len(text) > limit else text
-    return spelled(cut)
+    return spelled(text[:limit] + "…" if len(text) > limit else text)
 
 
 def dotted(key: KeyPath) -> str:
@@ -155,7 +152,8 @@ class Builder:
         digits = digits if digits[:2] in {"0o", "0x"} else digits.lstrip("0")
         # 15 hexadecimal digits are below 2**63 as surely as 18 decimal ones
         limit = 17 if digits[:2] == "0x" else LONGEST_NUMBER
-        if len(digits) > limit or not -(2**63) <= (number := _int(text)) < 2**63:
+        base = 0 if text[:2] in {"0o", "0x"} else 10
+        if len(digits) > limit or not -(2**63) <= (number := int(text, base)) < 2**63:
             self._add_problem("number is too long", key, line)
             return 0
         return number
@@ -173,10 +171,6 @@ class Builder:
         if len(self.problems) >= MAX_PROBLEMS:
             more = Problem(self.path, f"gave up after {MAX_PROBLEMS} problems", line=line)
             raise ConfigError([*self.problems, more])
-
-
-def _int(text: str) -> int:
-    return int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
 
 
 @dataclass(frozen=True)
@@ -221,13 +215,9 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     except (FileNotFoundError, NotADirectoryError) as exc:
         raise ConfigError([Problem(path, "no such file")]) from exc
     except (OSError, ValueError) as exc:
-        raise ConfigError([Problem(path, f"cannot be read: {_reason(exc)}")]) from exc
+        reason = getattr(exc, "strerror", None) or exc  # the path stands before it already
+        raise ConfigError([Problem(path, f"cannot be read: {reason}")]) from exc
     return raw
-
-
-def _reason(exc: Exception) -> str:
-    """Return why a file cannot be read, without the path that stands before it already."""
-    return (isinstance(exc, OSError) and exc.strerror) or str(exc)
 
 
 def decode(path: Path, raw: bytes) -> str:
@@ -297,14 +287,10 @@ def _measure(path: Path, text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH + 1:
-                problem = Problem(path, f"is nested deeper than {MAX_DEPTH}", line=_line(event))
-                raise ConfigError([problem])
+                line = None if event.start_mark is None else event.start_mark.line + 1
+                raise ConfigError([Problem(path, f"is nested deeper than {MAX_DEPTH}", line=line)])
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         count += isinstance(event, yaml.NodeEvent)
         if count > 2 * MAX_VALUES:  # keys are nodes too
             raise ConfigError([Problem(path, f"holds more than {MAX_VALUES:,} values")])
-
-
-def _line(event: yaml.Event) -> int | None:
-    return None if event.start_mark is None else event.start_mark.line + 1

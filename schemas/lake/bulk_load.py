@@ -9,11 +9,12 @@ cleared away, and it goes again.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,13 +24,13 @@ import pyarrow.parquet as pq
 
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import locked, make_own_folder, open_own_file
-from schemas.lake.layout import Coverage, LakeFile, Part, month_of
+from schemas.lake.footer import LAYOUT
+from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
 from schemas.lake.parse_log import read_plan
-from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, run_table
-from schemas.lake.tables import LAYOUT, compression_of, file_facts, run_row
-from schemas.lake.writer import NO_LOG as NOTHING
+from schemas.lake.rows import RunRows, keys_of, plan_table, run_table
+from schemas.lake.tables import TABLES, compression_of, file_facts, run_row
 from schemas.lake.writer import sync_log
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen
@@ -57,6 +58,9 @@ BATCH = re.compile(PREFIX + r"[0-9a-f]{32}\.parquet")
 
 UNFINISHED = ".bulk"
 """Ends the name of a file that is being written."""
+
+LOCK = "manifest/.batch.lock"
+"""Of those who put the files of a batch in place, or look for unfinished ones."""
 
 CHUNK_BYTES = 2**20
 
@@ -103,24 +107,17 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         ValidationError: config, plan or import record do not fit their declaration.
         OSError: a file is missing or cannot be read.
     """
-    log = run_dir / LOG
-    seen = NO_LOG
-    content = b""
+    log, seen, content = run_dir / LOG, NO_LOG, b""
     if log.exists():
         with open_own_file(run_dir, LOG) as file:
             facts = os.fstat(file.fileno())
             seen = LogSeen(facts.st_size, facts.st_mtime_ns)
             content = file.read(facts.st_size)
     end = content.rfind(b"\n") + 1
-    lines = content[:end].split(b"\n")[:-1]
-    lines = [line + b"\n" for line in lines]
-    tail = tail_before(log, end) if end else ""
-    coverage = Coverage(0, end, 0, len(lines), tail)
+    lines = io.BytesIO(content[:end]).readlines()
+    coverage = Coverage(0, end, 0, len(lines), tail_before(log, end) if end else "")
     if imported and (run_dir / IMPORT_FILE).exists():
-        from schemas.lake.foreign_rows import (  # noqa: PLC0415 - few folders are
-            ImportRows,
-            import_record_of,
-        )
+        from schemas.lake.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
 
         reader = ImportRows(import_record_of(run_dir))
         rows, found = _rows(reader, lines)
@@ -142,7 +139,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         rows, found = _rows(RunRows(run_id, keys_of(plan)), lines)
         tables |= rows
     if end:
-        tables.setdefault("results", empty_table("results"))
+        tables.setdefault("results", TABLES["results"].empty_table())
     problems = [f"{log}:{number}: {why}; the line was skipped" for number, why in found]
     return WholeRun(run_id, month, tables, coverage, tuple(problems), seen)
 
@@ -172,12 +169,8 @@ def seal_whole(
 ) -> list[LakeFile]:
     """Seal runs of one month, one file a table; the caller holds their locks.
 
-    Args:
-        lake: the lake.
-        runs: of one month.
-        logs: theirs.
-        make_room: removes what the runs take the place of, once all is written and only the names
-            are to be given, so that a full disk takes nothing away.
+    What the runs take the place of is removed by `make_room` once all is written and only the names
+    are to be given, so that a full disk takes nothing away.
 
     Raises:
         OSError: the lake cannot be written; nothing is left there then.
@@ -194,11 +187,10 @@ def seal_whole(
             mine = [run for run in runs if table in run.tables]
             if not mine:
                 continue
+            has_log = table not in {"plans", "runs"}
             parts = [
                 Part(
-                    run.run_id,
-                    NOTHING if table in {"plans", "runs"} else run.coverage,
-                    run.tables[table].num_rows,
+                    run.run_id, run.coverage if has_log else NO_COVERAGE, run.tables[table].num_rows
                 )
                 for run in mine
             ]
@@ -207,14 +199,12 @@ def seal_whole(
             target = folder / f"{PREFIX}{token}.parquet"
             staged.append((temporary, target))
             content = pa.concat_tables([run.tables[table] for run in mine])
-            facts = file_facts(parts)
-            pq.write_table(
-                content.replace_schema_metadata(facts), temporary, **compression_of(table)
-            )
+            content = content.replace_schema_metadata(file_facts(parts))
+            pq.write_table(content, temporary, **compression_of(table))
             sync_path(temporary)
             sealed.append(LakeFile(target, tuple(parts), LAYOUT))
         make_room()
-        with batch_lock(lake):
+        with locked(lake, LOCK):
             for temporary, target in staged:
                 temporary.rename(target)
         for folder in {target.parent for _, target in staged}:
@@ -227,20 +217,10 @@ def seal_whole(
     return sealed
 
 
-@contextlib.contextmanager
-def batch_lock(lake: Path) -> Iterator[None]:
-    """Hold the lock of those who put the files of a batch in place, or look for unfinished ones."""
-    folder = make_own_folder(lake, "manifest")
-    with locked(folder, ".batch.lock"):
-        yield
-
-
 def drop_cut_off(lake: Path, manifest: Manifest) -> None:
     """Remove what a batch left that was cut off: unfinished files, and text without results.
 
-    Args:
-        lake: the lake.
-        manifest: has just been refreshed; is told of what goes.
+    The manifest has just been refreshed, and is told of what goes.
     """
     limit = time.time() - DEAD_S
     for path in lake.glob(f"*/month=*/{TEMPORARY}*{UNFINISHED}"):
@@ -250,7 +230,7 @@ def drop_cut_off(lake: Path, manifest: Manifest) -> None:
     names = [name for name in manifest.names if BATCH.fullmatch(name.rpartition("/")[2])]
     if not names:
         return
-    with batch_lock(lake):
+    with locked(lake, LOCK):
         for name in names:
             table, _, rest = name.partition("/")
             if table == "results" or (lake / "results" / rest).exists():

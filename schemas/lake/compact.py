@@ -52,21 +52,17 @@ def compact(
 ) -> Compacted:
     """Compact what pays, complete what was cut off, and empty the trash.
 
-    Does nothing while another process does it, and on a lake that cannot be written.
-
-    Args:
-        lake: the lake.
-        manifest: is brought up to date; by default it is loaded. It is saved.
-        now_ms: the time that tells past months from the one that goes on.
+    Does nothing while another process does it, and on a lake that cannot be written. The manifest
+    is brought up to date and saved; `now_ms` tells past months from the one that goes on.
     """
     this_month = month_of(now_ms if now_ms is not None else time.time_ns() // 1_000_000)
-    known = manifest or Manifest.load(lake)
+    known = manifest or Manifest(lake)
+    if not lake.is_dir():
+        return Compacted()
     n_files = 0
     problems: list[str] = []
     damaged: list[DamagedFile] = []
     unfit: list[Unfit | DamagedFile] = []
-    if not lake.is_dir():
-        return Compacted()
     try:
         with lake_lock(lake):
             empty_trash(lake)
@@ -175,10 +171,8 @@ def _groups(files: Iterable[LakeFile], most: int) -> list[list[LakeFile]]:
 
 
 def _first(file: LakeFile) -> tuple[str, int, str]:
-    first = (
-        min((part.run_id, part.coverage.start) for part in file.parts) if file.parts else ("", 0)
-    )
-    return (*first, file.path.name)
+    begins = ((part.run_id, part.coverage.start) for part in file.parts)
+    return (*min(begins, default=("", 0)), file.path.name)
 
 
 def _cut(files: Iterable[tuple[int, LakeFile]]) -> list[list[LakeFile]]:
@@ -195,11 +189,7 @@ def _cut(files: Iterable[tuple[int, LakeFile]]) -> list[list[LakeFile]]:
 
 
 def _put_together(
-    known: Manifest,
-    table: str,
-    month: str,
-    files: list[LakeFile],
-    unfit: list[Unfit | DamagedFile],
+    known: Manifest, table: str, month: str, files: list[LakeFile], unfit: list[Unfit | DamagedFile]
 ) -> int:
     """Make one file of several, and return how many it replaces."""
     while len(files) > 1:

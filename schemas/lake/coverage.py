@@ -7,6 +7,7 @@ benchlake wrote both it is the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from schemas.io.arrow import record_of
 from schemas.lake.layout import BATCH_TABLES
 from schemas.lake.log_coverage import holds
 from schemas.lake.recover import remove_part
-from schemas.lake.rewrite import Source, fitted
+from schemas.lake.rewrite import fitted, rows_of_part
 from schemas.lake.rows import output_hash
 from schemas.lake.tables import parts_of
 from schemas.lake.writer import RunMirror
@@ -23,7 +24,8 @@ from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import OUTPUT_FIELDS, Event, Result
 
 TextOf = Callable[[str | None, str], str | None]
-"""Takes `artifact_path` and the hash of a text; returns the text, None when it is gone."""
+"""Takes `artifact_path` and the hash of a text that the lake has lost; returns it from its trace,
+None when it is gone there as well."""
 
 
 @dataclass
@@ -43,11 +45,6 @@ class LakeLog:
 
 def read_lake_log(lake: Path, run_id: str, text_of: TextOf) -> LakeLog:
     """Return every row of a run as the line it was made of.
-
-    Args:
-        lake: the lake.
-        run_id: the run.
-        text_of: finds the text of an answer in its trace, where the lake has lost it.
 
     Raises:
         SchemaError: a file of the lake that bears the run's name cannot be read.
@@ -80,13 +77,8 @@ def _rows(lake: Path, table: str, run_id: str) -> Iterator[dict[str, Any]]:
         if part.coverage in done:
             continue
         done.add(part.coverage)
-        first_row = sum(other.n_rows for other in file.parts[: file.parts.index(part)])
-        source = Source(file.path)
-        try:
-            for rows in source.rows(first_row, part.n_rows):
-                yield from fitted(rows, table, file.path).to_pylist()
-        finally:
-            source.close()
+        for rows in rows_of_part(file, part):
+            yield from fitted(rows, table, file.path).to_pylist()
 
 
 def _text(row: dict[str, Any], text_of: TextOf, found: LakeLog) -> dict[str, Any]:
@@ -108,21 +100,14 @@ def _line(record: Result | Event) -> bytes:
 def fit_lake(run_dir: Path, lake: Path, lock: int) -> None:
     """Make the lake fit a log that was written again, whose rows are those of the lake and more.
 
-    Stretches that end at other bytes than before are read again.
-
-    Args:
-        run_dir: the run's folder.
-        lake: the lake.
-        lock: a handle that holds the run's lock in the lake; it is closed.
+    Stretches that end at other bytes than before are read again. The handle, which holds the run's
+    lock in the lake, is closed.
     """
     run_id, log = run_dir.name, run_dir / "results.jsonl"
     for table in reversed(BATCH_TABLES):
         for file, part in parts_of(lake, table, run_id):
             if not holds(log, part.coverage):
                 remove_part(lake, table, file, part)
-    mirror = RunMirror(run_dir, lake, lock=lock, is_growing=True)
-    try:
+    with closing(RunMirror(run_dir, lake, lock=lock, is_growing=True)) as mirror:
         mirror.step()
         mirror.seal()
-    finally:
-        mirror.close()

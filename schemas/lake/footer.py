@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,35 +56,29 @@ def parts_in(
 ) -> list[tuple[LakeFile, Part]]:
     """Return the parts of a run with the live files they are in; as `schemas.lake.tables.parts_of`.
 
-    Args:
-        lake: the lake.
-        table: such as `results`.
-        run_id: the run.
-        months: that the run may be in, such as `2026-02`; None: any.
+    Only `months` such as `2026-02` are looked through; None: all.
 
     Raises:
         UnknownVersion: a newer benchlake wrote a file that bears the run's name.
     """
-    return once_it_holds_still(lambda: _parts_in(lake, table, run_id, months))
 
+    def read() -> list[tuple[LakeFile, Part]]:
+        found = []
+        for path in live_files(lake, table, months):
+            if not may_hold(path, run_id):
+                continue
+            try:
+                file = read_footer(lake, path)
+            except DamagedFile:
+                continue  # the mirror sets it aside; its rows cannot be read by anybody
+            except UnknownVersion:
+                if ONE_RUN.fullmatch(path.name):
+                    raise
+                continue
+            found += [(file, part) for part in file.parts if part.run_id == run_id]
+        return found
 
-def _parts_in(
-    lake: Path, table: str, run_id: str, months: Collection[str] | None
-) -> list[tuple[LakeFile, Part]]:
-    found = []
-    for path in live_files(lake, table, months):
-        if not may_hold(path, run_id):
-            continue
-        try:
-            file = read_footer(lake, path)
-        except DamagedFile:
-            continue  # the mirror sets it aside; its rows cannot be read by anybody
-        except UnknownVersion:
-            if ONE_RUN.fullmatch(path.name):
-                raise
-            continue
-        found += [(file, part) for part in file.parts if part.run_id == run_id]
-    return found
+    return once_it_holds_still(read)
 
 
 def read_footer(lake: Path, path: Path) -> LakeFile:
@@ -165,27 +159,27 @@ class _Footer:
         """Return the texts that the file has by name, and how many rows it has."""
         found: dict[str, str] = {}
         n_rows = 0
-        field = 0
-        while head := self._next():
-            field = field + (head >> 4) if head >> 4 else self._number()
+        for field, kind in self._fields():
             if field == NUM_ROWS:
                 n_rows = self._number()
             elif field == KEY_VALUES:
                 size, _ = self._list_head()
                 for _ in range(size):
-                    key, value = self._key_value()
-                    found[key] = value
+                    texts = {KEY: "", VALUE: ""}
+                    texts |= {
+                        at: self._bytes().decode(errors="replace") for at, _ in self._fields()
+                    }
+                    found[texts[KEY]] = texts[VALUE]
             else:
-                self._skip(head & 15)
+                self._skip(kind)
         return found, n_rows
 
-    def _key_value(self) -> tuple[str, str]:
-        texts = {KEY: "", VALUE: ""}
+    def _fields(self) -> Iterator[tuple[int, int]]:
+        """Yield number and type of each field of a struct; the value is read before the next."""
         field = 0
         while head := self._next():
             field = field + (head >> 4) if head >> 4 else self._number()
-            texts[field] = self._bytes().decode(errors="replace")
-        return texts[KEY], texts[VALUE]
+            yield field, head & 15
 
     def _next(self) -> int:
         self._at += 1
@@ -228,10 +222,8 @@ class _Footer:
             for _ in range(size):
                 self._skip(inner, inside=True)
         elif kind == STRUCT:
-            while head := self._next():
-                if not head >> 4:
-                    self._number()
-                self._skip(head & 15)
+            for _, inner in self._fields():
+                self._skip(inner)
         else:
             message = f"type {kind}"
             raise ValueError(message)

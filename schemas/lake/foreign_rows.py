@@ -24,7 +24,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from schemas.base import Record, set_apart, slugify
 from schemas.config.run_profile import is_at_limit, shared_limits
 from schemas.errors import SchemaError
-from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, classify
+from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, known_failure
 from schemas.io.arrow import json_text
 from schemas.lake.parse_log import Records
 from schemas.lake.rows import RunRows, plan_table, run_table, tables_of
@@ -118,16 +118,24 @@ def import_lines(run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = 
     unjudged = _unjudged([record for _, record in results])
     columns = _result_columns(run_id, results, limit_ms, unjudged)
     tables = tables_of(Records(columns, _event_columns(run_id, events)))
-    starts = [record.started_at_ms for _, record in results]
-    started_at_ms = min(starts, default=None)
+    started_at_ms = min((record.started_at_ms for _, record in results), default=None)
+    plan = plan_table(_plan_columns(columns, unjudged))
+    head = _head(plan, run_id, SUITE_ID, "Imported", started_at_ms)
+    return Imported(head | tables, started_at_ms, tuple(problems))
+
+
+def _head(
+    plan: pa.Table, run_id: str, suite_id: str, suite_title: str, started_at_ms: int | None
+) -> dict[str, pa.Table]:
+    """Return the rows of a plan, and of the run that it is of."""
     run = RunRow(
         run_id=run_id,
-        suite_id=SUITE_ID,
-        suite_title="Imported",
+        suite_id=suite_id,
+        suite_title=suite_title,
         started_at_ms=started_at_ms,
         run_profile_id=None,
         benchlake_version=None,
-        n_planned=len(results),
+        n_planned=plan.num_rows,
         run_group=None,
         labels=(),
         is_imported=True,
@@ -135,8 +143,7 @@ def import_lines(run_id: str, lines: Sequence[bytes], *, limit_ms: int | None = 
         max_cost_usd=None,
         recorded_at_ms=started_at_ms or 0,
     )
-    head = {"plans": plan_table(_plan_columns(columns, unjudged)), "runs": run_table(run)}
-    return Imported(head | tables, started_at_ms, tuple(problems))
+    return {"plans": plan, "runs": run_table(run)}
 
 
 def _result(line: bytes) -> Any:
@@ -223,7 +230,7 @@ def _row(record: Any, failure_type: str | None) -> dict[str, Any]:
         row["error_code"] = record.failure_type
     row["raw_output"] = redact(row["raw_output"])  # the tool kept whole bodies of HTTP errors
     text = row["raw_output"].encode()
-    failure = None if record.success else _failure(failure_type)
+    failure = None if record.success else known_failure(failure_type)
     if len(text) > RAW_OUTPUT_LIMIT:
         row["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
     if row["parsed_output"] is not None:
@@ -239,14 +246,6 @@ def _row(record: Any, failure_type: str | None) -> dict[str, Any]:
         "tool_call_source": "text" if record.tool_calls else None,
         "http_status": int(code[1]) if code else None,
     }
-
-
-def _failure(failure_type: str | None) -> FailureClass | None:
-    """Return what a failure means; None for a name that only the other tool knows."""
-    try:
-        return classify(failure_type or "")
-    except KeyError:
-        return None
 
 
 def _status(success: bool, failure: FailureClass | None) -> TrialStatus:
@@ -298,25 +297,18 @@ def import_record_of(run_dir: Path) -> ImportRecord:
     """Return the record of the run that a folder is named for.
 
     Raises:
-        SchemaError: it is that of another run: this is a copy of its folder.
-        UnknownVersion: a newer benchlake wrote it.
-        ValidationError: it does not fit its declaration.
-        OSError: it cannot be read.
+        SchemaError: it is that of another run: this is a copy of its folder. The others are those
+            of `read_stored`.
     """
     record = load_import_record(run_dir)
     if record.run_id != run_dir.name:
-        path = run_dir / IMPORT_FILE
-        message = f"{path}: is the record of another run, `{record.run_id}`"
+        message = f"{run_dir / IMPORT_FILE}: is the record of another run, `{record.run_id}`"
         raise SchemaError(message)
     return record
 
 
 class ImportRows(RunRows):
-    """Makes rows of an imported run's lines, in the order of the log, and its plan.
-
-    Args:
-        record: of the run; results of another run are refused.
-    """
+    """Makes rows of an imported run's lines, in the order of the log, and its plan."""
 
     def __init__(self, record: ImportRecord) -> None:
         super().__init__(record.run_id, ())
@@ -324,13 +316,8 @@ class ImportRows(RunRows):
         self._plan: list[dict[str, Any]] = []
         self._judged: set[str] = set()
         self._answered: set[str] = set()
-        self._started_at_ms = record.started_at_ms
-        self._has_start = record.started_at_ms is not None
-
-    @property
-    def started_at_ms(self) -> int | None:
-        """Return when the run began: by its record, else by the results that were read."""
-        return self._started_at_ms
+        self.started_at_ms = record.started_at_ms
+        """When the run began: by its record, else by the results that were read."""
 
     def _placed(self, results: Columns) -> tuple[Columns, list[tuple[int, str]]]:
         """Plan every trial that has a result, then go on as with a plan that was there."""
@@ -348,9 +335,9 @@ class ImportRows(RunRows):
             self._judged.add(result["case_id"])
         if result["success"]:
             self._answered.add(result["case_id"])
-        if not self._has_start:
-            known, begin = self._started_at_ms, result["started_at_ms"]
-            self._started_at_ms = begin if known is None else min(known, begin)
+        if self._record.started_at_ms is None:
+            known, begin = self.started_at_ms, result["started_at_ms"]
+            self.started_at_ms = begin if known is None else min(known, begin)
 
     def head(self) -> dict[str, pa.Table]:
         """Return the rows of the plan and of the run, once all lines were read."""
@@ -373,22 +360,8 @@ class ImportRows(RunRows):
             "fingerprint_version": [trial.get("fingerprint_version") or 1 for trial in plan],
             "is_scorable": [self._is_scorable(trial["case_id"]) for trial in plan],
         }
-        run = RunRow(
-            run_id=record.run_id,
-            suite_id=record.suite_id,
-            suite_title=record.suite_title,
-            started_at_ms=self._started_at_ms,
-            run_profile_id=None,
-            benchlake_version=None,
-            n_planned=len(plan),
-            run_group=None,
-            labels=(),
-            is_imported=True,
-            is_narrowed=False,
-            max_cost_usd=None,
-            recorded_at_ms=self._started_at_ms or 0,
-        )
-        return {"plans": plan_table(columns), "runs": run_table(run)}
+        rows = plan_table(columns)
+        return _head(rows, record.run_id, record.suite_id, record.suite_title, self.started_at_ms)
 
     def _is_scorable(self, case_id: str) -> bool:
         """Return whether a case can get a verdict; one that never had an answer may still."""

@@ -130,12 +130,8 @@ def may_hold(path: Path, run_id: str) -> bool:
 def live_files(lake: Path, table: str, months: Collection[str] | None = None) -> list[Path]:
     """Return the files that hold a table, oldest month first: every row once, at every moment.
 
-    A file may be moved to the trash between this and the reading of it: list again then.
-
-    Args:
-        lake: the lake's folder.
-        table: such as `results`.
-        months: only those of these, such as `2026-02`; None: of all.
+    A file may be moved to the trash between this and the reading of it: list again then. Only
+    files of `months` such as `2026-02` are listed; None: all.
     """
     return [
         path
@@ -209,7 +205,7 @@ def strays(lake: Path, table: str) -> dict[str, Path]:
     """
     return {
         f"{table}/{month}/{entry.name}": Path(entry.path)
-        for month in _names(lake / table)
+        for month in (folder.name for folder in _entries(lake / table))
         if month.startswith("month=")
         for entry in _entries(lake / table / month)
         if _is_sealed(entry.name)
@@ -220,10 +216,6 @@ def strays(lake: Path, table: str) -> dict[str, Path]:
 
 def _is_sealed(name: str) -> bool:
     return name.endswith(".parquet") and not name.startswith(".")
-
-
-def _names(folder: Path) -> list[str]:
-    return [entry.name for entry in _entries(folder)]
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -244,9 +236,7 @@ def intent_text(lake: Path) -> bytes:
 def moving(text: bytes) -> Intent | None:
     """Return the replacement that is moving files; None when none is, or the text is not ours."""
     facts = intent_facts(text)
-    if facts.get("phase") != "moving":
-        return None
-    return intent_of(facts)
+    return intent_of(facts) if facts.get("phase") == "moving" else None
 
 
 def intent_facts(text: bytes) -> Mapping[str, object]:
@@ -286,6 +276,9 @@ class Coverage:
     """Hash of the last bytes before `end`: tells whether the log still holds this stretch."""
 
 
+NO_COVERAGE = Coverage(0, 0, 0, 0)
+
+
 @dataclass(frozen=True)
 class Part:
     """The rows of one batch of one run, which follow each other in a file."""
@@ -321,7 +314,7 @@ def unbroken(parts: Iterable[Part]) -> list[Part]:
 def covered_until(parts: Iterable[Part]) -> Coverage:
     """Return the stretch from byte 0 that the parts of a run cover without a gap."""
     chain = unbroken(parts)
-    last = chain[-1].coverage if chain else Coverage(0, 0, 0, 0)
+    last = chain[-1].coverage if chain else NO_COVERAGE
     return Coverage(0, last.end, 0, last.lines_after, last.tail)
 
 

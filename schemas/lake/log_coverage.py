@@ -48,12 +48,7 @@ def holds(log: Path, coverage: Coverage) -> bool:
 
 
 def require_held(log: Path, parts: Iterable[Part], n_rows: int) -> None:
-    """Refuse a log that does not hold every stretch of it that is in the lake.
-
-    Args:
-        log: results.jsonl of a run.
-        parts: of the run, in any table.
-        n_rows: of its results in the lake, for the message.
+    """Refuse a log that does not hold every stretch of it, in any table, that is in the lake.
 
     Raises:
         LogLost: it is shorter, or holds other lines.

@@ -10,15 +10,16 @@ taken as it is.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator
+import functools
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
 from schemas.errors import DamagedFile, SchemaError
 from schemas.io.files import write_whole
-from schemas.io.own_files import locked, make_own_folder
+from schemas.io.own_files import locked
 from schemas.lake.footer import Checksum, checksum_of, looks_unchanged
 from schemas.lake.layout import (
     ALIASES,
@@ -35,10 +36,15 @@ RUNS = "manifest/runs.json"
 FILES = "manifest/files.json"
 CHECKSUMS = "manifest/checksums.json"
 
+LOCK = "manifest/.saving.lock"
+"""Of those who save; held for milliseconds, so others wait for it."""
+
 VERSION = 1
 """Of each; another one is not read but made again."""
 
 NO_REGULAR_FILE = "is no regular file"
+
+Row = TypeVar("Row")
 
 OTHER_BYTES = "is not as it was sealed: its bytes are others"
 
@@ -74,7 +80,9 @@ class Refreshed(NamedTuple):
 
 
 class Manifest:
-    """The manifest of a lake: loaded, changed, saved. Another process may save in between.
+    """The manifest of a lake, as far as it can be read: loaded, changed, saved.
+
+    Another process may save in between.
 
     Attributes:
         lake: the lake's folder.
@@ -85,42 +93,33 @@ class Manifest:
         self.lake = lake
         self.runs: dict[str, RunSeen] = _load_runs(lake)
         self._runs_before = dict(self.runs)
-        self._stored: dict[str, list[Any]] | None = None
         self._files: dict[str, LakeFile] = {}
         self._changes: dict[str, list[Any] | None] = {}
-        self._stored_sums: dict[str, Checksum] | None = None
         self._changed_sums: dict[str, Checksum | None] = {}
         self._by_run: dict[tuple[str, str], list[str]] | None = None
-
-    @classmethod
-    def load(cls, lake: Path) -> Manifest:
-        """Return the manifest of a lake, as far as there is one that can be read."""
-        return cls(lake)
 
     @property
     def names(self) -> frozenset[str]:
         """Names of the files that are known, such as `results/month=2026-11/….parquet`."""
-        return frozenset(self._all())
+        return frozenset(self._rows)
 
-    def _all(self) -> dict[str, list[Any]]:
-        if self._stored is None:
-            self._stored = _load(self.lake / FILES, "files")
-        return self._stored
+    @functools.cached_property
+    def _rows(self) -> dict[str, list[Any]]:
+        return _load(self.lake / FILES, "files")
 
+    @functools.cached_property
     def _sums(self) -> dict[str, Checksum]:
-        if self._stored_sums is None:
-            self._stored_sums = _load_sums(self.lake)
-        return self._stored_sums
+        return _load_sums(self.lake)
 
     def checksum(self, name: str) -> Checksum | None:
         """Return what the bytes of a file were when they were looked at first."""
-        return self._sums().get(name)
+        return self._sums.get(name)
 
     def file(self, name: str) -> LakeFile | None:
         """Return what is known of a file, by its name in the lake."""
         if name not in self._files:
             with contextlib.suppress(KeyError, TypeError, ValueError):
-                self._files[name] = _lake_file(self.lake / name, self._all()[name])
+                self._files[name] = _lake_file(self.lake / name, self._rows[name])
         return self._files.get(name)
 
     def add(self, files: Iterable[LakeFile]) -> None:
@@ -129,10 +128,10 @@ class Manifest:
             self._put(file.path.relative_to(self.lake).as_posix(), file)
 
     def _put(self, name: str, file: LakeFile) -> None:
-        self._all()[name] = self._changes[name] = _stored(file)
+        self._rows[name] = self._changes[name] = _stored(file)
         self._files[name] = file
         with contextlib.suppress(OSError):  # moved away just now
-            self._sums()[name] = self._changed_sums[name] = checksum_of(file.path)
+            self._sums[name] = self._changed_sums[name] = checksum_of(file.path)
         if self._by_run is not None:
             for run_id in {part.run_id for part in file.parts}:
                 self._by_run.setdefault((name.partition("/")[0], run_id), []).append(name)
@@ -140,9 +139,9 @@ class Manifest:
     def drop(self, names: Iterable[str]) -> None:
         """Forget files."""
         for name in names:
-            self._all().pop(name, None)
+            self._rows.pop(name, None)
             self._files.pop(name, None)
-            self._sums().pop(name, None)
+            self._sums.pop(name, None)
             self._changes[name] = self._changed_sums[name] = None
         self._by_run = None
 
@@ -150,7 +149,7 @@ class Manifest:
         """Return the known parts of a run; `schemas.lake.tables.parts_of` asks the files."""
         if self._by_run is None:
             self._by_run = {}
-            for name in self._all():
+            for name in self._rows:
                 file = self.file(name)
                 for one in {part.run_id for part in file.parts} if file is not None else ():
                     self._by_run.setdefault((name.partition("/")[0], one), []).append(name)
@@ -174,8 +173,8 @@ class Manifest:
         for table in (*TABLE_NAMES, ALIASES):
             astray |= strays(self.lake, table)
         damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
-        known = self._all().keys() - there.keys() - astray.keys()
-        gone = {name: self.file(name) for name in known}
+        lost = self._rows.keys() - there.keys() - astray.keys()
+        gone = {name: self.file(name) for name in lost}
         self.drop(gone)
         for name, path in there.items():
             if self.file(name) is None:
@@ -198,7 +197,7 @@ class Manifest:
 
     def _is_as_sealed(self, name: str, path: Path) -> bool:
         """Return whether the bytes of a known file are what they were; notes those of a new one."""
-        known = self._sums().get(name)
+        known = self._sums.get(name)
         try:
             if known is not None and looks_unchanged(path, known):
                 return True
@@ -209,16 +208,11 @@ class Manifest:
             return False
         if known is not None and now.crc32 != known.crc32:
             return False
-        self._sums()[name] = self._changed_sums[name] = now
+        self._sums[name] = self._changed_sums[name] = now
         return True
 
     def miss(self, table: str, run_ids: Collection[str] | None) -> None:
-        """Note that rows of runs are gone, so that they are brought in again.
-
-        Args:
-            table: of the rows.
-            run_ids: the runs; None: nobody knows, so all are looked at.
-        """
+        """Note that rows of runs are gone, so that they are brought in again; None: of any run."""
         for folder, seen in self.runs.items():
             if (run_ids is None or seen.run_id in run_ids) and not seen.is_pruned:
                 is_robbed = seen.is_robbed or table in BATCH_TABLES
@@ -248,7 +242,7 @@ class Manifest:
         removed = self._runs_before.keys() - self.runs.keys()
         if not (changed or removed or self._changes or self._changed_sums):
             return
-        with _locked(self.lake / "manifest"):
+        with locked(self.lake, LOCK):
             if changed or removed:
                 runs = {**_load_runs(self.lake), **changed}
                 self.runs = {folder: seen for folder, seen in runs.items() if folder not in removed}
@@ -263,11 +257,8 @@ class Manifest:
                 self._changes = {}
             if self._changed_sums:
                 sums = {**_load_sums(self.lake), **self._changed_sums}
-                _store(
-                    self.lake / CHECKSUMS,
-                    "checksums",
-                    {name: list(one) for name, one in sums.items() if one},
-                )
+                lists = {name: list(one) for name, one in sums.items() if one}
+                _store(self.lake / CHECKSUMS, "checksums", lists)
                 self._changed_sums = {}
 
 
@@ -304,27 +295,35 @@ def _lake_file(path: Path, stored: list[Any]) -> LakeFile:
 
 
 def _load_runs(lake: Path) -> dict[str, RunSeen]:
-    runs = {}
-    for folder, row in _load(lake / RUNS, "runs").items():
-        try:
-            run_id, size, mtime_ns, problems, is_complete, is_pruned, refused, *robbed = row
-            runs[folder] = RunSeen(
-                run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
-            )
-        except (TypeError, ValueError):
-            continue  # not ours: the folder is looked at again
-    return runs
+    """Return what was seen of runs; the folder of a row that is not ours is looked at again."""
+
+    def seen(row: Any) -> RunSeen:
+        run_id, size, mtime_ns, problems, is_complete, is_pruned, refused, *robbed = row
+        return RunSeen(
+            run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
+        )
+
+    return _load_rows(lake / RUNS, "runs", seen)
 
 
 def _load_sums(lake: Path) -> dict[str, Checksum]:
-    sums = {}
-    for name, row in _load(lake / CHECKSUMS, "checksums").items():
+    """Return what the bytes of files were; the file of a row that is not ours is taken as it is."""
+
+    def checksum(row: Any) -> Checksum:
+        size, mtime_ns, crc32 = map(int, row)
+        return Checksum(size, mtime_ns, crc32)
+
+    return _load_rows(lake / CHECKSUMS, "checksums", checksum)
+
+
+def _load_rows(path: Path, what: str, read: Callable[[Any], Row]) -> dict[str, Row]:
+    rows = {}
+    for name, row in _load(path, what).items():
         try:
-            size, mtime_ns, crc32 = row
-            sums[name] = Checksum(int(size), int(mtime_ns), int(crc32))
+            rows[name] = read(row)
         except (TypeError, ValueError):
-            continue  # not ours: the file is taken as it is
-    return sums
+            continue
+    return rows
 
 
 def _load(path: Path, what: str) -> dict[str, Any]:
@@ -341,11 +340,3 @@ def _load(path: Path, what: str) -> dict[str, Any]:
 
 def _store(path: Path, what: str, content: dict[str, Any]) -> None:
     write_whole(path, orjson.dumps({"version": VERSION, what: content}))
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of those who save; for milliseconds, so others wait for it."""
-    make_own_folder(folder.parent, folder.name)
-    with locked(folder, ".saving.lock"):
-        yield

@@ -29,9 +29,9 @@ from msgspec import UNSET
 from pydantic import BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 
-from schemas.base import JsonTextMarker, Unit
+from schemas.base import Unit
 from schemas.errors import UnmappedType
-from schemas.io.arrow import json_text
+from schemas.io.arrow import is_json_text, json_text
 from schemas.lake.tables import Columns
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import Event, LineError, Result, parse_line
@@ -80,7 +80,6 @@ class Shape:
     """Fields that hold any JSON value, as the bytes that stood there."""
     defaults: dict[str, Any]
     """Of fields that a line may leave out; they are UNSET then."""
-    tag_field: str = TAG
 
     def columns(self, records: Sequence[Any]) -> dict[str, list[Any]]:
         """Return the values of each field; what a record left out is the field's default."""
@@ -93,10 +92,6 @@ class Shape:
             if UNSET in columns[name]:
                 columns[name] = [default if value is UNSET else value for value in columns[name]]
         return columns
-
-    def keeps_rules(self, columns: Mapping[str, list[Any]]) -> bool:
-        """Return whether all texts of columns keep the model's rules."""
-        return all(rule.holds(_texts(columns, rule.path)) for rule in self.rules)
 
 
 def _texts(columns: Mapping[str, list[Any]], path: tuple[str, ...]) -> set[str]:
@@ -120,17 +115,13 @@ def shape_of(model: type[BaseModel]) -> Shape:
         struct,
         model.model_fields[TAG].default,
         tuple(rules),
-        tuple(name for name, info in model.model_fields.items() if _is_json(info.metadata)),
+        tuple(name for name, info in model.model_fields.items() if is_json_text(info.metadata)),
         {
             name: info.default
             for name, info in model.model_fields.items()
             if not info.is_required() and name != TAG
         },
     )
-
-
-def _is_json(marks: Iterable[object]) -> bool:
-    return any(isinstance(mark, JsonTextMarker) for mark in marks)
 
 
 def _struct(
@@ -164,7 +155,7 @@ def _kind(
     annotation: Any, marks: Sequence[Any], path: tuple[str, ...], rules: list[TextRule]
 ) -> Any:
     """Return the type of a struct's field, and note the rules of texts."""
-    if _is_json(marks):
+    if is_json_text(marks):
         return msgspec.Raw
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -226,12 +217,7 @@ class Records:
 
 
 class _Reader:
-    """Reads lines that hold records of one of several kinds.
-
-    Args:
-        models: the kinds.
-        strictly: returns what a line holds, written as we write it.
-    """
+    """Reads lines of several kinds of records; `strictly` returns a line as we write it."""
 
     def __init__(self, *models: type[BaseModel], strictly: Callable[[bytes], bytes]) -> None:
         self._shapes = tuple(shape_of(model) for model in models)
@@ -290,7 +276,9 @@ class _Reader:
         every = []
         for shape in self._shapes:
             columns = self._columns(shape, found, first, is_checked=False)
-            if not columns or not shape.keeps_rules(columns):
+            if not columns:
+                return None
+            if not all(rule.holds(_texts(columns, rule.path)) for rule in shape.rules):
                 return None
             every.append(columns)
         return every
@@ -315,7 +303,7 @@ class _Reader:
                     for text, value in zip(texts, columns[name], strict=True)
                 ]
             columns[name] = texts
-        columns[shape.tag_field] = [shape.tag] * len(mine)
+        columns[TAG] = [shape.tag] * len(mine)
         columns["record_no"] = numbers
         return columns
 
@@ -338,22 +326,16 @@ def _plain_text(value: msgspec.Raw | None) -> str | Literal[False] | None:
         return False
 
 
-def _strict_record(line: bytes) -> bytes:
-    return parse_line(line).model_dump_json().encode()
-
-
-def _strict_trial(line: bytes) -> bytes:
-    return plan_line(PlannedTrial.model_validate_json(line))
-
-
 @functools.cache
 def _log_reader() -> _Reader:
-    return _Reader(Result, Event, strictly=_strict_record)
+    return _Reader(Result, Event, strictly=lambda line: parse_line(line).model_dump_json().encode())
 
 
 @functools.cache
 def _plan_reader() -> _Reader:
-    return _Reader(PlannedTrial, strictly=_strict_trial)
+    return _Reader(
+        PlannedTrial, strictly=lambda line: plan_line(PlannedTrial.model_validate_json(line))
+    )
 
 
 def read_records(lines: Sequence[bytes], first: int = 1) -> Records:

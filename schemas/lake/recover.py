@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
+from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import (
     BATCH_TABLES,
     TABLE_NAMES,
@@ -23,7 +24,7 @@ from schemas.lake.layout import (
 )
 from schemas.lake.log_coverage import holds, is_shorter, require_held
 from schemas.lake.rewrite import rewriting
-from schemas.lake.tables import LAYOUT, files_of, parts_of, read_lake_file
+from schemas.lake.tables import files_of, parts_of, read_lake_file
 from schemas.lake.transaction import LakeBusy, lake_lock, swap
 
 LOCK_WAIT_S = 10.0
@@ -104,15 +105,9 @@ def put_right(
     """Remove what was cut off of a batch, and return how far the others cover the log.
 
     Rows go only where the log holds what they were made of, so that they are read again. A lake
-    that is ahead of its log is left alone, since it may be all that is left.
-
-    Args:
-        lake: the lake; the caller holds the run's lock.
-        run_id: the run.
-        log: its results.jsonl.
-        is_growing: the log is being written, so that one that is too short is refused as well.
-        look: where the run's parts are, for a caller who knows that they have not changed since
-            `Manifest.parts_of` learned of them; by default the lake's files are asked.
+    that is ahead of its log is left alone, since it may be all that is left; where `is_growing`,
+    the log is being written, and one that is too short is refused. The caller holds the run's lock,
+    and may `look` up parts that have not changed since `Manifest.parts_of` learned of them.
 
     Raises:
         LogLost: the log is not the one that the lake holds.
@@ -140,13 +135,8 @@ def put_right(
 def drop_older_layout(lake: Path, run_id: str, log: Path, look: Look) -> bool:
     """Remove stretches of the layout before this one that the log still holds; return whether.
 
-    They do not say which record supersedes which, and are read again.
-
-    Args:
-        lake: the lake; the caller holds the run's lock.
-        run_id: the run.
-        log: its results.jsonl.
-        look: where the run's parts are.
+    They do not say which record supersedes which, and are read again. The caller holds the run's
+    lock.
     """
     held = {table: look(table, run_id) for table in BATCH_TABLES}
     if all(file.layout >= LAYOUT for parts in held.values() for file, _ in parts):

@@ -6,7 +6,9 @@ Columns that older files lack are filled in: null, or computed where that can be
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import SchemaError
+from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import LakeFile, Part
-from schemas.lake.tables import LAYOUT, TABLES, compression_of, file_facts, reading
+from schemas.lake.tables import TABLES, compression_of, file_facts, reading
 
 GROUP_ROWS = 100_000
-"""Rows of a row group."""
-
 GROUP_BYTES = 48 * 2**20
-"""Bytes in memory after which a row group ends early: answers may be long."""
+"""Of a row group, which ends at either; in memory, since answers may be long."""
 
 KEY = ("model_id", "case_id", "repetition", "record_no")
 
@@ -49,16 +50,10 @@ class _Piece:
 def rewriting(
     table: str, sources: Iterable[tuple[LakeFile, Sequence[Part]]], parts_of_run: PartsOfRun
 ) -> Callable[[Path], None]:
-    """Return what writes parts of sealed files to the path it is given.
+    """Return what writes the wanted parts of sealed files of a table to the path it is given.
 
-    Args:
-        table: that the files belong to.
-        sources: files, each with those of its parts that are wanted.
-        parts_of_run: asked for runs whose files do not say which records supersede which.
-
-    Returns:
-        A function of a path, which raises `Unfit` when a file holds what would be lost, and
-        `DamagedFile` when one cannot be read.
+    It asks for the parts of runs whose files do not say which records supersede which, raises
+    `Unfit` when a file holds what would be lost, and `DamagedFile` when one cannot be read.
     """
     pieces = sorted(_pieces(sources), key=_place)
 
@@ -90,9 +85,7 @@ def _place(piece: _Piece) -> tuple[str, int, int, str, int]:
 
 def _rows(table: str, pieces: Sequence[_Piece], parts_of_run: PartsOfRun) -> Iterator[pa.Table]:
     """Yield the rows of the pieces in their order, in the columns of today."""
-    left: dict[Path, int] = {}
-    for piece in pieces:
-        left[piece.file.path] = left.get(piece.file.path, 0) + 1
+    left = Counter(piece.file.path for piece in pieces)
     older = {piece.part.run_id for piece in pieces if piece.file.layout < LAYOUT}
     records = _Records(parts_of_run) if table == "results" else None
     sources: dict[Path, Source] = {}
@@ -165,6 +158,19 @@ class Source:
         self._file.close()
 
 
+def rows_of_part(
+    file: LakeFile, part: Part, columns: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the rows of one part of a file.
+
+    Raises:
+        DamagedFile: it cannot be read.
+    """
+    first_row = sum(other.n_rows for other in file.parts[: file.parts.index(part)])
+    with closing(Source(file.path, columns)) as source:
+        yield from source.rows(first_row, part.n_rows)
+
+
 def fitted(rows: pa.Table, table: str, path: Path) -> pa.Table:
     """Return rows in the declared columns of a table.
 
@@ -217,7 +223,8 @@ class _Records:
         for file, other in self._parts:
             stretch = other.coverage
             if self._seen_until <= stretch.start and stretch.end <= part.coverage.start:
-                self._see(file, other)
+                for seen in rows_of_part(file, other, KEY):  # of a file that is not rewritten
+                    self._note(seen)
                 self._seen_until = stretch.end
         before = self._note(rows.select(KEY))
         self._seen_until = part.coverage.end
@@ -226,16 +233,6 @@ class _Records:
         field = rows.schema.field("supersedes")
         place = rows.schema.get_field_index("supersedes")
         return rows.set_column(place, field, pa.array(before, field.type))
-
-    def _see(self, file: LakeFile, part: Part) -> None:
-        """Let rows pass that lie in a file which is not rewritten."""
-        first_row = sum(other.n_rows for other in file.parts[: file.parts.index(part)])
-        source = Source(file.path, KEY)
-        try:
-            for rows in source.rows(first_row, part.n_rows):
-                self._note(rows)
-        finally:
-            source.close()
 
     def _note(self, rows: pa.Table) -> list[int | None]:
         """Return for each row the record before it of the same trial."""

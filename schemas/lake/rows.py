@@ -24,12 +24,7 @@ Key = tuple[str, str, int]
 
 
 class RunRows:
-    """Makes rows of lines, in the order of the log.
-
-    Args:
-        run_id: the run; a result of another one is refused.
-        planned: the trials; a result of another one is refused.
-    """
+    """Makes rows of lines, in the order of the log; other runs' and unplanned ones are refused."""
 
     def __init__(self, run_id: str, planned: Iterable[Key]) -> None:
         self._run_id = run_id
@@ -134,11 +129,6 @@ def tables_of(records: Records) -> dict[str, pa.Table]:
 def output_hash(text: str) -> str:
     """Return what a row of the lake knows its text by."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def empty_table(table: str) -> pa.Table:
-    """Return a table of the lake without rows."""
-    return TABLES[table].empty_table()
 
 
 def run_table(run: RunRow) -> pa.Table:

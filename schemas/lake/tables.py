@@ -33,19 +33,7 @@ from schemas.errors import DamagedFile, SchemaError, printable
 from schemas.failures import AvailabilityStatus, Cause, TrialStatus
 from schemas.io.arrow import arrow_schema
 from schemas.lake.footer import LAYOUT, PREFIX, sealed_file
-from schemas.lake.layout import (
-    ALIASES,
-    ONE_RUN,
-    Coverage,
-    LakeFile,
-    Part,
-    covered_until,
-    lake_of,
-    live_files,
-    month_of,
-    once_it_holds_still,
-    unbroken,
-)
+from schemas.lake.layout import ALIASES, ONE_RUN, LakeFile, Part, live_files, once_it_holds_still
 from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
@@ -86,8 +74,7 @@ class RunRow(Record):
         description="Of judges, their prompt and aggregation; null: no judge decides a verdict.",
     )
     machine: str | None = Field(
-        default=None,
-        description="Cores and memory of the machine that collected; null: not known.",
+        default=None, description="Cores and memory of the machine that collected; null: not known."
     )
     model_labels: Labels | None = Field(
         default=None,
@@ -109,37 +96,16 @@ def machine_of(run_dir: Path) -> str | None:
 
 
 def run_row(config: RunConfig, run_dir: Path) -> RunRow:
-    """Return the row of a run of ours, as it was at its start.
-
-    Args:
-        config: of the run.
-        run_dir: its folder, for the machine in its inventory.
-    """
+    """Return the row of a run of ours, as it was at its start."""
+    shared = {name: value for name, value in config if name in RunRow.model_fields}
     return RunRow(
-        run_id=config.run_id,
-        suite_id=config.suite_id,
-        suite_title=config.suite_title,
-        started_at_ms=config.started_at_ms,
-        run_profile_id=config.run_profile_id,
-        benchlake_version=config.benchlake_version,
-        n_planned=config.n_planned,
-        run_group=config.run_group,
-        labels=config.labels,
+        **shared,
         is_imported=False,
         is_narrowed=config.narrowed != Narrowed(),
-        max_cost_usd=config.max_cost_usd,
-        judge_hash=config.judge_hash,
         machine=machine_of(run_dir),
         model_labels={model.model_id: model.label for model in config.models if model.label},
         recorded_at_ms=config.started_at_ms,
     )
-
-
-__all__ = [
-    "LAYOUT", "PREFIX", "TABLES", "Coverage", "LakeFile", "Part", "compression_of",
-    "covered_until", "file_facts", "files_of", "lake_of", "live_files", "month_of", "parts_of",
-    "read_lake_file", "table_of", "unbroken",
-]  # fmt: skip
 
 
 def _nullable(schema: pa.Schema, *names: str) -> pa.Schema:
@@ -211,11 +177,6 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedFile(path, found) from exc
 
 
-def stored_part(part: Part) -> dict[str, Any]:
-    """Return a part as it is stored in a file's metadata: flat, plain values."""
-    return {"run_id": part.run_id, **vars(part.coverage), "n_rows": part.n_rows}
-
-
 def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
     """Return the live files that hold rows of a run.
 
@@ -227,12 +188,7 @@ def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
 
 
 def parts_of(lake: Path, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
-    """Return the parts of a run with the live files they are in.
-
-    Raises:
-        SchemaError: a file that bears the run's name is not one of ours.
-        UnknownVersion: a newer benchlake wrote it.
-    """
+    """Return the parts of a run with the live files they are in; raises as `files_of`."""
 
     def read() -> list[tuple[LakeFile, Part]]:
         files = [read_lake_file(path) for path in _files_of(lake, table, run_id)]
@@ -272,11 +228,14 @@ def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def file_facts(parts: Iterable[Part]) -> dict[str, bytes | str]:
-    """Return what a file says about itself in its metadata."""
+    """Return what a file says about itself in its metadata: its parts flat, as `part_of` reads."""
+    stored = [
+        {"run_id": part.run_id, **vars(part.coverage), "n_rows": part.n_rows} for part in parts
+    ]
     return {
         PREFIX + "schema_version": str(SCHEMA_VERSION),
         PREFIX + "layout": str(LAYOUT),
-        PREFIX + "parts": orjson.dumps([stored_part(part) for part in parts]),
+        PREFIX + "parts": orjson.dumps(stored),
     }
 
 
@@ -308,15 +267,13 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _struct_array(values: Sequence[Any], kind: pa.StructType) -> pa.Array:
-    is_null = [value is None for value in values]
-    if any(is_null):
+    if any(value is None for value in values):
         return pa.array([msgspec.to_builtins(value) for value in values], kind)
     parts = []
     for part in kind:
         found = map(attrgetter(part.name), values)
-        parts.append(
-            _array([None if value is msgspec.UNSET else value for value in found], part.type)
-        )
+        inner = [None if value is msgspec.UNSET else value for value in found]
+        parts.append(_array(inner, part.type))
     return pa.StructArray.from_arrays(parts, fields=list(kind))
 
 
@@ -349,14 +306,13 @@ def lake_document() -> str:
 
 
 def _column(field: pa.Field) -> dict[str, Any]:
-    metadata = field.metadata or {}
-    said = {key.decode(): value.decode() for key, value in metadata.items()}
+    facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
     return {
         "name": field.name,
         "type": duckdb_type(field.type),
         "nullable": field.nullable,
-        "description": said.get("description"),
-        "unit": said.get("unit"),
+        "description": facts.get("description"),
+        "unit": facts.get("unit"),
     }
 
 

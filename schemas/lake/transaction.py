@@ -22,7 +22,7 @@ import orjson
 
 from schemas.errors import BenchError, NotOwnFile
 from schemas.io.files import READ_ONLY, sync_path, write_whole
-from schemas.io.own_files import is_lock_held, make_own_folder, open_own, take_lock
+from schemas.io.own_files import is_lock_held, locked, make_own_folder, open_own, take_lock
 from schemas.lake.layout import (
     INTENT,
     TRASH,
@@ -60,30 +60,19 @@ def lake_lock(lake: Path, wait_s: float = 0.0) -> Iterator[None]:
         OSError: the lake cannot be written.
     """
     require_own_lake(lake)
-    folder = make_own_folder(lake, str(Path(INTENT).parent))
-    handle = open_own(folder, ".lock", os.O_CREAT | os.O_RDWR)
-    try:
+    with contextlib.ExitStack() as stack:
         try:
-            take_lock(handle, wait_s)
+            stack.enter_context(locked(lake, "manifest/.lock", wait_s))
         except BlockingIOError as exc:
             raise LakeBusy(lake) from exc
         _finish_what_was_cut_off(lake)
         yield
-    finally:
-        os.close(handle)
 
 
 def swap(
     lake: Path, table: str, month: str, replaced: Sequence[str], write: Write | None
 ) -> Path | None:
-    """Replace files of one table and month by a new one, and return its path.
-
-    Args:
-        lake: the lake; the caller holds its lock.
-        table: of the files.
-        month: of the files.
-        replaced: their names.
-        write: writes the new file to a path it is given; None when nothing replaces them.
+    """Replace files of one table and month by what `write` makes; the caller holds the lake's lock.
 
     Returns:
         The new file; None when there is none, or when a file that was to be replaced went away
@@ -163,12 +152,8 @@ def _finish_what_was_cut_off(lake: Path) -> None:
 
 def _note(lake: Path, intent: Intent, phase: str) -> None:
     """Store how far a replacement is; only one that moves files names them."""
-    facts: dict[str, object] = {
-        "phase": phase,
-        "token": intent.token,
-        "table": intent.table,
-        "month": intent.month,
-    }
+    facts: dict[str, object] = {"phase": phase, "token": intent.token}
+    facts |= {"table": intent.table, "month": intent.month}
     if phase != "done":
         facts |= {"new": intent.new, "replaced": intent.replaced if phase == "moving" else ()}
     write_whole(lake / INTENT, orjson.dumps(facts))

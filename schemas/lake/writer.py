@@ -10,16 +10,20 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import make_own_folder, open_own_file
+from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import (
     BATCH_TABLES,
+    NO_COVERAGE,
     Coverage,
     LakeFile,
     Part,
@@ -29,12 +33,10 @@ from schemas.lake.layout import (
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.parse_log import read_plan
 from schemas.lake.recover import Look, drop_older_layout, put_right
-from schemas.lake.rows import RunRows, empty_table, keys_of, plan_table, record_numbers, run_table
-from schemas.lake.tables import LAYOUT, compression_of, file_facts, parts_of, run_row
-from schemas.lake.transaction import MirrorBusy, lock_run
+from schemas.lake.rows import RunRows, keys_of, plan_table, record_numbers, run_table
+from schemas.lake.tables import TABLES, compression_of, file_facts, parts_of, run_row
+from schemas.lake.transaction import lock_run
 from schemas.run.config import RunConfig, config_of
-
-__all__ = ["MirrorBusy", "RunMirror", "mirror_run"]
 
 BATCH_ROWS = 5_000
 """Rows in a sealed file: few enough to hold in memory, enough to compress well."""
@@ -44,8 +46,6 @@ BATCH_BYTES = 32 * 2**20
 
 CHUNK_BYTES = 2**20
 """Bytes of the log that are Python objects, ten times as large as columns, at one moment."""
-
-NO_LOG = Coverage(0, 0, 0, 0)
 
 
 class LakeWriter:
@@ -77,11 +77,8 @@ class LakeWriter:
                 target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
                 staged.append((temporary, target))
                 part = Part(self.run_id, coverage, content.num_rows)
-                pq.write_table(
-                    content.replace_schema_metadata(file_facts([part])),
-                    temporary,
-                    **compression_of(table),
-                )
+                rows = content.replace_schema_metadata(file_facts([part]))
+                pq.write_table(rows, temporary, **compression_of(table))
                 sync_path(temporary)
                 sealed.append(LakeFile(target, (part,), LAYOUT))
             for temporary, target in staged:
@@ -166,36 +163,27 @@ class RunMirror:
             look=None if was_changed else look,
         )
         self._sealed_bytes, self._sealed_lines = done.end, done.lines_after
-        self._read_bytes, self._read_lines = done.end, done.lines_after
+        self.n_bytes, self.n_lines = done.end, done.lines_after
+        """How much of the log was read, by earlier mirrors as well."""
         self._seal_plan(config)
         if done.end:
             held = parts_of(lake, "results", config.run_id)
             self._rows.remember(list(dict.fromkeys(file for file, _ in held)))
 
-    @property
-    def n_lines(self) -> int:
-        """Return how many lines of the log were read, by earlier mirrors as well."""
-        return self._read_lines
-
-    @property
-    def n_bytes(self) -> int:
-        """Return how much of the log was read, by earlier mirrors as well."""
-        return self._read_bytes
-
     def skipped_before(self) -> list[str]:
         """Return why lines that are read already are in no table, from the lines themselves."""
-        if not self._read_lines or not self._log.exists():
+        if not self.n_lines or not self._log.exists():
             return []
         held: set[int] = set()
         for table in ("results", "events"):
             files = {file for file, _ in parts_of(self._lake, table, self._run_id)}
             held |= record_numbers(self._run_id, files)
-        if len(held) == self._read_lines:
+        if len(held) == self.n_lines:
             return []
         again = RunRows(self._run_id, self._rows.planned)
         problems = []
         with open_own_file(self.run_dir, self._log.name) as log:
-            for number, line in enumerate(islice(log, self._read_lines), 1):
+            for number, line in enumerate(islice(log, self.n_lines), 1):
                 if number not in held:
                     problems += again.read([line], number)[1]
         return self._sentences(problems)
@@ -218,7 +206,7 @@ class RunMirror:
         if not self._look("runs", self._run_id):
             missing["runs"] = run_table(run_row(config, self.run_dir))
         if missing:
-            self.sealed += self._writer.seal_batch(missing, NO_LOG)
+            self.sealed += self._writer.seal_batch(missing, NO_COVERAGE)
 
     def step(self) -> int:
         """Read whole lines that are new, seal full batches, and return how many were read.
@@ -230,32 +218,29 @@ class RunMirror:
         self._seal_if_full()
         if not self._log.exists():
             return 0
-        before = self._read_lines
+        before = self.n_lines
         with open_own_file(self.run_dir, self._log.name) as log:
-            log.seek(self._read_bytes)
-            while lines := self._next_lines(log.readlines(self._room_bytes())):
+            log.seek(self.n_bytes)
+            while lines := self._next_lines(log):
                 while lines:
                     room = max(1, BATCH_ROWS - self._n_pending)
                     self._take(lines[:room])
                     lines = lines[room:]
                     self._seal_if_full()
-                log.seek(self._read_bytes)
-        return self._read_lines - before
+                log.seek(self.n_bytes)
+        return self.n_lines - before
 
-    def _room_bytes(self) -> int:
-        """Return how much of the log to read next, at least one line of it."""
-        return max(1, min(CHUNK_BYTES, BATCH_BYTES - (self._read_bytes - self._sealed_bytes)))
-
-    @staticmethod
-    def _next_lines(lines: list[bytes]) -> list[bytes]:
-        """Return lines without a torn or still growing tail."""
+    def _next_lines(self, log: BinaryIO) -> list[bytes]:
+        """Return lines that fit into the batch, at least one, without a torn or growing tail."""
+        room = BATCH_BYTES - (self.n_bytes - self._sealed_bytes)
+        lines = log.readlines(max(1, min(CHUNK_BYTES, room)))
         return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1]
 
     def _take(self, lines: list[bytes]) -> None:
         """Turn lines into columns; what cannot be read is reported, never guessed."""
-        tables, problems = self._rows.read(lines, self._read_lines + 1)
-        self._read_bytes += sum(map(len, lines))
-        self._read_lines += len(lines)
+        tables, problems = self._rows.read(lines, self.n_lines + 1)
+        self.n_bytes += sum(map(len, lines))
+        self.n_lines += len(lines)
         self.problems += self._sentences(problems)
         for table, content in tables.items():
             self._chunks[table].append(content)
@@ -263,7 +248,7 @@ class RunMirror:
                 self._n_pending += content.num_rows
 
     def _seal_if_full(self) -> None:
-        n_bytes = self._read_bytes - self._sealed_bytes
+        n_bytes = self.n_bytes - self._sealed_bytes
         if self._n_pending >= BATCH_ROWS or n_bytes >= BATCH_BYTES:
             self.seal()
 
@@ -276,15 +261,15 @@ class RunMirror:
         Raises:
             OSError: the lake cannot be written, the disk is full; the rows stay to be sealed.
         """
-        if self._read_bytes == self._sealed_bytes:
+        if self.n_bytes == self._sealed_bytes:
             return
-        tail = tail_before(self._log, self._read_bytes)
+        tail = tail_before(self._log, self.n_bytes)
         sync_log(self._log)
         coverage = Coverage(
-            self._sealed_bytes, self._read_bytes, self._sealed_lines, self._read_lines, tail
+            self._sealed_bytes, self.n_bytes, self._sealed_lines, self.n_lines, tail
         )
         tables = {
-            table: pa.concat_tables(self._chunks[table] or [empty_table(table)])
+            table: pa.concat_tables(self._chunks[table] or [TABLES[table].empty_table()])
             for table in BATCH_TABLES
             if self._chunks[table] or table == "results"
         }
@@ -292,7 +277,7 @@ class RunMirror:
         self.sealed += self._writer.seal_batch(tables, coverage)
         self._chunks = {table: [] for table in BATCH_TABLES}
         self._n_pending = 0
-        self._sealed_bytes, self._sealed_lines = self._read_bytes, self._read_lines
+        self._sealed_bytes, self._sealed_lines = self.n_bytes, self.n_lines
 
 
 def sync_log(path: Path) -> None:
@@ -307,10 +292,7 @@ def mirror_run(run_dir: Path, lake: Path) -> list[str]:
     Raises:
         MirrorBusy: another process is at it; what it has sealed so far can be read.
     """
-    mirror = RunMirror(run_dir, lake)
-    try:
+    with closing(RunMirror(run_dir, lake)) as mirror:
         mirror.step()
         mirror.seal()
-    finally:
-        mirror.close()
     return mirror.problems

@@ -212,8 +212,7 @@ class RateDifference(Record):
         "written before it was kept.",
     )
     margin: Rate | None = Field(
-        default=None,
-        description="Margin at this base rate, smaller near 0 and 1; null: version 1.",
+        default=None, description="Margin at this base rate, smaller near 0 and 1; null: version 1."
     )
     missing_p: Rate | None = Field(
         default=None,

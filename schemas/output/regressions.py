@@ -199,8 +199,7 @@ class GateRules(Record):
 
     metrics: tuple[Metric, ...]
     max_drop: float = Field(
-        ge=0,
-        description="Tolerated drop of the passed rate (0.02: 2 points); of a ratio: growth.",
+        ge=0, description="Tolerated drop of the passed rate (0.02: 2 points); of a ratio: growth."
     )
     min_coverage: float = Field(ge=0, le=1)
     prove: bool = Field(description="Passed only when a larger drop is ruled out.")

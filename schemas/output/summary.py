@@ -14,9 +14,7 @@ SUMMARY_VERSION = 2
 `wilson_shrunk`; in 1 it was that of passed / trials, by `wilson_clustered`. Both are read."""
 
 TierLabel = Literal[
-    "Tier 1 (Tool-Capable)",
-    "Tier 2 (Tool-Capable but Inconsistent)",
-    "Tier 3 (Tool-Incapable)",
+    "Tier 1 (Tool-Capable)", "Tier 2 (Tool-Capable but Inconsistent)", "Tier 3 (Tool-Incapable)"
 ]
 
 

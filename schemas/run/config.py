@@ -19,7 +19,7 @@ from schemas.base import (
     Sha256,
     Slug,
     Usd,
-    refuse_newer,
+    read_stored,
 )
 from schemas.config.case import Cluster, RunnerType
 from schemas.config.prices import Price
@@ -28,6 +28,7 @@ from schemas.config.run_profile import ExecutionPolicy
 from schemas.config.suite import ContextTokens, Routing, Threads, Transport
 from schemas.config.validators import ValidatorType
 from schemas.errors import SchemaError
+from schemas.run.result import misfit
 
 SettingOrigin = Literal["default", "runner_defaults", "model_overrides", "suite_model", "case"]
 
@@ -165,15 +166,8 @@ def output_limits(config: RunConfig, model_id: str) -> tuple[int, ...]:
 
 
 def load_run_config(path: Path) -> RunConfig:
-    """Return a run's config.json; fields of a later patch of the same version are passed over.
-
-    Raises:
-        UnknownVersion: a newer benchlake wrote it.
-        ValidationError: it does not fit its declaration.
-    """
-    config = RunConfig.model_validate_json(path.read_bytes(), extra="ignore")
-    refuse_newer(path, config.schema_version)
-    return config
+    """Return a run's config.json; as `read_stored`."""
+    return read_stored(RunConfig, path)
 
 
 def config_of(run_dir: Path) -> RunConfig:
@@ -181,9 +175,7 @@ def config_of(run_dir: Path) -> RunConfig:
 
     Raises:
         SchemaError: it is that of another run: this is a copy of its folder, which has a lock of
-            its own, and both would write the same run.
-        UnknownVersion: a newer benchlake wrote it.
-        ValidationError: it does not fit its declaration.
+            its own, and both would write the same run. The others are those of `read_stored`.
     """
     path = run_dir / "config.json"
     config = load_run_config(path)
@@ -206,9 +198,7 @@ def read_config(run_dir: Path) -> RunConfig:
         message = f"{path}: cannot be read ({exc.strerror})"
         raise SchemaError(message) from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = f"{path}: `{where}`: {first['msg']}"
+        message = f"{path}: {misfit(exc)}"
         raise SchemaError(message) from exc
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field, JsonValue
 
-from schemas.base import SCHEMA_VERSION, EpochMillis, Positive, Record, Sha256, Slug, refuse_newer
+from schemas.base import SCHEMA_VERSION, EpochMillis, Positive, Record, Sha256, Slug, read_stored
 from schemas.run.layout import IMPORT_FILE
 
 SOURCE_FOLDER = "source"
@@ -51,14 +51,5 @@ class ImportRecord(Record):
 
 
 def load_import_record(run_dir: Path) -> ImportRecord:
-    """Return the record of an imported run; fields of a later patch are passed over.
-
-    Raises:
-        UnknownVersion: a newer benchlake wrote it.
-        ValidationError: it does not fit its declaration.
-        OSError: it cannot be read.
-    """
-    path = run_dir / IMPORT_FILE
-    record = ImportRecord.model_validate_json(path.read_bytes(), extra="ignore")
-    refuse_newer(path, record.schema_version)
-    return record
+    """Return the record of an imported run; as `read_stored`."""
+    return read_stored(ImportRecord, run_dir / IMPORT_FILE)

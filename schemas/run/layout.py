@@ -127,7 +127,7 @@ def _logs(runs_dir: Path, folder: int) -> Iterator[tuple[str, LogSeen]]:
             yield name, seen(facts.st_size, facts.st_mtime_ns)
 
 
-MARKS = ("config.json", "results.jsonl")
+MARKS = ("config.json", LOG)
 """A folder with one of these is a run; one by an older tool has the second alone."""
 
 

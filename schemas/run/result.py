@@ -207,8 +207,9 @@ def content_of(line: bytes) -> dict[str, Any]:
     """
     try:
         content = orjson.loads(line)
+        # one that writes back to its own bytes has no key twice, which is ten times quicker to tell
         if orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE) != line:
-            content = _with_single_keys(line)
+            content = json.loads(line, object_pairs_hook=_object)
     except (orjson.JSONDecodeError, RecursionError, orjson.JSONEncodeError) as exc:
         message = f"not a JSON object ({exc})"
         raise LineError(message) from exc
@@ -218,13 +219,13 @@ def content_of(line: bytes) -> dict[str, Any]:
     return content
 
 
-def _with_single_keys(line: bytes) -> Any:
-    """Return the content of a line that was not written as we write: spaces, or a key twice.
-
-    A line that reads and writes back to its own bytes has no key twice, which is ten times
-    quicker to find out.
-    """
-    return json.loads(line, object_pairs_hook=_object)
+def loose_content_of(line: bytes) -> dict[str, Any] | None:
+    """Return the JSON object on a line, None where there is none; of a key's values the last."""
+    try:
+        content = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from analyze.report import build as build_module
 from analyze.summary.summarize import summarize_run
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.failures import classify
-from schemas.lake.tables import lake_of
+from schemas.lake.layout import lake_of
 from schemas.lake.writer import mirror_run
 from schemas.output.report import RunReport
 from schemas.output.summary import GroupSummary, RunSummary

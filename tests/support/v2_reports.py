@@ -4,8 +4,8 @@ import json
 
 from hypothesis import strategies as st
 
-from schemas.formats.report_v2 import EvaluationReport, InstanceResult, report_json
-from schemas.formats.report_v2_instance import COMPONENTS, MAX_POINTS
+from schemas.formats.report_v2 import EvaluationReport, report_json
+from schemas.formats.report_v2_instance import COMPONENTS, MAX_POINTS, InstanceResult
 
 TOP_LEVEL = """
 {

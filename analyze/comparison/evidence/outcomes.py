@@ -69,7 +69,7 @@ def read_facts(
         run_group, judge_hash = described.get(run_id, (None, None))
         names = said[plan_name(run_id, run_group), model_id]
         models, providers, routing = (
-            distinct_names(one[place] for one in names) for place in range(3)
+            distinct_texts(one[place] for one in names) for place in range(3)
         )
         found[run_id, model_id] = RunFacts(run_group, judge_hash, models, providers, routing)
     return found
@@ -80,9 +80,9 @@ def plan_name(run_id: str, run_group: str | None) -> str:
     return f"run {run_id}" if run_group is None else f"group {run_group}"
 
 
-def distinct_names(names: Iterable[str | None]) -> tuple[str, ...]:
-    """Return those that are known, sorted."""
-    return tuple(sorted({name for name in names if name is not None}))
+def distinct_texts(texts: Iterable[str | None]) -> tuple[str, ...]:
+    """Return each text that is known once, in order."""
+    return tuple(sorted({text for text in texts if text is not None}))
 
 
 def among(run_ids: Sequence[str]) -> str:

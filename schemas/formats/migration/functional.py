@@ -14,10 +14,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from schemas.base import Finding, error
-from schemas.formats.migration.ledger import SCORE, is_number, is_score
+from schemas.formats.migration.ledger import SCORE, is_number, is_score, mismatch
 from schemas.formats.report_v1 import ID_KEYS
 from schemas.formats.report_v2_instance import COMPONENTS, Component, ValidationBreakdown, points_of
-from schemas.io.json_text import described, shown
+from schemas.io.json_text import shown
 
 FLAGS: tuple[tuple[str, Component], ...] = (
     ("deployment_passed", "deployment"),
@@ -59,14 +59,13 @@ def functional_of(value: object) -> Functional:
     found = Functional({}, {}, [])
     if not isinstance(value, list):
         if value is not None and not isinstance(value, bool):
-            message = f"{described(value)} stands there; allowed: a list or null"
+            message = mismatch(value, "a list or null")
             found.findings.append(error("wrong_type", "/functional_validation", message))
         return found
     for place, entry in enumerate(value):
         where = f"/functional_validation/{place}"
         if not isinstance(entry, dict):
-            message = f"{described(entry)} stands there; allowed: an object"
-            found.findings.append(error("wrong_type", where, message))
+            found.findings.append(error("wrong_type", where, mismatch(entry, "an object")))
             continue
         found.findings.extend(_mistakes(entry, where))
         key = next((key for key in ID_KEYS if isinstance(entry.get(key), str)), None)
@@ -82,22 +81,18 @@ def functional_of(value: object) -> Functional:
 
 
 def _mistakes(entry: Mapping[str, Any], where: str) -> list[Finding]:
-    wrong = {key: "true, false or null" for key, _ in FLAGS if not is_flag(entry.get(key))}
+    no_flags = [key for key, _ in FLAGS if not isinstance(entry.get(key), bool | None)]
+    wrong = dict.fromkeys(no_flags, "true, false or null")
     if not is_score(entry.get("score")):
         wrong["score"] = SCORE.allowed
     return [
         error(
             "bad_value" if key == "score" and is_number(entry[key]) else "wrong_type",
             f"{where}/{key}",
-            f"{described(entry[key])} stands there; allowed: {allowed}",
+            mismatch(entry[key], allowed),
         )
         for key, allowed in wrong.items()
     ]
-
-
-def is_flag(value: object) -> bool:
-    """Return whether a value is true, false or null."""
-    return value is None or isinstance(value, bool)
 
 
 @cache
@@ -109,11 +104,7 @@ def _points_of(statuses: tuple[tuple[str, str], ...]) -> dict[str, int]:
 
 
 def breakdown_of(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the components of one instance, and the fields they come from with their targets.
-
-    Args:
-        entry: one result of functional validation without mistakes.
-    """
+    """Return the components of one result without mistakes, and its fields with their targets."""
     found: dict[str, Any] = {}
     used: dict[str, str] = {}
     for key, component in FLAGS:
@@ -145,21 +136,13 @@ def counted_totals(words: Counter[str], n_instances: int) -> dict[str, float]:
 
 
 def contradictions(stored: Mapping[str, Any], true: Mapping[str, float]) -> dict[str, str]:
-    """Return a sentence for each stored total that the results contradict, by its name.
-
-    Args:
-        stored: an object of the file; what is no total is passed over.
-        true: what they should be, such as by `counted_totals`.
-    """
+    """Return a sentence for each stored total that the results contradict, by its name."""
     return {
         name: f"says {shown(stored[name])}, the results say {right:.15g}; the results win"
         for name, right in true.items()
-        if is_number(stored.get(name)) and not _agree(stored[name], right)
+        if is_number(stored.get(name))
+        and not (is_score(stored[name]) and abs(stored[name] - right) <= MARGIN)
     }
-
-
-def _agree(told: float, right: float) -> bool:
-    return is_score(told) and abs(told - right) <= MARGIN
 
 
 def stored_total(stored: object) -> int | float:

@@ -12,13 +12,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import ValidationError
-
 from schemas.base import Finding, error, pointer
-from schemas.formats.migration.ledger import Ledger
+from schemas.formats.migration.ledger import Ledger, fits, mismatch
 from schemas.formats.report_v1 import V1Shape
 from schemas.formats.report_v2 import REPORT_VERSION, EvaluationConfig
-from schemas.io.json_text import described
+from schemas.formats.report_v2_instance import read_time
 
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 """The start of a report when neither the file nor anybody else says one."""
@@ -41,14 +39,6 @@ def utc_text(moment: datetime) -> str:
     """Return a time as text in UTC with Z, to the second; one without a zone is taken as UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def read_time(text: str) -> datetime | None:
-    """Return the time that a text of ISO 8601 says; None for any other text."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def earliest(texts: Iterable[str | None]) -> str | None:
@@ -77,12 +67,7 @@ class HeaderReader:
     """Takes the head of a report out of the fields of an older file."""
 
     def __init__(self, left: dict[str, Any], ledger: Ledger) -> None:
-        """Make a reader.
-
-        Args:
-            left: top-level fields; those that are taken over are removed.
-            ledger: where each move is entered.
-        """
+        """Make a reader of top-level fields; those that are taken over are removed."""
         self._left, self._ledger = left, ledger
         self.findings: list[Finding] = []
         """Mistakes that were met."""
@@ -94,13 +79,9 @@ class HeaderReader:
         now: datetime | None,
         model_name: str | None,
     ) -> dict[str, Any]:
-        """Return the fields of a report before its instances.
+        """Return the fields of a report before its instances, whose times tell an absent start.
 
-        Args:
-            shape: of the file.
-            instances: of v2; their times tell the start where the file does not.
-            now: stands in for a start that nothing tells.
-            model_name: stands in for a model that the file does not name.
+        `now` and `model_name` stand in for what nothing tells.
         """
         model = self._model(shape, model_name)
         dataset = self._dataset(shape)
@@ -145,13 +126,15 @@ class HeaderReader:
     def _config(self) -> dict[str, Any]:
         """Return the configuration, with the settings that a run file has at its top."""
         config: dict[str, Any] = {}
-        key = next((key for key in CONFIG_KEYS if is_config(self._left.get(key))), None)
+        key = next(
+            (key for key in CONFIG_KEYS if fits(EvaluationConfig, self._left.get(key))), None
+        )
         if key is not None:
             config = self._left.pop(key)
             self._mapped(key, "/config")
-        more = {name: self._left[name] for name in SETTINGS if name in self._left}
-        for name, value in more.items():
-            if name not in config and isinstance(value, str | None):
+        for name in SETTINGS:
+            fits_there = name in self._left and isinstance(self._left[name], str | None)
+            if fits_there and name not in config:
                 config = config | {name: self._left.pop(name)}
                 self._mapped(name, f"/config/{name}")
         if "functional_validation" not in config and "functional_validation" in self._left:
@@ -189,7 +172,7 @@ class HeaderReader:
         for key in keys:
             value = self._left.get(key)
             if not isinstance(value, str | None):
-                message = f"{described(value)} stands there; allowed: text or null"
+                message = mismatch(value, "text or null")
                 self.findings.append(error("wrong_type", pointer(key), message))
 
     def _mapped(self, key: str, target: str) -> None:
@@ -197,14 +180,3 @@ class HeaderReader:
 
     def _defaulted(self, key: str, target: str, note: str) -> None:
         self._ledger.add("defaulted", pointer(key), target, note)
-
-
-def is_config(value: object) -> bool:
-    """Return whether a value is a configuration as schema v2 has it."""
-    if not isinstance(value, dict):
-        return False
-    try:
-        EvaluationConfig.model_validate(value)
-    except ValidationError:
-        return False
-    return True

@@ -10,14 +10,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
 from schemas.base import Finding
 from schemas.formats.migration.functional import breakdown_of
-from schemas.formats.migration.ledger import SCORE, Account, Ledger, not_allowed, take_fields
+from schemas.formats.migration.ledger import (
+    SCORE,
+    Account,
+    Ledger,
+    fits,
+    mismatch,
+    not_allowed,
+    take_fields,
+)
 from schemas.formats.report_v1 import ID_KEYS, STATUSES
 from schemas.formats.report_v2_instance import ValidationBreakdown
-from schemas.io.json_text import described, shown
+from schemas.io.json_text import shown
 
 Entry = dict[str, Any]
 
@@ -60,7 +66,7 @@ class InstanceReader:
             if isinstance(entry, dict):
                 self._read_one(place, dict(entry))
             else:
-                self._account.add_error("wrong_type", (place,), _allowed(entry, "an object"))
+                self._account.add_error("wrong_type", (place,), mismatch(entry, "an object"))
         return self._found
 
     def _read_one(self, place: int, left: Entry) -> None:
@@ -94,16 +100,15 @@ class InstanceReader:
             self._account.mapped(key, "instance_id")
             return str(left.pop(key))
         else:
-            self._account.add_error("wrong_type", (place, key), _allowed(left[key], "text"))
+            self._account.add_error("wrong_type", (place, key), mismatch(left[key], "text"))
         return f"\0{place}"
 
     def _status(self, place: int, left: Entry, new: Entry, kept: Entry) -> None:
         """Set status and verdict; what the entry says of either is kept, also a contradiction."""
         flag = left.pop("resolved", None)
         if not isinstance(flag, bool | None):
-            self._account.add_error(
-                "wrong_type", (place, "resolved"), _allowed(flag, "true or false")
-            )
+            message = mismatch(flag, "true or false")
+            self._account.add_error("wrong_type", (place, "resolved"), message)
         word = left.pop("status", ABSENT)
         if word is ABSENT and self._lenient:
             word = "resolved" if flag else "error"
@@ -115,7 +120,7 @@ class InstanceReader:
             self._account.add_error("missing_field", (place,), "`status` is missing")
             return
         else:
-            message = _allowed(word, f"{', '.join(STATUSES)}, in any case of letters")
+            message = mismatch(word, f"{', '.join(STATUSES)}, in any case of letters")
             self._account.add_error("unknown_status", (place, "status"), message)
             return
         status = STATUSES[word.lower()]
@@ -146,7 +151,7 @@ class InstanceReader:
             return
         beside = self._functional.get(new["instance_id"], {})
         used: dict[str, str] = {}
-        if is_breakdown(left.get("validation")):
+        if fits(ValidationBreakdown, left.get("validation")):
             validation = left.pop("validation")
             self._account.mapped("validation", "validation")
         else:
@@ -174,18 +179,3 @@ class InstanceReader:
             self._beside.carried(key, place, key)
         if rest:
             kept[place] = rest
-
-
-def _allowed(value: object, what: str) -> str:
-    return f"{described(value)} stands there; allowed: {what}"
-
-
-def is_breakdown(value: object) -> bool:
-    """Return whether a value is a validation as schema v2 has it."""
-    if not isinstance(value, dict):
-        return False
-    try:
-        ValidationBreakdown.model_validate(value)
-    except ValidationError:
-        return False
-    return True

@@ -6,9 +6,11 @@ before.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ValidationError
 
 from schemas.base import Finding, error, pointer
 from schemas.errors import counted
@@ -40,11 +42,7 @@ class Ledger:
     """Collects moves; those that many instances have in common are one."""
 
     def __init__(self) -> None:
-        self._moves: dict[Fate, Counter[tuple[str, str, str]]] = {
-            "mapped": Counter(),
-            "defaulted": Counter(),
-            "carried": Counter(),
-        }
+        self._moves: defaultdict[Fate, Counter[tuple[str, str, str]]] = defaultdict(Counter)
 
     def add(self, fate: Fate, pointer: str, target: str, note: str = "") -> None:
         """Count one value."""
@@ -66,13 +64,7 @@ class Account:
     """Enters what becomes of the entries of one list, and what is wrong with them."""
 
     def __init__(self, base: str, ledger: Ledger, findings: list[Finding]) -> None:
-        """Make an account.
-
-        Args:
-            base: JSON pointer of the list in the older document.
-            ledger: where each move is entered.
-            findings: where each mistake is added.
-        """
+        """Make an account of the list at a JSON pointer of the older document."""
         self._base, self._ledger, self._findings = base, ledger, findings
         self._pointers: dict[str, str] = {}
         self._places: dict[tuple[str, ...], str] = {}
@@ -100,6 +92,22 @@ class Account:
         if key not in self._pointers:
             self._pointers[key] = self._base + pointer("*", key)
         return self._pointers[key]
+
+
+def mismatch(value: object, allowed: str) -> str:
+    """Return the sentence for a value that is none of what is allowed."""
+    return f"{described(value)} stands there; allowed: {allowed}"
+
+
+def fits(declaration: type[BaseModel], value: object) -> bool:
+    """Return whether a value is an object that schema v2 declares."""
+    if not isinstance(value, dict):
+        return False
+    try:
+        declaration.model_validate(value)
+    except ValidationError:
+        return False
+    return True
 
 
 def is_text(value: object) -> bool:
@@ -177,6 +185,4 @@ def take_fields(place: int, left: dict[str, Any], new: dict[str, Any], account: 
 def not_allowed(place: int, key: str, value: object, kind: Kind, account: Account) -> None:
     """Add that a declared field holds something else."""
     code = "bad_value" if is_number(value) else "wrong_type"
-    account.add_error(
-        code, (place, key), f"{described(value)} stands there; allowed: {kind.allowed}"
-    )
+    account.add_error(code, (place, key), mismatch(value, kind.allowed))

@@ -21,7 +21,7 @@ from schemas.formats.migration.functional import (
 )
 from schemas.formats.migration.header import HeaderReader
 from schemas.formats.migration.instances import InstanceReader, Instances
-from schemas.formats.migration.ledger import KEPT, Ledger, Moved, is_number
+from schemas.formats.migration.ledger import KEPT, Ledger, Moved, is_number, mismatch
 from schemas.formats.report_v1 import (
     LOOKED_FOR,
     V1Shape,
@@ -48,20 +48,11 @@ MOST_NAMES = 12
 
 
 def assembled(
-    shape: V1Shape,
-    header: dict[str, Any],
-    found: Instances,
-    fields: dict[str, Any],
-    ledger: Ledger,
+    shape: V1Shape, header: dict[str, Any], found: Instances, fields: dict[str, Any], ledger: Ledger
 ) -> dict[str, Any]:
     """Return a report of v2 as plain JSON values that share nothing with the older document.
 
-    Args:
-        shape: of the older document.
-        header: fields of v2 before the instances.
-        found: its instances.
-        fields: top-level fields without a place in v2.
-        ledger: where it is entered that they are kept.
+    It is entered that the `fields`, which have no place in v2, are kept.
     """
     environment: dict[str, Any] = {}
     if isinstance(given := fields.get("environment"), dict) and KEPT_KEY not in given:
@@ -154,7 +145,8 @@ def migration_of(
     findings += _contradictory(data, shape)
     base, entries = entries_of(data, shape)
     if not isinstance(entries, list):
-        raise _refused([*findings, error("wrong_type", base, _needed("a list", entries))])
+        message = f"a list is needed, {described(entries)} stands there"
+        raise _refused([*findings, error("wrong_type", base, message)])
     ledger = Ledger()
     fields = dict(data) if isinstance(data, dict) else {}
     fields.pop(base[1:], None)
@@ -166,7 +158,9 @@ def migration_of(
         fields[FUNCTIONAL] = [one for key, one in functional.originals.items() if key not in ids]
     head = HeaderReader(fields, ledger)
     header = head.read(shape, found.instances, now, model_name)
-    findings += _unseen(head.findings + functional.findings + found.findings, findings)
+    places = {one.pointer for one in findings}
+    more = [*head.findings, *functional.findings, *found.findings]
+    findings += [one for one in more if one.pointer not in places]
     if findings:
         raise _refused(findings)
     report = assembled(shape, header, found, fields, ledger)
@@ -197,7 +191,7 @@ def _contradictory(data: Any, shape: V1Shape) -> list[Finding]:
         return []
     found = []
     if not is_old_version(data):
-        message = f"{described(data['schema_version'])} stands there; allowed: 1.0, or none"
+        message = mismatch(data["schema_version"], "1.0, or none")
         found.append(error("unsupported_version", "/schema_version", message))
     if data.get("instances") and isinstance(data.get("results"), list) and data["results"]:
         message = "`instances` and `results` both hold something; which is the report?"
@@ -205,21 +199,10 @@ def _contradictory(data: Any, shape: V1Shape) -> list[Finding]:
     claimed = max(map(stored_total, (data, data.get("statistics"), data.get("summary"))))
     place, entries = entries_of(data, shape)
     if entries == [] and claimed > 0:
-        message = (
-            f"the file counts {shown(claimed)} {plural(claimed, 'result')} and holds none of them"
-        )
+        results = f"{shown(claimed)} {plural(claimed, 'result')}"
+        message = f"the file counts {results} and holds none of them"
         found.append(error("count_contradicts", place, message))
     return found
-
-
-def _needed(what: str, value: object) -> str:
-    return f"{what} is needed, {described(value)} stands there"
-
-
-def _unseen(more: list[Finding], known: list[Finding]) -> list[Finding]:
-    """Return findings of places where none is known yet."""
-    places = {one.pointer for one in known}
-    return [one for one in more if one.pointer not in places]
 
 
 def _refused(findings: list[Finding]) -> NotMigratable:

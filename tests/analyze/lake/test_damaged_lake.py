@@ -13,9 +13,8 @@ import pytest
 from analyze.api import open_history
 from analyze.lake.sync import sync
 from analyze.query.session import Session, open_session
-from schemas.lake.layout import TABLE_NAMES, live_files
+from schemas.lake.layout import TABLE_NAMES, lake_of, live_files
 from schemas.lake.manifest import CHECKSUMS, FILES, RUNS
-from schemas.lake.tables import lake_of
 from schemas.run.result import Event
 from tests.analyze.conftest import RunFolder
 from tests.support.analyze_cli import call

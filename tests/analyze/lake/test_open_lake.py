@@ -15,8 +15,9 @@ from schemas.config.project import Thresholds
 from schemas.errors import SchemaError, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
 from schemas.lake.compact import compact
+from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import lake_columns, lake_of, live_files
-from schemas.lake.tables import LAYOUT, TABLES, files_of
+from schemas.lake.tables import TABLES, files_of
 from schemas.lake.writer import mirror_run
 from schemas.run.config import read_config
 from tests.support.interpreter import run_without

@@ -751,7 +751,7 @@ def test_text_whose_results_appear_this_moment_is_not_taken_for_cut_off(runs_dir
     lake = lake_of(runs_dir)
     (results,) = live_files(lake, "results")
     hidden = results.rename(runs_dir.parent / "hidden")
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     manifest.refresh()
     hidden.rename(results)
 

@@ -9,8 +9,8 @@ from analyze.exporters.report_v2 import generate_markdown_summary
 from analyze.render.numbers import percent_range
 from analyze.stats.intervals import wilson_shrunk
 from schemas.errors import SchemaError
-from schemas.formats.report_v2 import EvaluationReport, ValidationBreakdown
-from schemas.formats.report_v2_instance import scored
+from schemas.formats.report_v2 import EvaluationReport
+from schemas.formats.report_v2_instance import ValidationBreakdown, scored
 
 PASSED = ("deployment", "unit_test", "functional", "bulk", "no_tweaks")
 

@@ -4,7 +4,6 @@ import pytest
 import yaml
 
 from collect.config.evaluation import load_evaluation_profile
-from schemas.config.evaluation_profile import JudgeAggregationConfig
 from schemas.errors import ConfigError
 
 WHOLE = """
@@ -82,7 +81,7 @@ def test_the_whole_example_means_what_it_says(project):
     assert (spare.provider, spare.model) == ("openrouter", "openai/gpt-x")
     assert [run.sample_size for run in loaded.profile.judge_runs] == [2, None]
     assert [run.repetitions for run in loaded.profile.judge_runs] == [3, 1]
-    assert loaded.profile.aggregation.threshold_on_ten == pytest.approx(7)
+    assert loaded.profile.aggregation.pass_threshold == 0.7
     assert loaded.profile.security_policy.network_access == "allow"
     assert loaded.warnings == ()
 
@@ -107,13 +106,6 @@ def test_a_profile_is_named_by_id_or_path(project):
     with pytest.raises(ConfigError, match=r"no evaluation profile `ee`; allowed: e"):
         load_evaluation_profile("ee", project.root)
     assert "differs from the file's name `e`; found `f`" in said(project, evaluation_profile_id="f")
-
-
-@pytest.mark.parametrize(
-    ("written", "on_ten"), [(None, None), (0.7, 7), (0.999, 9.99), (1, 1), (1.5, 1.5), (10, 10)]
-)
-def test_a_threshold_below_one_is_a_fraction(written, on_ten):
-    assert JudgeAggregationConfig(pass_threshold=written).threshold_on_ten == on_ten
 
 
 def test_a_threshold_of_exactly_one_warns(project):

@@ -19,7 +19,7 @@ from collect.providers.openai_chat import ChatCompletions
 from collect.run_folder.log import RunLog
 from collect.runners.base import Execution
 from schemas.errors import ConfigError, RunExists
-from schemas.lake.tables import live_files
+from schemas.lake.layout import live_files
 from schemas.output.summary import RunSummary
 from schemas.run.result import Result
 from schemas.run.trace import Artifact

@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given, settings
 from pydantic import ValidationError
 
-from schemas.formats.report_v2 import (
-    EvaluationReport,
-    InstanceResult,
-    ReportSummary,
-    ValidationBreakdown,
-    report_json,
-)
+from schemas.formats.report_v2 import EvaluationReport, ReportSummary, report_json
+from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown
 from schemas.formats.report_v2_problems import validate_schema
 from tests.support.v2_reports import COMPLETE, JSON, filled, instance, report, reports
 

@@ -4,18 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.formats.report_v2 import (
-    InstanceResult,
-    ReportSummary,
-    ValidationBreakdown,
-    class_of,
-    has_patches,
-    id_lists,
-    summary_of,
-)
+from schemas.formats.report_v2 import ReportSummary, class_of, has_patches, id_lists, summary_of
 from schemas.formats.report_v2_instance import (
     COMPONENTS,
     MAX_POINTS,
+    InstanceResult,
+    ValidationBreakdown,
     is_resolved,
     is_scored,
     points_of,

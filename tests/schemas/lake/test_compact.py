@@ -19,9 +19,10 @@ from schemas.io.arrow import row_of
 from schemas.lake import compact as compact_module
 from schemas.lake import rewrite, transaction
 from schemas.lake.compact import Compacted, compact
+from schemas.lake.footer import LAYOUT, PREFIX
 from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
 from schemas.lake.manifest import Manifest
-from schemas.lake.tables import LAYOUT, PREFIX, TABLES, files_of, parts_of, read_lake_file, table_of
+from schemas.lake.tables import TABLES, files_of, parts_of, read_lake_file, table_of
 from schemas.lake.transaction import LakeBusy, lake_lock, lock_run
 from schemas.lake.writer import LakeWriter
 from tests.support.disk import mounted_disk
@@ -464,10 +465,10 @@ def test_trash_is_emptied_ten_minutes_on_by_a_later_one(lake):
 def test_the_manifest_knows_what_went_where(lake):
     for run_id in ("a", "b"):
         seal(lake, run_id)
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     compact(lake, manifest, now_ms=NOW_MS)
 
-    for known in (manifest, Manifest.load(lake)):
+    for known in (manifest, Manifest(lake)):
         assert known.names == {
             path.relative_to(lake).as_posix() for path in lake.glob("*/month=*/*.parquet")
         }

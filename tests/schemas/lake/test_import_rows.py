@@ -220,7 +220,7 @@ def test_many_imports_are_compacted_into_few_files(runs_dir):
         sync(runs_dir)
 
     lake = lake_of(runs_dir)
-    compact(lake, Manifest.load(lake))
+    compact(lake, Manifest(lake))
 
     assert len(rows(runs_dir)) == 12
     assert not has_news(runs_dir)

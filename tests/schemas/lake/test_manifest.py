@@ -25,13 +25,13 @@ def lake(tmp_path):
 
 
 def test_what_is_saved_is_loaded_again(lake):
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     manifest.runs["a"] = SEEN
     manifest.runs["folder"] = RunSeen("b", 1, 2, is_pruned=True)
     manifest.refresh()
     manifest.save()
 
-    again = Manifest.load(lake)
+    again = Manifest(lake)
     assert again.runs == manifest.runs
     assert again.names == manifest.names
     for run_id in ("a", "b"):
@@ -40,7 +40,7 @@ def test_what_is_saved_is_loaded_again(lake):
 
 
 def test_what_others_saved_meanwhile_stays(lake):
-    one, other = Manifest.load(lake), Manifest.load(lake)
+    one, other = Manifest(lake), Manifest(lake)
     one.runs["a"] = SEEN
     one.runs["old"] = SEEN
     one.save()
@@ -50,7 +50,7 @@ def test_what_others_saved_meanwhile_stays(lake):
     del one.runs["old"]
     one.save()
 
-    again = Manifest.load(lake)
+    again = Manifest(lake)
     assert again.runs == {"a": SEEN, "b": RunSeen("b", 1, 1)}
     assert len(again.names) == 16
 
@@ -71,17 +71,17 @@ def test_a_manifest_that_is_lost_torn_or_foreign_is_made_again(lake, content):
         if content is not None:
             path.write_bytes(content)
 
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     assert manifest.runs == {}
     assert manifest.refresh().problems == ()
     assert manifest.parts_of("results", "a") == parts_of(lake, "results", "a")
     assert compact(lake, manifest, now_ms=NOW_MS).problems == ()
     assert counts(lake) == before
-    assert Manifest.load(lake).names == manifest.names
+    assert Manifest(lake).names == manifest.names
 
 
 def test_files_that_others_sealed_are_known_after_a_look(lake):
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     manifest.refresh()
     seal(lake, "elsewhere")
 
@@ -91,35 +91,35 @@ def test_files_that_others_sealed_are_known_after_a_look(lake):
 
 
 def test_runs_whose_files_somebody_deleted_are_not_complete_any_more(lake):
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     manifest.runs = {"a": RunSeen("a", 1, 1), "b": RunSeen("b", 1, 1)}
     manifest.refresh()
     manifest.save()
     files_of(lake, "outputs", "b")[0].unlink()
 
-    refreshed = Manifest.load(lake)
+    refreshed = Manifest(lake)
     assert refreshed.refresh().robbed_runs == {"b"}
     refreshed.save()
-    assert {name: seen.is_complete for name, seen in Manifest.load(lake).runs.items()} == {
+    assert {name: seen.is_complete for name, seen in Manifest(lake).runs.items()} == {
         "a": True, "b": False,
     }  # fmt: skip
 
 
 def test_a_compaction_robs_nobody(lake):
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     manifest.refresh()
     manifest.save()
     compact(lake, now_ms=NOW_MS)
 
     assert manifest.refresh().robbed_runs == frozenset()
-    assert manifest.names == Manifest.load(lake).names
+    assert manifest.names == Manifest(lake).names
 
 
 def test_a_strange_file_is_damaged_and_the_rest_is_known(lake):
     path = live_files(lake, "events")[0].with_name("strange.parquet")
     path.write_bytes(b"no parquet")
 
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     (damaged,) = manifest.refresh().damaged
     assert damaged.path == path
     assert damaged.found == "is no Parquet file, or the end of one is missing"
@@ -127,7 +127,7 @@ def test_a_strange_file_is_damaged_and_the_rest_is_known(lake):
 
 
 def test_ten_thousand_runs_are_loaded_at_once(lake):
-    manifest = Manifest.load(lake)
+    manifest = Manifest(lake)
     manifest.runs = {f"run-{n:05d}": RunSeen(f"run-{n:05d}", n, n) for n in range(10_000)}
     manifest.save()
 
@@ -138,7 +138,7 @@ def test_ten_thousand_runs_are_loaded_at_once(lake):
 
 def _seconds_to_load(lake):
     began = time.perf_counter()
-    assert len(Manifest.load(lake).runs) == 10_000
+    assert len(Manifest(lake).runs) == 10_000
     return time.perf_counter() - began
 
 

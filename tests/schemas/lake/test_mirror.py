@@ -11,9 +11,11 @@ import pytest
 
 from schemas.errors import LogLost, SchemaError, UnknownVersion
 from schemas.lake import writer as mirror_module
+from schemas.lake.footer import PREFIX
 from schemas.lake.layout import live_files
-from schemas.lake.tables import PREFIX, files_of, parts_of, read_lake_file
-from schemas.lake.writer import MirrorBusy, RunMirror, mirror_run
+from schemas.lake.tables import files_of, parts_of, read_lake_file
+from schemas.lake.transaction import MirrorBusy
+from schemas.lake.writer import RunMirror, mirror_run
 from tests.schemas.run.test_round_trip import LINE
 
 HASH = "0" * 64
