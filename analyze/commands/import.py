@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,9 +12,15 @@ from analyze.cli_options import RUNS, JsonOption, RunsOption
 from analyze.importers import IMPORTERS
 
 if TYPE_CHECKING:
+    from analyze.importers.base import Written
+    from schemas.base import Finding
+
     Format = str
 else:
     Format = Literal[IMPORTERS.names]
+
+MOST_SHOWN = 20
+"""Findings of one run that are printed; `--json` has all."""
 
 UNFINISHED = "what is not whole was not imported, and the same command tries again"
 
@@ -67,7 +73,6 @@ def import_runs(
     from functools import partial
 
     from analyze.importers import ImportRequest
-    from analyze.importers.render import import_text
     from analyze.query.ensure_synced import disk_errors
     from analyze.render.progress import Progress
     from schemas.errors import ConfigError, Problem
@@ -87,7 +92,12 @@ def import_runs(
         files = partial(progress, "looks at files")
         request = ImportRequest(path, runs, run_id, suite, model, predictions, logs, files)
         written = importer.run(request)
-    typer.echo(import_text(written, as_json=json), nl=False)
+    if json:
+        from json import dumps
+
+        typer.echo(dumps([_object(one) for one in written], indent=2))
+    else:
+        typer.echo("\n".join(line for one in written for line in _lines(one)))
 
 
 def _refuse_others(chosen: str, options: frozenset[str], given: Mapping[str, object]) -> None:
@@ -114,3 +124,45 @@ def _refuse_others(chosen: str, options: frozenset[str], given: Mapping[str, obj
         problems.append(Problem(None, "not an id", "--suite", found=suite, allowed=allowed))
     if problems:
         raise ConfigError(problems)
+
+
+def _object(one: Written) -> dict[str, Any]:
+    return {
+        "run_id": one.run_dir.name,
+        "run_dir": str(one.run_dir),
+        "n_trials": one.n_trials,
+        "n_unfinished": one.n_unfinished,
+        "is_new": one.is_new,
+        "findings": [finding.model_dump() for finding in one.findings],
+    }
+
+
+def _lines(one: Written) -> Iterator[str]:
+    from analyze.render.numbers import whole
+    from analyze.render.text import line_of
+    from schemas.errors import counted, shown
+
+    also = f", {whole(one.n_unfinished)} without a result" if one.n_unfinished else ""
+    there = "" if one.is_new else "; it was there already, and nothing was written"
+    folder = line_of(shown(one.run_dir.absolute()))
+    yield f"{folder}: {counted(one.n_trials, 'result')}{also}{there}"
+    for finding in one.findings[:MOST_SHOWN]:
+        yield f"  {line_of(_finding_text(finding))}"
+    if (more := len(one.findings) - MOST_SHOWN) > 0:
+        yield f"  and {whole(more)} more; --json lists them"
+    yield f"  {line_of(_next(one.run_dir))}"
+
+
+def _finding_text(finding: Finding) -> str:
+    line = "" if finding.line is None else f"line {finding.line}: "
+    where = f"{finding.pointer}: " if finding.pointer else ""
+    return f"{finding.severity}: {line}{where}{finding.message}"
+
+
+def _next(run_dir: Path) -> str:
+    import shlex
+
+    from schemas.errors import runs_flag
+
+    words = ["analyze", "show", run_dir.name, *runs_flag(run_dir.parent)]
+    return shlex.join(words)

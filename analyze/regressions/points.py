@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analyze.comparison.evidence.outcomes import distinct_texts, plan_name
+from analyze.lake.raw_tables import read_sql
 from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 
@@ -66,7 +66,7 @@ SUMS: Mapping[Metric, Mapping[str, str]] = {
 }
 """What some metrics need besides; `ln_`: sums of logarithms in 1 / LN_SCALE."""
 
-SQL = (files("analyze.regressions") / "cell_rows.sql").read_text(encoding="utf-8")
+SQL = read_sql("regressions/cell_rows.sql")
 """No alias is called as a view is: that would be created along, by its name."""
 
 OF_MODEL = " and (counted.model_id = ? or counted.model = ?)"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from analyze.lake.raw_tables import read_sql
 from analyze.query.catalog import select_of
 from schemas.failures import classify
 
@@ -184,7 +184,7 @@ class Answers(NamedTuple):
         return self.is_repeated and not self.n_failed and self.first_hash == self.last_hash
 
 
-CAUSES = (files("analyze.comparison.evidence") / "causes.sql").read_text(encoding="utf-8")
+CAUSES = read_sql("comparison/evidence/causes.sql")
 
 Causes = Mapping[tuple[str, str, CaseKey], Counter[str]]
 """(run_id, model_id, case) to how many of its trials have no verdict, by why."""

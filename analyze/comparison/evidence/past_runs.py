@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.comparison.evidence.outcomes import LN_SCALE, METRICS, CaseKey, among
+from analyze.lake.raw_tables import read_sql
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
 
-CELLS = (files("analyze.comparison.evidence") / "past_cells.sql").read_text(encoding="utf-8")
+CELLS = read_sql("comparison/evidence/past_cells.sql")
 """A test holds it equal to int_case_outcomes."""
 
 AT_ONCE = "is_success and attempt_count = 1 and"
@@ -41,7 +41,7 @@ LAST_PLANS = 24
 LEAST_COVERAGE = 0.9
 """Share of its trials with a verdict below which a run says nothing about its level."""
 
-PLANS = (files("analyze.comparison.evidence") / "past_plans.sql").read_text(encoding="utf-8")
+PLANS = read_sql("comparison/evidence/past_plans.sql")
 
 
 class PastCell(NamedTuple):

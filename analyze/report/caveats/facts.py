@@ -121,7 +121,10 @@ def doubt_facts(context: ReportContext) -> RunDoubtFacts:
     measured = {
         row[0]: row[1:] for row in session.rows(query("late_trials"), [margin, margin, run_id])
     }
-    outside, reused = _by_model(context, query("outside_failures")), _by_model(context, REUSED)
+    outside, reused = (
+        _by_model(context, query("outside_failures")),
+        _by_model(context, REUSED),
+    )
     notes: defaultdict[str, list[str]] = defaultdict(list)
     stopped: dict[str | None, str] = {}
     for event, model_id, detail in session.rows(EVENTS, [run_id]):

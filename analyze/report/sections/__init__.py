@@ -9,10 +9,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
+from analyze.lake.raw_tables import read_sql
 from analyze.query.run_list import ListedRun
 from analyze.query.session import Session
 from schemas.errors import runs_flag
@@ -21,10 +20,9 @@ from schemas.output.summary import RunSummary
 from schemas.run.model_names import NO_NAMES, ModelNames
 
 
-@cache
 def query(name: str) -> str:
     """Return one of the report's own queries."""
-    return (files("analyze.report") / "queries" / f"{name}.sql").read_text(encoding="utf-8")
+    return read_sql(f"report/queries/{name}.sql")
 
 
 @dataclass(frozen=True)

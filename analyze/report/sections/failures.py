@@ -65,7 +65,8 @@ def matrix_of(context: ReportContext) -> Matrix:
     place = {name: number for number, name in enumerate(cases)}
     column = {name: number for number, name in enumerate(models)}
     found = context.session.rows(
-        query("matrix_cells"), [context.run_id, cases, context.run_id, cases, MOST_MARKS]
+        query("matrix_cells"),
+        [context.run_id, cases, context.run_id, cases, MOST_MARKS],
     )
     found.sort(key=lambda row: (place[row[0]], column[row[1]]))
     names = tuple(MatrixCell.model_fields)

@@ -119,7 +119,8 @@ def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> C
         trials += [
             ChosenTrial(key, record_no, "failed" if is_bad else "sampled")
             for model_id, case_id, repetition, record_no, is_bad in session.rows(
-                query("chosen_trials"), [context.run_id, most, MOST_SAMPLED, most + len(ours)]
+                query("chosen_trials"),
+                [context.run_id, most, MOST_SAMPLED, most + len(ours)],
             )
             if (key := TrialKey(context.run_id, model_id, case_id, repetition)) not in ours
         ]
