@@ -6,7 +6,7 @@ import pytest
 
 from analyze.render.text import Column, cells, fit_apart, table
 from analyze.sql.ask import Column as SqlColumn
-from analyze.sql.table import table as sql_table
+from analyze.sql.output import table as sql_table
 from tests.support.analyze_cli import call
 from tests.support.nights import DAY_MS
 
