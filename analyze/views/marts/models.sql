@@ -30,19 +30,35 @@ labelled as (
     where map_extract(runs.model_labels, plans.model_id)[1] is not null
 ),
 
-answered as (
+served as (
     select
-        provider,
-        model,
-        thinking_level,
+        run_id,
         model_id,
+        served_model,
         count(*) as n_total,
         count(case when is_success then 1 end) as n_success,
-        count(distinct served_model) as n_served_models,
         min(case when is_measured then started_at_ms end) as first_started_at_ms,
         max(case when is_measured then started_at_ms end) as last_started_at_ms
     from trials
-    group by provider, model, thinking_level, model_id
+    group by run_id, model_id, served_model
+),
+
+answered as (
+    select
+        plans.provider,
+        plans.model,
+        plans.thinking_level,
+        plans.model_id,
+        cast(sum(served.n_total) as bigint) as n_total,
+        cast(sum(served.n_success) as bigint) as n_success,
+        count(distinct served.served_model) as n_served_models,
+        min(served.first_started_at_ms) as first_started_at_ms,
+        max(served.last_started_at_ms) as last_started_at_ms
+    from served
+    inner join int_run_models as plans
+        on served.run_id = plans.run_id
+        and served.model_id = plans.model_id
+    group by plans.provider, plans.model, plans.thinking_level, plans.model_id
 )
 
 select

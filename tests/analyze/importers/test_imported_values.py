@@ -66,10 +66,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def name_of(one):
-    return one["model_id"] if one["provider"] != "openclaw" else f"{one['model_id']} as agent"
-
-
 def rates(run_id):
     """Return (passed, strict, coverage) of each model, the same everywhere; summary and report."""
     listed = json.loads(call("runs", "--json").out)
@@ -79,7 +75,7 @@ def rates(run_id):
     page = json.loads(call("report", f"runs/{run_id}", "--format", "json").out)
     names = ("passed_rate", "score_strict", "coverage")
     places = [
-        {name_of(one): tuple(one[name] for name in names) for one in found}
+        {one["model_id"]: tuple(one[name] for name in names) for one in found}
         for found in (run["by_model"], summary, shown, page["summary"]["models"], page["answer"])
     ]
     sql = json.loads(
@@ -89,11 +85,11 @@ def rates(run_id):
             f"where run_id = '{run_id}'",
         ).out
     )  # fmt: skip
-    places.append({name_of(one): tuple(one[name] for name in names) for one in sql})
+    places.append({one["model_id"]: tuple(one[name] for name in names) for one in sql})
     first = places[0]
     for other in places[1:]:
         assert other == {name: pytest.approx(values) for name, values in first.items()}
-    return first, {name_of(one): one for one in summary}, RunReport.model_validate(page)
+    return first, {one["model_id"]: one for one in summary}, RunReport.model_validate(page)
 
 
 def texts(run_id, monkeypatch):
@@ -354,13 +350,10 @@ def test_outputs_of_personal_agent_eval(here, monkeypatch):
     assert found == {
         "alpha_1": pytest.approx((2 / 4, 2 / 4, 1.0)),
         "beta": pytest.approx((1 / 3, 1 / 4, 3 / 4)),
-        "alpha_1 as agent": (None, None, None),
-        "beta as agent": (None, None, None),
     }
     assert [summary[name]["model"] for name in MODELS] == list(MODELS.values())
     said = texts(RUN_ID, monkeypatch)
-    assert "beta (openrouter beta/large): passed% 33.3" in said["runs"]
-    assert "beta (openclaw beta/large): no verdict" in said["runs"]
+    assert "beta: passed% 33.3" in said["runs"]
     assert "strict 25.0" in said["runs"]
     assert "strict 25.0" in said["show"]
     assert not any(one.is_ranked for one in page.answer)
