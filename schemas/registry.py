@@ -12,11 +12,11 @@ A name of benchlake's own is never replaced.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from schemas.errors import ConfigError, Problem, nearest
 
@@ -35,10 +35,11 @@ class Registry(Generic[Spec]):
     Args:
         kind: in the plural, as in the group `benchlake.<kind>`.
         spec: what each of them is.
-        own: `module:attribute` of benchlake's own by name, in the order in which they are shown.
+        own: benchlake's own by name, in the order in which they are shown: each as it is, or as
+            `module:attribute` where it is heavy.
     """
 
-    def __init__(self, kind: str, spec: type[Spec], own: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, spec: type[Spec], own: Mapping[str, str | Spec]) -> None:
         self._group = f"{GROUPS}{kind}"
         self._spec = spec
         self.own = own
@@ -48,21 +49,27 @@ class Registry(Generic[Spec]):
         """Names of all parts: benchlake's own in their order, then the others', sorted."""
         return (*self.own, *sorted(self._added.keys() - self.own.keys()))
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a part of this name."""
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of all parts."""
+        return iter(self.names)
+
     def __str__(self) -> str:
         """Return the names in words: `a, b or c`."""
         *first, last = self.names
         return f"{', '.join(first)} or {last}" if first else last
 
-    def load(self, name: str) -> Spec:
+    def __getitem__(self, name: str) -> Spec:
         """Return a part.
 
         Raises:
             ConfigError: nobody has one of this name, two packages have, or it cannot be loaded.
         """
         if (target := self.own.get(name)) is not None:
-            module, _, attribute = target.partition(":")
-            part: Spec = getattr(import_module(module), attribute)
-            return part
+            return load_object(target) if isinstance(target, str) else target
         if not (entries := self._added.get(name)):
             near = nearest(name, self.names)
             allowed = ", ".join(self.names)
@@ -108,6 +115,12 @@ class Registry(Generic[Spec]):
         for entry in entry_points(group=self._group):
             found.setdefault(entry.name, []).append(entry)
         return found
+
+
+def load_object(target: str) -> Any:
+    """Return what `module:attribute` names."""
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def _package(entry: EntryPoint) -> str:

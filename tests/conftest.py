@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collect.config.endpoints import TRANSPORT
+from collect.config.endpoints import PROVIDERS
 from collect.local.weights import find_weights
 from tests.support import endpoint as endpoint_module
 from tests.support.endpoint import Endpoint
@@ -141,7 +141,7 @@ def answers():
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """An empty project with a suite `s` of one model and a run profile `p`."""
-    for transport in TRANSPORT.values():
+    for transport in map(PROVIDERS.__getitem__, PROVIDERS):
         for name in (transport.base_url_env, transport.api_key_env):
             if name is not None:
                 monkeypatch.delenv(name, raising=False)

@@ -66,9 +66,9 @@ def export(
     from schemas.errors import ConfigError, Problem
     from schemas.run.layout import is_run_folder
 
-    exporter = EXPORTERS.load(format)
+    exporter = EXPORTERS[format]
     if style is not None and not exporter.has_styles:
-        takers = ", ".join(name for name in EXPORTERS.names if EXPORTERS.load(name).has_styles)
+        takers = ", ".join(name for name in EXPORTERS.names if EXPORTERS[name].has_styles)
         problem = Problem(None, f"{format} has no styles", key="--style", allowed=takers)
         raise ConfigError([problem])
     number: Style | None = None if style is None else 4 if style == "4" else 5

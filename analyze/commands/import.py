@@ -77,7 +77,7 @@ def import_runs(
     from analyze.render.progress import Progress
     from schemas.errors import ConfigError, Problem
 
-    importer = IMPORTERS.load(format)
+    importer = IMPORTERS[format]
     given = {
         "--predictions": predictions,
         "--logs": logs,
@@ -114,9 +114,7 @@ def _refuse_others(chosen: str, options: frozenset[str], given: Mapping[str, obj
     problems = []
     for name, value in given.items():
         if value is not None and name not in options:
-            takers = ", ".join(
-                one for one in IMPORTERS.names if name in IMPORTERS.load(one).options
-            )
+            takers = ", ".join(one for one in IMPORTERS.names if name in IMPORTERS[one].options)
             problems.append(Problem(None, f"{chosen} has no such option", name, allowed=takers))
     suite = given["--suite"]
     if isinstance(suite, str) and (not re.match(SLUG_PATTERN, suite) or len(suite) > 128):

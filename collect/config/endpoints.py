@@ -9,14 +9,15 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import unquote, urlsplit
 
 from collect.config.resolved import ResolvedModel
-from schemas.config.suite import TRANSPORTS
 from schemas.errors import ConfigError, Problem
 from schemas.redact import SECRET_NAME, holds_key
+from schemas.registry import Registry
 
 LOOKALIKES = ("ollama", "local", "lmstudio", "vllm", "llamacpp", "claude", "responses")
 """Names that mean a local server or a CLI to people, never a vendor on OpenRouter."""
@@ -41,6 +42,8 @@ EVERYWHERE = frozenset({"max_tokens", "timeout_seconds", "retries", "max_turns"}
 class Transport:
     """What is known of a transport without asking anyone."""
 
+    opens: str
+    """`module:class` of the provider that speaks it, loaded where a model wants it."""
     base_url_env: str | None
     default_base_url: str
     api_key_env: str | None
@@ -59,6 +62,16 @@ class Transport:
     """Its servers load a model at the first request, or read the rest of it then."""
     is_embedded: bool = False
     """A run starts its server and ends it: the address holds no port before."""
+    may_be_ollama: bool = False
+    """Its server may be an Ollama, which tells digests of weights and unloads models."""
+    has_upstreams: bool = False
+    """Its service lets others serve a model, unless one of them is named."""
+    is_anthropic: bool = False
+    """Its server speaks Anthropic's API rather than OpenAI's."""
+    adds_prompts: bool = False
+    """It sends prompts of its own around ours, and asks more than once."""
+    limits: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
+    """Request options that limit an answer."""
 
     def base_url(self, written: str | None) -> str:
         """Return where to ask: as it is written, as the environment says, or the usual address."""
@@ -66,69 +79,93 @@ class Transport:
         return (written or named or self.default_base_url).rstrip("/")
 
 
-TRANSPORT: Mapping[str, Transport] = {
-    "ollama_openai": Transport(
-        "OLLAMA_OPENAI_BASE",
-        "http://localhost:11434/v1",
-        None,
-        frozenset(),
-        EVERYWHERE | OF_HTTP | SAMPLING,
-        loads_late=True,
-    ),
-    "openai_chat": Transport(
-        "OPENAI_BASE_URL",
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        frozenset({"api.openai.com"}),
-        EVERYWHERE | OF_HTTP | SAMPLING,
-    ),
-    "openai_responses": Transport(
-        "OPENAI_BASE_URL",
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        frozenset({"api.openai.com"}),
-        EVERYWHERE | OF_HTTP | {"temperature", "top_p"},
-        takes_names=False,
-    ),
-    "openrouter": Transport(
-        "OPENROUTER_BASE_URL",
-        "https://openrouter.ai/api/v1",
-        "OPENROUTER_API_KEY",
-        frozenset({"openrouter.ai"}),
-        EVERYWHERE | OF_HTTP | SAMPLING,
-        thinking_levels=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
-    ),
-    "claude_code_cli": Transport(
-        "ANTHROPIC_BASE_URL",
-        "https://api.anthropic.com",
-        "ANTHROPIC_API_KEY",
-        frozenset({"api.anthropic.com"}),
-        EVERYWHERE,
-        thinking_levels=("low", "medium", "high", "xhigh", "max"),
-        takes_names=False,
-        takes_dialogue=False,
-        executable="claude",
-    ),
-    "embedded": Transport(
-        None,
-        "http://127.0.0.1/v1",
-        None,
-        frozenset(),
-        EVERYWHERE | OF_HTTP | SAMPLING,
-        loads_late=True,
-        is_embedded=True,
-    ),
-}
-"""Every transport, by name (D-E10)."""
+_CHAT = "collect.providers.openai_chat:ChatCompletions"
 
-STANDARD_KEYS = frozenset({one.api_key_env for one in TRANSPORT.values()} | {OAUTH_TOKEN}) - {None}
-"""Keys of known services, which go to their own hosts and nowhere else."""
+PROVIDERS = Registry(
+    "providers",
+    Transport,
+    {
+        "ollama_openai": Transport(
+            _CHAT,
+            "OLLAMA_OPENAI_BASE",
+            "http://localhost:11434/v1",
+            None,
+            frozenset(),
+            EVERYWHERE | OF_HTTP | SAMPLING,
+            loads_late=True,
+            may_be_ollama=True,
+        ),
+        "openai_chat": Transport(
+            _CHAT,
+            "OPENAI_BASE_URL",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            frozenset({"api.openai.com"}),
+            EVERYWHERE | OF_HTTP | SAMPLING,
+        ),
+        "openai_responses": Transport(
+            "collect.providers.openai_responses:OpenAIResponses",
+            "OPENAI_BASE_URL",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            frozenset({"api.openai.com"}),
+            EVERYWHERE | OF_HTTP | {"temperature", "top_p"},
+            takes_names=False,
+            limits=("max_output_tokens",),
+        ),
+        "openrouter": Transport(
+            "collect.providers.openrouter:OpenRouter",
+            "OPENROUTER_BASE_URL",
+            "https://openrouter.ai/api/v1",
+            "OPENROUTER_API_KEY",
+            frozenset({"openrouter.ai"}),
+            EVERYWHERE | OF_HTTP | SAMPLING,
+            thinking_levels=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+            has_upstreams=True,
+        ),
+        "claude_code_cli": Transport(
+            "collect.providers.claude_code.provider:ClaudeCode",
+            "ANTHROPIC_BASE_URL",
+            "https://api.anthropic.com",
+            "ANTHROPIC_API_KEY",
+            frozenset({"api.anthropic.com"}),
+            EVERYWHERE,
+            thinking_levels=("low", "medium", "high", "xhigh", "max"),
+            takes_names=False,
+            takes_dialogue=False,
+            executable="claude",
+            is_anthropic=True,
+            adds_prompts=True,
+        ),
+        "embedded": Transport(
+            _CHAT,
+            None,
+            "http://127.0.0.1/v1",
+            None,
+            frozenset(),
+            EVERYWHERE | OF_HTTP | SAMPLING,
+            loads_late=True,
+            is_embedded=True,
+        ),
+    },
+)
+"""Every transport, by name (D-E10); a new one is a file and an entry."""
+
+ROUTER = "openrouter"
+"""Whom a vendor's name means, and who is asked where nobody is named."""
+
+
+@cache
+def standard_keys() -> frozenset[str]:
+    """Return the keys of known services, which go to their own hosts and nowhere else."""
+    known = (PROVIDERS[name].api_key_env for name in PROVIDERS)
+    return frozenset(one for one in (*known, OAUTH_TOKEN) if one is not None)
 
 
 def looks_like_transport(provider: str) -> str | None:
     """Return the transport or local server that a vendor prefix was probably meant to be."""
     word = provider.lower().replace("-", "_")
-    for name in (*TRANSPORTS, *LOOKALIKES):
+    for name in (*PROVIDERS.names, *LOOKALIKES):
         reach = 2 if len(name) > 4 else 1
         if abs(len(word) - len(name)) <= reach and distance(word, name) <= reach:
             return name
@@ -241,7 +278,7 @@ def key_problem(
         own = {transport.api_key_env}
         if transport.api_key_env == "ANTHROPIC_API_KEY":
             own.add(OAUTH_TOKEN)
-        foreign = api_key_env in STANDARD_KEYS and api_key_env not in own
+        foreign = api_key_env in standard_keys() and api_key_env not in own
         return f"`{host}` must not get the key of another service" if foreign else None
     if api_key_env is None:
         if transport.api_key_env is None:
@@ -250,7 +287,7 @@ def key_problem(
             f"`{host}` is not a host of this transport, so {transport.api_key_env} is not sent "
             f"there; name its own key with `api_key_env` and pass `--allow-host {host}`"
         )
-    if api_key_env in STANDARD_KEYS:
+    if api_key_env in standard_keys():
         return (
             f"`{host}` needs a key variable of its own whose name ends in _API_KEY or _TOKEN, "
             f"not {api_key_env}"

@@ -17,7 +17,8 @@ from collect.config.cases import Notes
 from collect.config.endpoints import (
     KEY_ADVICE,
     KEY_FIELDS,
-    TRANSPORT,
+    PROVIDERS,
+    ROUTER,
     distance,
     host_of,
     is_loopback,
@@ -30,7 +31,6 @@ from collect.config.endpoints import (
 from collect.config.project_files import name_problems, project_of, resolve, warning_at
 from collect.config.unsupported import reserved
 from schemas.config.evaluation_profile import EvaluationProfile, JudgeConfig
-from schemas.config.suite import TRANSPORTS
 from schemas.errors import ConfigError, nearest
 from schemas.io.validation import parse
 from schemas.io.yaml import KeyPath, decode, read_bytes, read_yaml
@@ -64,18 +64,18 @@ def resolve_judge(
     before = len(notes.problems)
     at: KeyPath = ("judges", number)
     options = _options(judge, at, notes)
-    provider, model = judge.provider or "openrouter", judge.model or judge.judge_id
-    if provider not in TRANSPORTS:
+    provider, model = judge.provider or ROUTER, judge.model or judge.judge_id
+    if provider not in PROVIDERS:
         if meant := looks_like_transport(provider):
             notes.add_problem(
                 f"looks like the transport or server `{meant}`, and would go to OpenRouter",
                 (*at, "provider"),
                 found=f"`{provider}`",
-                allowed=", ".join(TRANSPORTS) + ", or a vendor prefix on OpenRouter",
+                allowed=", ".join(PROVIDERS) + ", or a vendor prefix on OpenRouter",
             )
             return None
-        provider, model = "openrouter", model if "/" in model else f"{provider}/{model}"
-    transport = TRANSPORT[provider]
+        provider, model = ROUTER, model if "/" in model else f"{provider}/{model}"
+    transport = PROVIDERS[provider]
     if transport.is_embedded:
         served = "a run serves its own models only; a judge is asked at a server that is there"
         notes.add_problem(served, (*at, "provider"), found=f"`{provider}`")

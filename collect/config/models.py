@@ -20,7 +20,8 @@ from collect.config.embedded import SLOTS, disagreements, embedded_of, name_of
 from collect.config.endpoints import (
     KEY_ADVICE,
     KEY_FIELDS,
-    TRANSPORT,
+    PROVIDERS,
+    ROUTER,
     Transport,
     host_of,
     is_loopback,
@@ -34,7 +35,7 @@ from collect.config.project_files import problem_at
 from collect.config.resolved import ResolvedModel
 from collect.config.unsupported import reserved, split
 from schemas.config.run_profile import DEFAULT_SETTINGS, ProfileSettings, RunnerSettings, RunProfile
-from schemas.config.suite import TRANSPORTS, ModelConfig, Routing, Suite
+from schemas.config.suite import ModelConfig, Routing, Suite
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import check_extras
 from schemas.io.yaml import KeyPath, Source, dotted
@@ -165,19 +166,19 @@ def _resolve(
     model: ModelConfig, profile: RunProfile, place: _Place, allowed_hosts: frozenset[str]
 ) -> ResolvedModel | None:
     settings = _settings(model, profile, place)
-    provider = model.provider or "openrouter"
-    if provider not in TRANSPORTS and (meant := looks_like_transport(provider)):
+    provider = model.provider or ROUTER
+    if provider not in PROVIDERS and (meant := looks_like_transport(provider)):
         place.add_problem(
             f"looks like the transport or server `{meant}`, and would go to OpenRouter",
             "provider",
             found=f"`{provider}`",
-            allowed=", ".join(TRANSPORTS) + ", or a vendor prefix on OpenRouter",
+            allowed=", ".join(PROVIDERS) + ", or a vendor prefix on OpenRouter",
         )
         return None
     name = _name(model)
-    if provider not in TRANSPORTS:  # a vendor on OpenRouter (D-E10)
-        provider, name = "openrouter", _name(model, vendor=provider)
-    transport = TRANSPORT[provider]
+    if provider not in PROVIDERS:  # a vendor on OpenRouter (D-E10)
+        provider, name = ROUTER, _name(model, vendor=provider)
+    transport = PROVIDERS[provider]
     embedded = embedded_of(
         model, place.source.path.parent, place.add_problem, is_embedded=transport.is_embedded
     )
@@ -195,7 +196,7 @@ def _resolve(
             place.add_problem(
                 f"`{option}` cannot stand in a file", "request_options", advice=KEY_ADVICE
             )
-    routing = _routing(model, name, place) if provider == "openrouter" else None
+    routing = _routing(model, name, place) if transport.has_upstreams else None
     settings, not_applied = _applied(settings, provider, profile, model, place)
     if model.executable is not None and transport.executable is None:
         place.add_problem(
@@ -211,7 +212,7 @@ def _resolve(
     return ResolvedModel(
         model_id=model.model_id,
         label=model.label,
-        provider=provider,  # type: ignore[arg-type]  # a key of TRANSPORT
+        provider=provider,
         model=name,
         thinking_level=thinking_level,
         base_url=base_url,
@@ -288,7 +289,7 @@ def _applied(
     """Return the settings in force and the names of those left out (D-E1)."""
     sent, left = split(provider, settings)
     dropped = tuple(name for name, one in left.items() if one.origin == "runner_defaults")
-    allowed = ", ".join(sorted(TRANSPORT[provider].applies))
+    allowed = ", ".join(sorted(PROVIDERS[provider].applies))
     for name, one in left.items():
         what = f"`{provider}` cannot send it"
         if one.origin == "suite_model":
@@ -325,7 +326,7 @@ def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | N
             "openclaw only"
         )
     level = model.thinking_level or effort
-    levels = TRANSPORT[provider].thinking_levels
+    levels = PROVIDERS[provider].thinking_levels
     if level is not None and levels is not None and level not in levels:
         blame = "thinking_level" if model.thinking_level else "primary_params"
         place.add_problem(

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from schemas.config.case import CaseContext, Expectations, Role, Rubric, RunnerType
 from schemas.config.checks import DeterministicCheck
 from schemas.config.prices import Price
-from schemas.config.suite import Routing, Transport
+from schemas.config.suite import Routing
 from schemas.config.validators import ToolInvocation, Validator
 from schemas.errors import Problem
 from schemas.run.config import EffectiveSetting, EmbeddedServer
@@ -91,7 +91,7 @@ class ResolvedModel:
 
     model_id: str
     label: str | None
-    provider: Transport
+    provider: str
     model: str
     thinking_level: str | None
     base_url: str

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from collect.checks.declarative import HINDRANCES
-from collect.config.endpoints import TRANSPORT
+from collect.config.endpoints import PROVIDERS
 from collect.config.project_files import warning_at
 from collect.config.resolved import LoadedCase, ResolvedModel
 from schemas.config.run_profile import RunProfile
@@ -150,7 +150,7 @@ def split(provider: str, settings: Mapping[str, EffectiveSetting]) -> tuple[Sett
 
     Settings that nobody wrote are the transport's own business and in neither when it has none.
     """
-    applies = TRANSPORT[provider].applies
+    applies = PROVIDERS[provider].applies
     sent = {name: one for name, one in settings.items() if name in applies}
     left = {
         name: one
@@ -163,7 +163,7 @@ def split(provider: str, settings: Mapping[str, EffectiveSetting]) -> tuple[Sett
 def unsendable(models: Iterable[ResolvedModel], cases: Iterable[LoadedCase]) -> list[Problem]:
     """Return a problem for each case that holds what a model's transport cannot send."""
     providers = sorted({model.provider for model in models})
-    strict = [name for name in providers if not TRANSPORT[name].takes_names]
+    strict = [name for name in providers if not PROVIDERS[name].takes_names]
     return [
         problem
         for case in cases
@@ -174,7 +174,7 @@ def unsendable(models: Iterable[ResolvedModel], cases: Iterable[LoadedCase]) -> 
 
 
 def _of_case(case: LoadedCase, provider: str) -> Iterator[Problem]:
-    transport = TRANSPORT[provider]
+    transport = PROVIDERS[provider]
     where = None if case.folder is None else case.folder / "test.yaml"
     allowed = ", ".join(sorted(transport.applies))
     for name, value in case.settings.items():

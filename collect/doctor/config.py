@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from collect.config import ResolvedModel
-from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of, key_of
+from collect.config.endpoints import OAUTH_TOKEN, PROVIDERS, host_of, key_of
 from collect.config.models import PINNED, ROUTING_OPTIONS
 from collect.doctor.context import Details, Finding, InspectedSuite, Scene, and_more
 from collect.doctor.probe import KNOWS_ITS_NAMES, Place, Visit, name_of
@@ -82,7 +82,7 @@ def _key(variable: str, users: list[tuple[str, ResolvedModel]]) -> Finding:
         text = f"is not set, and {who} cannot be asked without it"
         return Finding(variable, "fail", text, advice, details=details)
     own = any(
-        variable == TRANSPORT[one.provider].api_key_env and not one.is_loopback for _, one in users
+        variable == PROVIDERS[one.provider].api_key_env and not one.is_loopback for _, one in users
     )
     if odd := _oddity(variable if own else "", key):
         return Finding(variable, "warn", f"set, but {odd}", _set_it(variable), details=details)
@@ -175,7 +175,7 @@ def _name(name: str, model: ResolvedModel, visit: Visit) -> Finding:
         text = f"{asked} is not the server's name, and it answers every name with `{listed[0]}`"
         advice = f"write `requested_model: {listed[0]}`, so that records say what was asked"
         return Finding(name, "warn", text, advice, details=details)
-    if visit.place.is_claude and wanted in CLI_NAMES:
+    if visit.place.is_anthropic and wanted in CLI_NAMES:
         text = f"{asked} is a name the CLI chooses a model by; which one changes over time"
         advice = "write a dated name, such as " + (f"`{listed[0]}`" if listed else "the CLI's own")
         return Finding(name, "warn", text, advice, details=details)
@@ -202,7 +202,7 @@ def _on_list(wanted: str, visit: Visit) -> str | None:
             aliases = entry.get("aliases")
             if isinstance(aliases, list) and wanted in aliases:
                 return name_of(entry)
-    if visit.place.is_claude:
+    if visit.place.is_anthropic:
         dated = [one for one in listed if DATED.sub("", one) == wanted.removesuffix("-latest")]
         return max(dated, default=None)
     return None

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
-from collect.config.endpoints import TRANSPORT, host_of, is_loopback
+from collect.config.endpoints import PROVIDERS, host_of, is_loopback
 from collect.doctor.context import Details, Finding, Scene, and_more, words_of
 from collect.doctor.http_get import GetResult, Trouble
 from collect.doctor.probe import Place, Visit, usual_places, visit
@@ -233,7 +233,7 @@ def servers_nearby() -> tuple[Nearby, ...]:
     places = [place for place in usual_places() if is_loopback(host_of(place.base_url))]
     for port in OTHER_PORTS:
         url = f"http://127.0.0.1:{port}/v1"
-        places.append(Place(url, is_claude=False, api_key_env=None, key=""))
+        places.append(Place(url, is_anthropic=False, api_key_env=None, key=""))
     try:
         return asyncio.run(_look(places))
     except OSError:  # no sockets, no network at all
@@ -287,6 +287,6 @@ def _model(server: Nearby, name: str, model_id: str) -> list[str]:
         f"  provider: {'ollama_openai' if is_ollama else 'openai_chat'}",
         f"  requested_model: {json.dumps(name)}",
     ]
-    if not is_ollama or server.base_url != TRANSPORT["ollama_openai"].default_base_url:
+    if not is_ollama or server.base_url != PROVIDERS["ollama_openai"].default_base_url:
         lines.append(f"  base_url: {json.dumps(server.base_url)}")
     return lines

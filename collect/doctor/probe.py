@@ -24,7 +24,7 @@ from pydantic import JsonValue
 from collect.config import ResolvedModel
 from collect.config.endpoints import (
     OAUTH_TOKEN,
-    TRANSPORT,
+    PROVIDERS,
     host_of,
     is_loopback,
     key_of,
@@ -132,7 +132,7 @@ class Place:
     """An address as some models of the suites are asked there."""
 
     base_url: str
-    is_claude: bool
+    is_anthropic: bool
     """It speaks Anthropic's API rather than OpenAI's."""
     api_key_env: str | None
     key: str = field(repr=False)
@@ -144,7 +144,7 @@ class Place:
             key = key_of(model)
         except ConfigError:
             key = ""
-        return cls(model.base_url, model.provider == "claude_code_cli", model.api_key_env, key)
+        return cls(model.base_url, PROVIDERS[model.provider].is_anthropic, model.api_key_env, key)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -154,12 +154,12 @@ class Place:
     @property
     def root(self) -> str:
         """Return the address without the `/v1` that OpenAI's API lies below."""
-        return self.base_url if self.is_claude else self.base_url.removesuffix("/v1")
+        return self.base_url if self.is_anthropic else self.base_url.removesuffix("/v1")
 
     @property
     def list_url(self) -> str:
         """Return where the models are listed."""
-        return f"{self.base_url}/v1/models" if self.is_claude else f"{self.base_url}/models"
+        return f"{self.base_url}/v1/models" if self.is_anthropic else f"{self.base_url}/models"
 
     @property
     def sends_key(self) -> bool:
@@ -168,9 +168,9 @@ class Place:
 
     def headers(self) -> dict[str, str]:
         """Return the key as this kind of server wants it."""
-        version = {"anthropic-version": "2023-06-01"} if self.is_claude else {}
+        version = {"anthropic-version": "2023-06-01"} if self.is_anthropic else {}
         bearer = {"Authorization": f"Bearer {self.key}"}
-        key = {"x-api-key": self.key} if self.is_claude else bearer
+        key = {"x-api-key": self.key} if self.is_anthropic else bearer
         return version | key if self.sends_key else version
 
 
@@ -197,11 +197,11 @@ class Visit:
 
 def usual_places() -> tuple[Place, ...]:
     """Return where a local Ollama is found, for when no suite names an address."""
-    ollama = TRANSPORT["ollama_openai"]
+    ollama = PROVIDERS["ollama_openai"]
     base_url = ollama.base_url(None)
     if url_problem(base_url):
         return ()
-    return (Place(base_url, is_claude=False, api_key_env=None, key=""),)
+    return (Place(base_url, is_anthropic=False, api_key_env=None, key=""),)
 
 
 async def visit(place: Place) -> Visit:
@@ -247,7 +247,7 @@ async def _more(said: Visit, client: ProbeClient) -> Visit:
         if tags.is_good and (entries := entries_of(tags.data)) is not None and listing.is_good:
             return replace(said, entries=entries)
     if said.entries is None:
-        if listing.status is None or place.is_claude or place.base_url.endswith("/v1"):
+        if listing.status is None or place.is_anthropic or place.base_url.endswith("/v1"):
             return said
         again = await client.get(f"{place.base_url}/v1/models", headers)
         return replace(said, below_v1=again.is_good and entries_of(again.data) is not None)

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from collect.checks import LONG_OUTPUT, judge
 from collect.config import ResolvedModel
+from collect.config.endpoints import PROVIDERS
 from collect.console.progress import RunReport, Screen
 from collect.execute.budget import Budget
 from collect.execute.executor import MAX_COST, Executor, Hooks
@@ -294,7 +295,7 @@ class Run:
             return None
         from collect.doctor.endpoints import refused  # noqa: PLC0415 - hardly ever needed
 
-        needs_ollama = model.provider.startswith("ollama")
+        needs_ollama = PROVIDERS[model.provider].may_be_ollama
         what, advice = refused(model.base_url, needs_ollama=needs_ollama)
         return f"{model.base_url}: {what}; {advice}"
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from collect.config import ResolvedModel, RunInputs
 from collect.config.embedded import engine, stored_beside
-from collect.config.endpoints import TRANSPORT, key_problem
+from collect.config.endpoints import PROVIDERS, key_problem
 from collect.console.progress import RunReport, Screen
 from collect.execute.job import Job, job_of, run_config_of
 from collect.execute.pipeline import Interrupts, Run
@@ -248,7 +248,7 @@ def _comparable_build(model: ResolvedModel) -> str | None:
     if model.embedded is not None:
         engine = model.embedded.engine
         return model.model_build and f"{model.model_build[:DIGITS]} served by {engine}"
-    is_asked = model.provider == "ollama_openai" and model.model_build is not None
+    is_asked = PROVIDERS[model.provider].may_be_ollama and model.model_build is not None
     return (model.model_build or "")[:DIGITS] if is_asked else None
 
 
@@ -265,8 +265,8 @@ def refuse_foreign_hosts(models: Iterable[ResolvedModel], allowed: Iterable[str]
     problems = []
     for model in models:
         named = model.api_key_env
-        own = None if named == TRANSPORT[model.provider].api_key_env else named
-        if what := key_problem(TRANSPORT[model.provider], model.base_url, own, hosts):
+        own = None if named == PROVIDERS[model.provider].api_key_env else named
+        if what := key_problem(PROVIDERS[model.provider], model.base_url, own, hosts):
             problems.append(Problem(None, f"model `{model.model_id}`: {what}"))
     if problems:
         raise ConfigError(problems)

@@ -14,6 +14,7 @@ import psutil
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel
+from collect.config.endpoints import PROVIDERS
 from collect.inventory.git import OLLAMA_STORE, Output, output_of
 from collect.runners.base import Runner
 from schemas.redact import redact
@@ -80,7 +81,7 @@ class Around:
 
     async def before_model(self, model: ResolvedModel, runner: Runner) -> None:
         """Make room for a model that runs alone, warm it up, then take its first snapshot."""
-        if model.exclusive and model.provider == "ollama_openai":
+        if model.exclusive and PROVIDERS[model.provider].may_be_ollama:
             from collect.inventory.ollama import unload_others  # noqa: PLC0415 - rarely needed
 
             done = await unload_others(model.base_url, model.model)

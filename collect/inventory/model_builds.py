@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collect.config import ResolvedModel, RunInputs
-from collect.config.endpoints import key_of
+from collect.config.endpoints import PROVIDERS, key_of
 from collect.inventory.git import Output, output_of
 from schemas.errors import ConfigError, nearest, printable
 from schemas.io.files import sha256_of
@@ -56,7 +56,9 @@ class Builds:
 
     def server(self, model: ResolvedModel) -> Server | None:
         """Return a model's own server; None when it was not asked."""
-        return self.servers.get(_address(model)) if model.provider == "ollama_openai" else None
+        return (
+            self.servers.get(_address(model)) if PROVIDERS[model.provider].may_be_ollama else None
+        )
 
     def installed_model(self, model: ResolvedModel) -> InstalledModel | None:
         """Return a model as its own server lists it."""
@@ -102,7 +104,7 @@ async def look_up(models: Iterable[ResolvedModel]) -> Builds:
     asked = {
         _address(model): model
         for model in models
-        if model.provider == "ollama_openai"
+        if PROVIDERS[model.provider].may_be_ollama
         and model.model_build is None
         and model.embedded is None
     }
@@ -164,7 +166,7 @@ def _address(model: ResolvedModel) -> Address:
 
 async def served_models(models: Iterable[ResolvedModel], builds: Builds) -> tuple[ServedModel, ...]:
     """Return a record of each ollama_openai model; one that no Ollama holds says little."""
-    asked = [model for model in models if model.provider == "ollama_openai"]
+    asked = [model for model in models if PROVIDERS[model.provider].may_be_ollama]
     return tuple(await asyncio.gather(*(_served(model, builds) for model in asked)))
 
 

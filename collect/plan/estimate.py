@@ -11,16 +11,12 @@ from dataclasses import dataclass
 from datetime import date
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
-from collect.config.endpoints import TRANSPORT, host_of
+from collect.config.endpoints import PROVIDERS, host_of
 from schemas.config.prices import NANO, Price, PriceTable
 from schemas.run.config import PlannedTrial
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb for English."""
-
-CHAT_LIMITS = ("max_completion_tokens", "max_tokens")
-LIMITS = {"openai_responses": ("max_output_tokens",)}
-"""Request options that limit an answer, by provider."""
 
 CaseKey = tuple[str, str]
 """(model_id, case_id)."""
@@ -116,7 +112,7 @@ def _tokens(
 ) -> _Tokens:
     if seen := history.get((model.model_id, case.case_id)):
         return _Tokens(seen.input_tokens, seen.output_tokens, seen.output_tokens)
-    if case.runner_type != "llm_probe" or model.provider == "claude_code_cli":
+    if case.runner_type != "llm_probe" or PROVIDERS[model.provider].adds_prompts:
         # An agent writes its own prompts around ours, and asks more than once.
         return _Tokens(None, 0, None)
     sent = -(-characters // CHARACTERS_PER_TOKEN)
@@ -127,7 +123,7 @@ def _most(model: ResolvedModel, case: LoadedCase) -> int | None:
     """Return the limit of an answer's tokens; request options stand above the settings."""
     options = model.request_options
     limits = (
-        *(options.get(name) for name in LIMITS.get(model.provider, CHAT_LIMITS)),
+        *(options.get(name) for name in PROVIDERS[model.provider].limits),
         model.setting("max_tokens", case),
     )
     return next((limit for limit in limits if isinstance(limit, int)), None)
@@ -149,7 +145,7 @@ def price_of(model: ResolvedModel, prices: PriceTable, on_date: date) -> Price |
             cached_input_usd_per_million=0,
             cache_write_usd_per_million=0,
         )
-    at_vendor = host_of(model.base_url) in TRANSPORT[model.provider].own_hosts
+    at_vendor = host_of(model.base_url) in PROVIDERS[model.provider].own_hosts
     at_vendor &= model.request_options.get("service_tier") in (None, "auto", "default")
     return prices.find(model.model, on_date, list_prices=at_vendor)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,11 +18,6 @@ from schemas.base import (
     Unit,
     require,
 )
-
-Transport = Literal[
-    "ollama_openai", "openai_chat", "openai_responses", "openrouter", "claude_code_cli", "embedded"
-]
-TRANSPORTS: tuple[str, ...] = get_args(Transport)
 
 Routing = Literal["pinned", "unpinned"]
 """Whether a router may choose who serves a request."""

@@ -25,7 +25,7 @@ from schemas.config.case import Cluster, RunnerType
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
-from schemas.config.suite import ContextTokens, Routing, Threads, Transport
+from schemas.config.suite import ContextTokens, Routing, Threads
 from schemas.config.validators import ValidatorType
 from schemas.errors import SchemaError
 from schemas.run.result import misfit
@@ -68,7 +68,7 @@ class RunModel(Record):
 
     model_id: Slug
     label: str | None
-    provider: Transport
+    provider: str
     model: str = Field(description="The model string the server is asked for.")
     thinking_level: str | None
     base_url: str
@@ -232,7 +232,7 @@ class PlannedTrial(Record):
     repetition: Positive = Field(description="From 1.")
     trial_no: Count = Field(description="Place in the plan, from 0.")
     runner_type: RunnerType = Field(default="llm_probe", description="Runner that executes it.")
-    provider: Transport = Field(description="Transport the request goes through.")
+    provider: str = Field(description="Transport the request goes through.")
     model: str = Field(description="The model string the server is asked for.")
     thinking_level: str | None = Field(default=None, description="Reasoning effort asked for.")
     prompt_id: str = Field(description="case_id, or the id in the prompt list.")

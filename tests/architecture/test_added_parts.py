@@ -87,7 +87,7 @@ def test_a_part_of_our_own_is_never_replaced(registry, tmp_path):
     found = registry()
     assert found.names == ("own", "a", "b")
     assert str(found) == "own, a or b"
-    assert found.load("own") == found.load("b") == ROOT
+    assert found["own"] == found["b"] == ROOT
 
 
 def test_what_cannot_be_loaded_is_an_error_that_names_the_package(registry, tmp_path):
@@ -98,7 +98,7 @@ def test_what_cannot_be_loaded_is_an_error_that_names_the_package(registry, tmp_
     texts = []
     for name in ("broken", "wrong", "twice", "own2"):
         with pytest.raises(ConfigError) as caught:
-            registry().load(name)
+            registry()[name]
         texts.append(str(caught.value))
 
     assert texts == [

@@ -15,11 +15,10 @@ from analyze.importers import IMPORTERS, Importer
 from analyze.query.catalog import VIEWS
 from collect.checks import JUDGES
 from collect.checks.declarative import KINDS
-from collect.config.endpoints import TRANSPORT
-from collect.providers import PROVIDERS
+from collect.config.endpoints import PROVIDERS
 from schemas.config.checks import DEFAULT_DIMENSIONS, DeclarativeCheck
-from schemas.config.suite import TRANSPORTS
 from schemas.config.validators import Validator
+from schemas.registry import load_object
 from tests.support.paths import ROOT
 
 COMMANDS = [name for names in analyze_cli.SECTIONS.values() for name in names]
@@ -35,16 +34,11 @@ def kinds_of(union):
     return set(get_args(get_args(union)[0]))
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", PROVIDERS.names)
 def test_a_provider_can_be_loaded_and_asked(name):
-    module, _, kind = PROVIDERS[name].partition(":")
-    provider = getattr(import_module(f"collect.providers.{module}"), kind)
+    provider = load_object(PROVIDERS[name].opens)
 
     assert all(callable(getattr(provider, method)) for method in ("prepare", "ask", "aclose"))
-
-
-def test_a_transport_that_can_be_written_has_an_endpoint_and_a_provider():
-    assert set(PROVIDERS) == set(TRANSPORT) == set(TRANSPORTS)
 
 
 def test_a_validator_that_can_be_written_is_judged():
@@ -84,7 +78,7 @@ def test_the_collector_has_the_commands_of_its_page():
 
 @pytest.mark.parametrize("name", IMPORTERS.names)
 def test_a_format_that_can_be_read_has_options_of_the_command(name):
-    importer = IMPORTERS.load(name)
+    importer = IMPORTERS[name]
 
     assert isinstance(importer, Importer)
     assert importer.options <= set(OPTIONS_OF_IMPORT)
@@ -92,7 +86,7 @@ def test_a_format_that_can_be_read_has_options_of_the_command(name):
 
 @pytest.mark.parametrize("name", EXPORTERS.names)
 def test_a_format_that_can_be_written_has_a_suffix(name):
-    exporter = EXPORTERS.load(name)
+    exporter = EXPORTERS[name]
 
     assert isinstance(exporter, Exporter)
     assert exporter.suffixes

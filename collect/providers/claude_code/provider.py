@@ -27,7 +27,7 @@ import orjson
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel
-from collect.config.endpoints import OAUTH_TOKEN, TRANSPORT, host_of
+from collect.config.endpoints import OAUTH_TOKEN, PROVIDERS, host_of
 from collect.config.resolved import as_json
 from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Prepared, Reply, Request
@@ -108,7 +108,7 @@ def command(model: ResolvedModel, *, is_subscription: bool) -> tuple[str, ...]:
 
 def is_own_host(model: ResolvedModel) -> bool:
     """Return whether the endpoint is the vendor's."""
-    return host_of(model.base_url) in TRANSPORT["claude_code_cli"].own_hosts
+    return host_of(model.base_url) in PROVIDERS["claude_code_cli"].own_hosts
 
 
 def variables(model: ResolvedModel, request: Request) -> dict[str, str]:

@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from collect.commands.validate import validate_paths
+from collect.config.endpoints import PROVIDERS
 from schemas.config.agent import Agent
 from schemas.config.case import Case, Expectations, Prompt, Rubric
 from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent
@@ -20,7 +21,7 @@ from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.config.prices import Price
 from schemas.config.project import ProjectFile
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
-from schemas.config.suite import TRANSPORTS, Suite, SuiteOpenClawConfig
+from schemas.config.suite import Suite, SuiteOpenClawConfig
 from schemas.errors import ConfigError
 from tests.collect.checks.test_field_effects import CHECKED, LIMITS, PLANNED, VERDICTS, WIRE
 from tests.support.paths import ROOT
@@ -334,7 +335,7 @@ def test_the_page_names_every_field_and_no_other():
 
 
 NO_FIELDS = {
-    *TRANSPORTS, "primary_model", "default_model", "tool_choice", "disk_report",
+    *PROVIDERS, "primary_model", "default_model", "tool_choice", "disk_report",
     "hooks_disabled", "no_workspace", "objective_pass", "regex_timeout", "sandbox_missing",
     "several_numbers", "skipped_unavailable", "tool_use_success",
 } - {"openrouter", "embedded"}  # fmt: skip
