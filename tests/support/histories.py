@@ -3,37 +3,9 @@
 import random
 import shutil
 
-from schemas.lake.writer import mirror_run
-from schemas.run.trace import artifact_frame
+from tests.support.run_builder import DAY_MS
 
 HOSTILE = "bad\x1b[31m\u202emodel"
-DAY_MS = 86_400_000
-
-
-def trace(run_id, model_id, case_id, repetition, *events, **fields):
-    """Return a trace; events are (event_type, fields)."""
-    base = {
-        "schema_version": 1, "run_id": run_id, "model_id": model_id, "case_id": case_id,
-        "repetition": repetition, "wall_ms": 2_500, "request": {"model": "real-m", "max_tokens": 5},
-        "usage": {"prompt_tokens": 7}, "trace": [
-            {"sequence": n, "at_ms": 1_000 + 400 * n, "event_type": kind, **rest}
-            for n, (kind, rest) in enumerate(events)
-        ],
-    }  # fmt: skip
-    return base | fields
-
-
-def write_traces(run, *artifacts):
-    """Write traces as the collector does, and return the `artifact_path` of each."""
-    folder = run.path / "artifacts"
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for artifact in artifacts:
-        name = f"{artifact['model_id']}.jsonl.zst"
-        with (folder / name).open("ab") as file:
-            paths.append(f"artifacts/{name}#{file.tell()}")
-            file.write(artifact_frame(artifact))
-    return paths
 
 
 def capable(new_run, run_id, started_at_ms, n_cases=30, *, cost=0.002, e2e_ms=400, reps=4):
@@ -104,7 +76,7 @@ def imported(runs_dir, run_id="20250101_000000"):
 
 def lake_only(run):
     """Mirror a run and take its folder away, as if another machine had made it."""
-    mirror_run(run.path, run.lake)
+    run.mirror()
     shutil.rmtree(run.path)
 
 

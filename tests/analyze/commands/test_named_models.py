@@ -12,10 +12,9 @@ from analyze.regressions.open_shifts import open_after_run
 from analyze.report.build import build_report
 from analyze.report.html.page import render_html
 from schemas.run.model_names import with_names
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.support.analyze_cli import call
 from tests.support.report_context import limits_of
-from tests.support.two_nights import DAY_MS
+from tests.support.run_builder import DAY_MS, STARTED_AT_MS, RunBuilder
 
 N_NIGHTS = 7
 N_CASES = 6
@@ -56,7 +55,7 @@ def runs(tmp_path_factory):
     """Nights of one suite; the first one calls a model otherwise."""
     runs_dir = tmp_path_factory.mktemp("named") / "runs"
     for number in range(N_NIGHTS):
-        run = RunFolder(runs_dir, f"night_{number}", STARTED_AT_MS + number * DAY_MS)
+        run = RunBuilder(runs_dir, f"night_{number}", STARTED_AT_MS + number * DAY_MS)
         run.labels = LABELS | ({"zz_alpha": "An older name"} if number == 0 else {})
         for model_id in MODELS:
             for case in range(N_CASES):

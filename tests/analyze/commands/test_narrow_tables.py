@@ -8,7 +8,7 @@ from analyze.render.text import Column, cells, fit_apart, table
 from analyze.sql.ask import Column as SqlColumn
 from analyze.sql.table import table as sql_table
 from tests.support.analyze_cli import call
-from tests.support.nights import DAY_MS
+from tests.support.run_builder import DAY_MS
 
 PREFIX = "anthropic-claude-sonnet-4-20250514-thinking"
 MODELS = tuple(f"{PREFIX}-{level}" for level in ("high", "low", "medium"))

@@ -14,10 +14,10 @@ from collect.plan.previous_runs import outcomes_seen, powers_json, powers_of
 from schemas.base import Interval
 from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.support.analyze_cli import call
 from tests.support.nights import Nights
 from tests.support.paths import SAMPLES
+from tests.support.run_builder import STARTED_AT_MS, RunBuilder
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -190,7 +190,7 @@ def test_a_baseline_of_several_nights_is_better_known_than_one(tmp_path):
 
 def test_routes_and_tiers_ask_for_as_many_cases_more(tmp_path):
     """By the mean over cases that the interval is of, also where cases are asked unequally."""
-    run = RunFolder(tmp_path, "night", STARTED_AT_MS)
+    run = RunBuilder(tmp_path, "night", STARTED_AT_MS)
     for n, used in enumerate([1] * 12 + [0] * 3):
         for repetition in range(1, 2 if used else 7):
             trial = run.plan(f"c{n}", repetition, "m", expected_tools=("df",))

@@ -23,8 +23,8 @@ from analyze.report.markdown import report_markdown
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from tests.support.analyze_cli import call
-from tests.support.histories import DAY_MS
 from tests.support.nights import Nights
+from tests.support.run_builder import DAY_MS
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 

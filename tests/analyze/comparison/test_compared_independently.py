@@ -18,7 +18,6 @@ from schemas.config.project import Thresholds
 from schemas.errors import ConfigError
 from schemas.output.comparison import ThresholdsUsed
 from schemas.run.config import FingerprintParts
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
 from tests.support.paths import ROOT
 from tests.support.plain_comparison import (
     AXES,
@@ -30,6 +29,8 @@ from tests.support.plain_comparison import (
     plans_in_time,
     rows_of,
 )
+from tests.support.run_builder import STARTED_AT_MS, RunBuilder
+from tests.support.run_rows import sha
 
 pytestmark = pytest.mark.peers
 
@@ -98,7 +99,7 @@ class Nights:
         ]
         edited = {c for c in self.cases if self.often(0.1)}
         for shard in range(shards):
-            run = RunFolder(
+            run = RunBuilder(
                 self.runs_dir, f"n{night}-{shard}", STARTED_AT_MS + night * 86_400_000 + shard
             )
             for m, c, rep in trials[shard::shards]:

@@ -17,8 +17,8 @@ from schemas.lake.layout import TABLE_NAMES, live_files
 from schemas.lake.manifest import CHECKSUMS, FILES, RUNS
 from schemas.lake.tables import lake_of
 from schemas.run.result import Event
-from tests.analyze.conftest import RunFolder
 from tests.support.analyze_cli import call
+from tests.support.run_builder import RunBuilder
 
 N_TRIALS = 30
 
@@ -38,7 +38,7 @@ def made(tmp_path_factory):
 
 
 def write(runs_dir, run_id):
-    run = RunFolder(runs_dir, run_id)
+    run = RunBuilder(runs_dir, run_id)
     for number in range(N_TRIALS):
         run.result(run.plan(f"c{number}"), raw_output=f"{run_id} {number} " + os.urandom(20).hex())
     event = Event(

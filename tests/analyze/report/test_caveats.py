@@ -16,11 +16,12 @@ from collect.providers.ignored_settings import OTHER_MODEL
 from collect.run_folder.log import resume_command
 from schemas.run.result import Event
 from tests.support.analyze_cli import call
-from tests.support.compared_runs import Runs, parts_of
+from tests.support.compared_runs import Runs
 from tests.support.histories import imported, lake_only
 from tests.support.nights import Nights
 from tests.support.paths import SAMPLES
 from tests.support.report_context import context_of, limits_of, shifts_of
+from tests.support.run_rows import parts_of
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 

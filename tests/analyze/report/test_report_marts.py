@@ -146,7 +146,7 @@ def test_shards_of_a_plan_are_one_run_of_the_history(new_run):
     for number, run_id in enumerate(("one", "other", "whole"), start=1):
         run = new_run(run_id, started_at_ms=began + 1000 * number)
         if run_id != "whole":
-            run.asked = {"run_group": "g", "narrowed": Narrowed(shard=f"{number}/2")}
+            run.config = {"run_group": "g", "narrowed": Narrowed(shard=f"{number}/2")}
         for case_id, passed in verdicts.items():
             for repetition in (1, 2):
                 if run_id == "whole" or repetition == number:

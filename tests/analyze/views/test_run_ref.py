@@ -8,7 +8,7 @@ from analyze.query.run_ref import resolve_run, runs_dir_of
 from analyze.query.session import Session
 from schemas.errors import EXIT_USAGE, ConfigError, RunNotFound
 from schemas.lake.writer import mirror_run
-from tests.support.histories import DAY_MS
+from tests.support.run_builder import DAY_MS
 
 START = 1_763_762_400_000
 
@@ -20,11 +20,7 @@ def lake(new_run):
     def add(run_id, day, suite="smoke"):
         run = new_run(run_id, START + day * DAY_MS)
         run.result(run.plan(suite_id=suite))
-        run.write()
-        config = (run.path / "config.json").read_text().replace('"smoke"', f'"{suite}"')
-        (run.path / "config.json").write_text(config)
-        mirror_run(run.path, run.lake)
-        return run
+        return run.mirror()
 
     runs = [add("b", 0), add("c", 1, "other"), add("a", 2)]
     with Session(runs[0].runs_dir) as session:
