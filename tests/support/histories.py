@@ -30,25 +30,23 @@ def capable(new_run, run_id, started_at_ms, n_cases=30, *, cost=0.002, e2e_ms=40
 
 def troubled(new_run, run_id, started_at_ms):
     """A run with every kind of trouble: failures, missing trials, costs of some only."""
-    run = new_run(run_id, started_at_ms)
     failures = (None, "timeout", "http_500", "http_429", "api_key_missing", "empty_response")
-    for n in range(12):
-        trial = run.plan(f"case-{n}", 1, "local", model="llama3.2:3b")
-        if n < 10:
-            failure = failures[n % len(failures)]
-            verdict = {} if failure else {"passed": n == 0, "violation": "3 words, limit 2"}
-            run.result(trial, failure_type=failure, cost_usd=0.01 if n % 3 else None, **verdict)
-    run.write()
-    return run
+
+    def outcome(trial):
+        n = trial.trial_no
+        failure = failures[n % len(failures)]
+        verdict = {} if failure else {"passed": n == 0, "violation": "3 words, limit 2"}
+        cost_usd = 0.01 if n % 3 else None
+        return {"failure_type": failure, "cost_usd": cost_usd} | verdict if n < 10 else None
+
+    cases = [f"case-{n}" for n in range(12)]
+    return new_run(run_id, started_at_ms).night(cases, outcome, models=("local",))
 
 
 def unjudged(new_run, run_id, started_at_ms):
     """A run whose cases have nothing to judge by, on a model with a hostile name."""
-    run = new_run(run_id, started_at_ms)
-    for n in range(3):
-        run.result(run.plan(f"free-{n}", validator_type=None, model=HOSTILE), passed=None)
-    run.write()
-    return run
+    cases, plan = [f"free-{n}" for n in range(3)], {"validator_type": None, "model": HOSTILE}
+    return new_run(run_id, started_at_ms).night(cases, {"passed": None}, plan=plan)
 
 
 def imported(runs_dir, run_id="20250101_000000"):

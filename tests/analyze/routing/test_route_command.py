@@ -15,13 +15,12 @@ START = 1_763_762_400_000
 
 def add(run, model, cases, *, reps=1, plan=(), **fields):
     """Ask a model cases, each with the passes it has; further fields are of every result."""
-    for case_id, passes in cases.items():
-        for repetition in range(1, reps + 1):
-            trial = run.plan(
-                case_id, repetition, model, provider="openrouter", model=f"acme/{model}",
-                **dict(plan),
-            )  # fmt: skip
-            run.result(trial, **{"passed": repetition <= passes} | fields)
+    outcomes = {
+        case_id: [{"passed": n <= passes} | fields for n in range(1, reps + 1)]
+        for case_id, passes in cases.items()
+    }
+    asked = {"provider": "openrouter", "model": f"acme/{model}"}
+    run.night(outcomes, models={model: asked}, plan=dict(plan))
 
 
 def routed(run, *args):
@@ -71,11 +70,10 @@ def test_wrong_8_a_model_asked_the_easy_half_is_not_recommended_over_its_equal(n
 
 
 def test_wrong_8_a_model_that_times_out_in_a_third_of_its_trials_is_not_fast(run):
+    late, cases = {"failure_type": "timeout", "e2e_ms": None, "ttft_ms": None}, {}
     for n in range(156):
-        trial = run.plan(f"c{n:03d}", 1, "often_late", provider="openrouter", model="acme/late")
-        late = {"failure_type": "timeout", "e2e_ms": None, "ttft_ms": None}
-        run.result(trial, **(late if n % 3 == 0 else {"e2e_ms": 1_000}))
-    run.write()
+        cases[f"c{n:03d}"] = [late if n % 3 == 0 else {"e2e_ms": 1_000}]
+    run.night(cases, models={"often_late": {"provider": "openrouter", "model": "acme/late"}})
 
     chosen, models = routed(run, "--max-latency", "2000")
 
