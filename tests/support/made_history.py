@@ -17,7 +17,7 @@ from schemas.failures import classify
 from schemas.io.arrow import row_of
 from schemas.lake.tables import TABLES, RunRow, table_of
 from tests.support import run_rows
-from tests.support.run_rows import sha
+from tests.support.run_rows import blank, sha
 
 MODELS = (
     ("m1", "ollama_openai", "llama3.2:3b", None),
@@ -90,22 +90,20 @@ class MadeHistory:
         unknown |= {"case_hash": None, "run_fingerprint": None} if is_old else {}
         for trial_no, trial in enumerate(trials):
             self.rows["plans"].append(row_of(trial) | unknown | {"trial_no": trial_no})
-        description = RunRow(
-            run_id=run_id,
-            suite_id=suite_id,
-            suite_title=suite_id.title(),
-            started_at_ms=None if is_old else started_at_ms,
-            run_profile_id=None if is_old else "quick",
-            benchlake_version=None if is_old else "0",
-            n_planned=len(trials),
-            run_group="group" if number == 1 else None,
-            labels=(),
-            is_imported=is_old,
-            is_narrowed=False,
-            max_cost_usd=1.5 if number == 1 else None,
-            model_labels=None if is_old else {"m3": f"GPT {number}"},
-            recorded_at_ms=started_at_ms,
-        )
+        known = {
+            "run_id": run_id,
+            "suite_id": suite_id,
+            "suite_title": suite_id.title(),
+            "n_planned": len(trials),
+            "run_group": "group" if number == 1 else None,
+            "is_imported": is_old,
+            "max_cost_usd": 1.5 if number == 1 else None,
+            "recorded_at_ms": started_at_ms,
+        }
+        if not is_old:
+            known |= {"started_at_ms": started_at_ms, "model_labels": {"m3": f"GPT {number}"}}
+            known |= {"run_profile_id": "quick", "benchlake_version": "0"}
+        description = RunRow(**(blank(RunRow) | known))
         self.rows["runs"].append(row_of(description))
         if number == 1:
             later = {"labels": ["baseline"], "recorded_at_ms": started_at_ms + 1}

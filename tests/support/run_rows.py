@@ -49,14 +49,12 @@ def planned(number=0, **fields):
     known.setdefault("is_scorable", known["validator_type"] not in {None, "noop"})
     if "fingerprint_parts" not in known:
         known["fingerprint_parts"] = parts_of(known["repetition"])
-    return PlannedTrial(**known)
+    return PlannedTrial(**(blank(PlannedTrial) | known))
 
 
-ONE = planned(case_id="one", prompt_name="Case one", validator_type="exact")
-
-
-def result(trial=ONE, **fields):
+def result(trial=None, **fields):
     """Return a trial's result: a pass, or what `failure_type` means by the table of failures."""
+    trial = trial or planned(case_id="one", prompt_name="Case one", validator_type="exact")
     meaning = _meaning_of(fields.get("failure_type"))
     is_judged = trial.validator_type not in {None, "noop"}
     if meaning is not None:

@@ -12,6 +12,7 @@ from analyze.stats.power.assumptions import CaseSeen, RunSeen, assumptions_of
 from analyze.stats.power.planning import Planner
 from schemas.config.project import Thresholds
 from tests.support.analyze_cli import call, forked
+from tests.support.run_builder import routed
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -279,11 +280,8 @@ def test_changed_cases_say_nothing_of_kappa(history, new_run):
 def test_each_model_has_its_own_plan_and_one_can_be_asked_for(new_run):
     run = new_run()
     for model_id, share in (("good", 9), ("poor", 4)):
-        for n in range(20):
-            for rep in (1, 2):
-                trial = run.plan(f"c{n}", rep, model_id, model=f"acme/{model_id}")
-                run.result(trial, passed=(n + rep) % 10 < share)
-    run.write()
+        cases = {f"c{n}": [(n + rep) % 10 < share for rep in (1, 2)] for n in range(20)}
+        run.night(cases, models=routed(model_id))
     both = asked(run.runs_dir)["models"]
 
     assert [model["model_id"] for model in both] == ["good", "poor"]
@@ -294,10 +292,8 @@ def test_each_model_has_its_own_plan_and_one_can_be_asked_for(new_run):
 
 def test_names_from_outside_are_only_text(new_run):
     run = new_run("night\x1b[31m\u202e")
-    for n in range(8):
-        trial = run.plan(f"c{n}", model="evil\x1b]0;title\x07")
-        run.result(trial, passed=n % 2 > 0, raw_output="\x1b[2J")
-    run.write()
+    cases = {f"c{n}": [{"passed": n % 2 > 0, "raw_output": "\x1b[2J"}] for n in range(8)}
+    run.night(cases, plan={"model": "evil\x1b]0;title\x07"})
     done = call("power", "--runs", run.runs_dir)
 
     assert done.code == 0
@@ -371,9 +367,7 @@ def test_a_run_that_planned_nothing_is_passed_over_unless_it_is_named(history, n
 
 def test_a_suite_of_which_nothing_can_be_scored_shows_nothing(new_run):
     run = new_run()
-    for n in range(8):
-        run.result(run.plan(f"c{n}", validator_type=None), passed=None)
-    run.write()
+    run.night([f"c{n}" for n in range(8)], {"passed": None}, plan={"validator_type": None})
 
     assert "0 scorable cases x 1 repetition are too few: no drop can be promised" in shown(
         run.runs_dir

@@ -25,7 +25,6 @@ from analyze.report.sections.transcripts import (
     transcripts_of,
 )
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, read_trace
-from schemas.lake.writer import mirror_run
 from schemas.run.trace import Artifact
 from tests.support import histories, pae_tree
 from tests.support.analyze_cli import call
@@ -284,8 +283,7 @@ def traced(run, *events_by_trial, passed=False):
         trial = run.plan(f"case-{n}")
         (path,) = run.write_traces(trace(run.run_id, "m1", f"case-{n}", 1, *events))
         run.result(trial, artifact_path=path, passed=passed, raw_output=f"the answer {n}")
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
 
 def turns(n, length=60):
@@ -508,8 +506,7 @@ def test_a_reused_answer_is_shown_with_the_trace_of_the_run_it_is_from(runs):
     trial = old.trials[0]
     (path,) = old.write_traces(trace("old", "m1", "x", 1, *turns(1)))
     old.result(trial, artifact_path=path, run_fingerprint=sha("same"))
-    old.write()
-    mirror_run(old.path, old.lake)
+    old.mirror()
     runs.add("new", 1, cases=("x",), result=lambda trial: {
         "run_fingerprint": sha("same"), "reused_from_run_id": "old", "passed": False,
     })  # fmt: skip

@@ -9,9 +9,6 @@ from tests.support.analyze_cli import call
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-NIGHT_MS = 86_400_000
-START = 1_763_762_400_000
-
 
 def add(run, model, cases, *, reps=1, plan=(), **fields):
     """Ask a model cases, each with the passes it has; further fields are of every result."""
@@ -53,10 +50,10 @@ def test_wrong_3_route_recommends_hundred_of_hundred_before_ninety_nine(run, nee
 def test_wrong_8_a_model_asked_the_easy_half_is_not_recommended_over_its_equal(new_run, needs):
     easy = {f"easy{n:02d}": 1 for n in range(20)}
     hard = {f"hard{n:02d}": n % 2 for n in range(20)}
-    run = new_run("night_1", START)
+    run = new_run("night_1")
     add(run, "asked_all", easy | hard, cost_usd=0.002, cost_source="computed")
     run.write()
-    run = new_run("night_2", START + NIGHT_MS)
+    run = new_run("night_2", day=1)
     add(run, "asked_easy", easy, cost_usd=0.001, cost_source="computed")
     run.write()
 
@@ -90,7 +87,7 @@ def test_wrong_8_a_model_that_times_out_in_a_third_of_its_trials_is_not_fast(run
 
 def test_models_of_different_suites_are_not_compared_and_a_suite_is_asked_for(new_run):
     for number, (suite, model) in enumerate((("code", "coder"), ("chat", "talker"))):
-        run = new_run(f"night_{number}", START + number * NIGHT_MS)
+        run = new_run(f"night_{number}", day=number)
         add(run, model, {f"c{n}": 1 for n in range(9)}, plan={"suite_id": suite}.items())
         run.write()
 
@@ -103,10 +100,10 @@ def test_models_of_different_suites_are_not_compared_and_a_suite_is_asked_for(ne
 
 def test_only_the_newest_version_of_a_case_counts(new_run):
     """Nobody can be asked the old one any more, so it is nothing that a model lacks."""
-    run = new_run("night_1", START)
+    run = new_run("night_1")
     add(run, "old", {"c1": 0, "c2": 1})
     run.write()
-    run = new_run("night_2", START + NIGHT_MS)
+    run = new_run("night_2", day=1)
     add(run, "old", {"c1": 1}, plan={"case_hash": "f" * 64}.items())
     add(run, "new", {"c1": 1}, plan={"case_hash": "f" * 64}.items())
     add(run, "new", {"c2": 1})
@@ -121,11 +118,11 @@ def test_only_the_newest_version_of_a_case_counts(new_run):
 
 
 def test_reused_and_identical_answers_are_no_further_draws(new_run):
-    run = new_run("night_1", START)
+    run = new_run("night_1")
     add(run, "m", {"c1": 3, "c2": 3}, reps=3)
     add(run, "same", {"c1": 3, "c2": 3}, reps=3, raw_output="again")
     run.write()
-    run = new_run("night_2", START + NIGHT_MS)
+    run = new_run("night_2", day=1)
     add(run, "m", {"c1": 3, "c2": 3}, reps=3, reused_from_run_id="night_1")
     add(run, "elsewhere", {"c1": 3}, reps=3, reused_from_run_id="not_here")
     run.write()
