@@ -12,6 +12,7 @@ from collect.execute.mirror_process import MirrorChild
 from schemas.lake.layout import lake_of, live_files
 from tests.schemas.lake.test_mirror import event_line, plan_line, result_line
 from tests.support.kept_run import seal_often
+from tests.support.run_rows import config
 
 N_RUNS = 4
 N_LINES = 200
@@ -24,14 +25,9 @@ def runs_dir(tmp_path, monkeypatch):
     for number in range(N_RUNS):
         folder = tmp_path / "runs" / f"r-{number}"
         folder.mkdir(parents=True)
-        config = {
-            "run_id": folder.name, "started_at_ms": 1_764_547_199_000 + number * 3_000,
-            "benchlake_version": "0", "suite_id": "s", "suite_title": "S", "suite_path": "s.yaml",
-            "run_profile_id": "p", "run_profile_path": "p.yaml", "execution_policy": {},
-            "models": [], "case_settings": {}, "n_planned": N_LINES, "config_files": {},
-            "allowed_hosts": [], "warnings": [],
-        }  # fmt: skip
-        (folder / "config.json").write_text(json.dumps(config))
+        started_at_ms = 1_764_547_199_000 + number * 3_000
+        made = config(run_id=folder.name, started_at_ms=started_at_ms, n_planned=N_LINES)
+        (folder / "config.json").write_text(made.model_dump_json())
         plan = [json.loads(plan_line(n)) | {"run_id": folder.name} for n in range(N_LINES)]
         (folder / "plan.jsonl").write_text("".join(json.dumps(line) + "\n" for line in plan))
         (folder / "results.jsonl").touch()

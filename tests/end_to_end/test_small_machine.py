@@ -12,8 +12,8 @@ import collect.cli
 from collect.run_folder.log import RunLog
 from schemas.errors import ConfigError, LocalModelError, Problem, ViewError
 from schemas.io.files import shortage_of, unwritable
-from tests.analyze.conftest import RunFolder
 from tests.support.paths import ROOT
+from tests.support.run_builder import RunBuilder
 
 
 def limited(limit, *words, cwd):
@@ -50,7 +50,7 @@ MEMORY = (
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_a_limit_of_the_shell_is_a_sentence(limit, words, says, tmp_path):
-    run = RunFolder(tmp_path / "runs")
+    run = RunBuilder(tmp_path / "runs")
     run.result(run.plan())
     run.write()
 

@@ -17,7 +17,7 @@ from tests.support.run_rows import HASH, event, failed, line_of, planned, result
 WORDS = [
     line_of(result()),
     line_of(event()),
-    line_of(failed("timeout", "timed_out")),
+    line_of(failed("timeout")),
     b"\n",
     b"\r\n",
     b"\0",

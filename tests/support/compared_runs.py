@@ -1,21 +1,6 @@
 """Runs that are compared: real run folders with few words, in the lake of their folder."""
 
-import json
-
-from schemas.lake.writer import mirror_run
-from schemas.run.config import FingerprintParts
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
-from tests.support.histories import DAY_MS
-
-PARTS = {"settings": "s", "endpoint": "e", "harness": "h"}
-
-
-def parts_of(repetition=1, **changed):
-    """Return the parts of a plan; `settings` holds the repetition, as the collector's does."""
-    named = PARTS | changed
-    named["settings"] = f"{named['settings']} {repetition}"
-    hashes = {name: text and sha(text)[:16] for name, text in named.items()}
-    return FingerprintParts(case=sha("case")[:16], **hashes)
+from tests.support.run_builder import RunBuilder
 
 
 class Runs:
@@ -43,7 +28,7 @@ class Runs:
         result=lambda trial: {},
         plan=lambda case_id, repetition, model_id: {},
         **config,
-    ) -> RunFolder:
+    ) -> RunBuilder:
         """Write a run.
 
         Args:
@@ -56,24 +41,10 @@ class Runs:
             plan: further fields of a planned trial.
             config: further fields of config.json.
         """
-        run = self._new_run(run_id, STARTED_AT_MS + day * DAY_MS)
-        for name in models:
-            model_id, _, model = name.partition("=")
-            for case_id in cases:
-                for repetition in repetitions:
-                    fields = {
-                        "model": model or f"model-{model_id}",
-                        "suite_id": config.get("suite_id", "smoke"),
-                        "fingerprint_parts": parts_of(repetition),
-                    }
-                    fields |= plan(case_id, repetition, model_id)
-                    trial = run.plan(case_id, repetition, model_id, **fields)
-                    said = result(trial)
-                    if said is not None:
-                        run.result(trial, **said)
-        run.write()
-        path = run.path / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | config))
-        if self._is_mirrored:
-            mirror_run(run.path, run.lake)
-        return run
+        run = self._new_run(run_id, day=day)
+        run.config = config
+        same = {"suite_id": config.get("suite_id", "smoke")}
+        pairs = [(name.partition("=")[0], name.partition("=")[2]) for name in models]
+        asked = {name: same | {"model": model or f"model-{name}"} for name, model in pairs}
+        run.night(cases, result, models=asked, repetitions=repetitions, plan=plan)
+        return run.mirror() if self._is_mirrored else run

@@ -13,9 +13,6 @@ from schemas.output.comparison import (
 from schemas.output.regressions import GateRules
 from schemas.run.config import load_run_config
 
-START = 1_763_762_400_000
-DAY_MS = 86_400_000
-
 
 def night(
     new_run,
@@ -46,21 +43,18 @@ def night(
         planned: changes to every planned trial.
         fields: changes to every result.
     """
-    run = new_run(f"night-{number:02d}", START + number * DAY_MS)
-    for model in models:
-        n_bad = bad[model] if isinstance(bad, dict) else bad
-        for n in range(n_cases):
-            for rep in range(1, reps + 1):
-                trial = run.plan(
-                    f"case-{n:03d}", rep, model, model=f"acme/{model}", **(planned or {})
-                )
-                if n >= n_cases - failing:
-                    run.result(trial, failure_type=failure)
-                    continue
-                time = e2e_ms * (100 + n) // 100
-                run.result(trial, passed=n >= n_bad, e2e_ms=time, **fields)
-    run.write()
-    return run.run_id
+
+    def outcome(trial):
+        n = int(trial.case_id.removeprefix("case-"))
+        if n >= n_cases - failing:
+            return failure
+        n_bad = bad[trial.model_id] if isinstance(bad, dict) else bad
+        return {"passed": n >= n_bad, "e2e_ms": e2e_ms * (100 + n) // 100} | fields
+
+    run = new_run(f"night-{number:02d}", day=number)
+    cases = [f"case-{n:03d}" for n in range(n_cases)]
+    asked = {name: {"model": f"acme/{name}"} for name in models}
+    return run.night(cases, outcome, models=asked, repetitions=reps, plan=planned).run_id
 
 
 def narrow(new_run, run_id, **narrowed):

@@ -3,37 +3,9 @@
 import random
 import shutil
 
-from schemas.lake.writer import mirror_run
-from schemas.run.trace import artifact_frame
+from tests.support.run_builder import DAY_MS
 
 HOSTILE = "bad\x1b[31m\u202emodel"
-DAY_MS = 86_400_000
-
-
-def trace(run_id, model_id, case_id, repetition, *events, **fields):
-    """Return a trace; events are (event_type, fields)."""
-    base = {
-        "schema_version": 1, "run_id": run_id, "model_id": model_id, "case_id": case_id,
-        "repetition": repetition, "wall_ms": 2_500, "request": {"model": "real-m", "max_tokens": 5},
-        "usage": {"prompt_tokens": 7}, "trace": [
-            {"sequence": n, "at_ms": 1_000 + 400 * n, "event_type": kind, **rest}
-            for n, (kind, rest) in enumerate(events)
-        ],
-    }  # fmt: skip
-    return base | fields
-
-
-def write_traces(run, *artifacts):
-    """Write traces as the collector does, and return the `artifact_path` of each."""
-    folder = run.path / "artifacts"
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for artifact in artifacts:
-        name = f"{artifact['model_id']}.jsonl.zst"
-        with (folder / name).open("ab") as file:
-            paths.append(f"artifacts/{name}#{file.tell()}")
-            file.write(artifact_frame(artifact))
-    return paths
 
 
 def capable(new_run, run_id, started_at_ms, n_cases=30, *, cost=0.002, e2e_ms=400, reps=4):
@@ -58,25 +30,23 @@ def capable(new_run, run_id, started_at_ms, n_cases=30, *, cost=0.002, e2e_ms=40
 
 def troubled(new_run, run_id, started_at_ms):
     """A run with every kind of trouble: failures, missing trials, costs of some only."""
-    run = new_run(run_id, started_at_ms)
     failures = (None, "timeout", "http_500", "http_429", "api_key_missing", "empty_response")
-    for n in range(12):
-        trial = run.plan(f"case-{n}", 1, "local", model="llama3.2:3b")
-        if n < 10:
-            failure = failures[n % len(failures)]
-            verdict = {} if failure else {"passed": n == 0, "violation": "3 words, limit 2"}
-            run.result(trial, failure_type=failure, cost_usd=0.01 if n % 3 else None, **verdict)
-    run.write()
-    return run
+
+    def outcome(trial):
+        n = trial.trial_no
+        failure = failures[n % len(failures)]
+        verdict = {} if failure else {"passed": n == 0, "violation": "3 words, limit 2"}
+        cost_usd = 0.01 if n % 3 else None
+        return {"failure_type": failure, "cost_usd": cost_usd} | verdict if n < 10 else None
+
+    cases = [f"case-{n}" for n in range(12)]
+    return new_run(run_id, started_at_ms).night(cases, outcome, models=("local",))
 
 
 def unjudged(new_run, run_id, started_at_ms):
     """A run whose cases have nothing to judge by, on a model with a hostile name."""
-    run = new_run(run_id, started_at_ms)
-    for n in range(3):
-        run.result(run.plan(f"free-{n}", validator_type=None, model=HOSTILE), passed=None)
-    run.write()
-    return run
+    cases, plan = [f"free-{n}" for n in range(3)], {"validator_type": None, "model": HOSTILE}
+    return new_run(run_id, started_at_ms).night(cases, {"passed": None}, plan=plan)
 
 
 def imported(runs_dir, run_id="20250101_000000"):
@@ -104,7 +74,7 @@ def imported(runs_dir, run_id="20250101_000000"):
 
 def lake_only(run):
     """Mirror a run and take its folder away, as if another machine had made it."""
-    mirror_run(run.path, run.lake)
+    run.mirror()
     shutil.rmtree(run.path)
 
 

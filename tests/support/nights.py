@@ -1,14 +1,11 @@
 """Nights of one suite as real run folders: each model with a chance to pass, and what changed."""
 
-import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from schemas.run.config import FingerprintParts
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
-
-DAY_MS = 86_400_000
+from tests.support.run_builder import RunBuilder, routed
+from tests.support.run_rows import host, parts_of, sha
 
 
 class Nights:
@@ -19,7 +16,7 @@ class Nights:
         self.n_cases = n_cases
         self.repetitions = repetitions
         self.dice = random.Random(seed)
-        self.n_nights = 0
+        self.runs: dict[str, RunBuilder] = {}
 
     def add(
         self,
@@ -59,41 +56,38 @@ class Nights:
             run_id: by default the night's number.
             config: fields of config.json.
         """
-        made = []
-        for _ in range(n):
-            self.n_nights += 1
-            name = run_id or f"night-{self.n_nights:03d}"
-            run = RunFolder(self.runs_dir, name, STARTED_AT_MS + self.n_nights * DAY_MS)
-            for model_id, rate in rates.items():
-                median = e2e_ms[model_id] if isinstance(e2e_ms, Mapping) else e2e_ms
-                for place in range(self.n_cases if only is None else only):
-                    case_id = f"case-{place:02d}"
-                    chance = (cases or {}).get(case_id, rate)
-                    for repetition in range(1, self.repetitions + 1):
-                        trial = run.plan(
-                            case_id, repetition, model_id, model=f"acme/{model_id}",
-                            provider="openrouter", suite_id=suite_id,
-                            case_hash=sha(f"{case_id}{hashes}"),
-                            cluster=clusters and f"family-{place // clusters}",
-                            fingerprint_parts=self._parts(parts or {}, repetition),
-                        )  # fmt: skip
-                        run.result(
-                            trial, passed=self.dice.random() < chance,
-                            e2e_ms=round(median * self.dice.lognormvariate(0, 0.1)),
-                            cost_usd=cost_usd, cost_source="computed" if cost_usd else None,
-                            served_model=served,
-                        ) if self.dice.random() >= lost else run.result(
-                            trial, failure_type="http_500"
-                        )  # fmt: skip
-            run.write()
-            self._edit(run.path / "config.json", suite_id=suite_id, **config)
-            if only is not None:
-                names = [f"case-{place:02d}" for place in range(only)]
-                self._edit(run.path / "config.json", narrowed={"cases": names})
-            host = {"uname": "Linux", "python": "3", "cpu_count": machine, "memory_bytes": 2**33}
-            self._edit(run.path / "inventory.json", host=host)
-            made.append(name)
-        return made
+        names = [f"case-{place:02d}" for place in range(self.n_cases)][:only]
+        medians = e2e_ms if isinstance(e2e_ms, Mapping) else dict.fromkeys(rates, e2e_ms)
+        if only is not None:
+            config["narrowed"] = {"cases": names}
+
+        def plan(case_id, repetition, _model_id):
+            return {
+                "suite_id": suite_id,
+                "case_hash": sha(f"{case_id}{hashes}"),
+                "cluster": clusters and f"family-{names.index(case_id) // clusters}",
+                "fingerprint_parts": parts_of(repetition, **(parts or {})),
+            }
+
+        def outcome(trial):
+            if self.dice.random() < lost:
+                return "http_500"
+            chance = (cases or {}).get(trial.case_id, rates[trial.model_id])
+            return {
+                "passed": self.dice.random() < chance,
+                "e2e_ms": round(medians[trial.model_id] * self.dice.lognormvariate(0, 0.1)),
+                "cost_usd": cost_usd,
+                "cost_source": "computed" if cost_usd else None,
+                "served_model": served,
+            }
+
+        made = [self._next(run_id) for _ in range(n)]
+        for run in made:
+            run.config, run.inventory = config, {"host": host(cpu_count=machine)}
+            run.night(
+                names, outcome, models=routed(*rates), repetitions=self.repetitions, plan=plan
+            )
+        return [run.run_id for run in made]
 
     def copy(self, of: str, n: int = 1) -> list[str]:
         """Write nights that take every answer over from an earlier one, and return their run ids.
@@ -102,29 +96,14 @@ class Nights:
             of: run_id of that night, whose answers are its own.
             n: how many.
         """
-        made = []
-        for _ in range(n):
-            self.n_nights += 1
-            name = f"night-{self.n_nights:03d}"
-            folder = self.runs_dir / name
-            folder.mkdir()
-            for old in (self.runs_dir / of).iterdir():
-                text = old.read_text().replace(f'"{of}"', f'"{name}"')
-                if old.name == "results.jsonl":
-                    taken = f'"reused_from_run_id":"{of}"'
-                    text = text.replace('"reused_from_run_id":null', taken)
-                (folder / old.name).write_text(text)
-            self._edit(folder / "config.json", started_at_ms=STARTED_AT_MS + self.n_nights * DAY_MS)
-            made.append(name)
-        return made
+        made = [self._next() for _ in range(n)]
+        for run in made:
+            run.take_over(self.runs[of])
+        return [run.run_id for run in made]
 
-    def _parts(self, parts: Mapping[str, str], repetition: int) -> FingerprintParts:
-        named = {"case": "a", "endpoint": "c", "harness": "d"} | dict(parts)
-        settings = f"{named.pop('settings', 'b')} {repetition}"
-        return FingerprintParts(
-            settings=sha(settings)[:16], **{name: sha(text)[:16] for name, text in named.items()}
-        )
-
-    @staticmethod
-    def _edit(path: Path, **fields: object) -> None:
-        path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    def _next(self, run_id: str | None = None) -> RunBuilder:
+        """Return the run of the next night."""
+        day = len(self.runs) + 1
+        run = RunBuilder(self.runs_dir, run_id or f"night-{day:03d}", day=day)
+        self.runs[run.run_id] = run
+        return run

@@ -2,9 +2,9 @@
 
 import random
 
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.support.analyze_cli import call
-from tests.support.histories import DAY_MS, trace, write_traces
+from tests.support.run_builder import RunBuilder, routed
+from tests.support.run_rows import trace
 
 MODELS = {"steady": 0.95, "falling": 0.85, "cheap": 0.5}
 FAILURES = (None,) * 9 + ("http_500", "timeout", "empty_response")
@@ -32,37 +32,31 @@ def report_page(folder):
 
 def write_night(runs_dir, night):
     """Write one run; in the last one a model fell, and traces are there of the last two."""
-    run = RunFolder(runs_dir, f"night-{night}", STARTED_AT_MS + night * DAY_MS)
+    run = RunBuilder(runs_dir, f"night-{night}", day=night)
     dice = random.Random(night)
-    for model_id, rate in MODELS.items():
-        for place in range(N_CASES):
-            chance = 0.1 if (model_id, night) == ("falling", N_NIGHTS) else rate
-            for repetition in range(1, N_REPETITIONS + 1):
-                add_trial(run, night, model_id, place, repetition, chance, dice)
-    run.write()
 
+    def outcome(trial):
+        model_id, case_id, repetition = key = trial.model_id, trial.case_id, trial.repetition
+        chance = 0.1 if (model_id, night) == ("falling", N_NIGHTS) else MODELS[model_id]
+        failure = None if key == LONG else FAILURES[dice.randrange(len(FAILURES))]
+        passed = dice.random() < chance and key != LONG
+        place = int(case_id.removeprefix("case-"))
+        answer = f"The disk of host {place} is {'nearly ' if passed else ''}full: {90 + place} %."
+        reference = None
+        if night >= N_NIGHTS - 1:
+            turns = N_TURNS if (key, night) == (LONG, N_NIGHTS) else 4
+            one = trace(run.run_id, model_id, case_id, repetition, *events(turns, answer))
+            (reference,) = run.write_traces(one)
+        used = {"passed": passed, "tool_use_success": passed, "tool_call_count": 1}
+        return {
+            "failure_type": failure, "raw_output": answer, "artifact_path": reference,
+            "e2e_ms": dice.randrange(200, 4_000), "ttft_ms": dice.randrange(20, 200),
+            "cost_usd": 0.001 * (1 + len(model_id)), "cost_source": "computed",
+        } | ({} if failure else used)  # fmt: skip
 
-def add_trial(run, night, model_id, place, repetition, chance, dice):
-    """Plan a trial and give it a result and, on the last two nights, a trace."""
-    case_id, key = f"case-{place:02d}", (model_id, f"case-{place:02d}", repetition)
-    trial = run.plan(
-        case_id, repetition, model_id, provider="openrouter", model=f"acme/{model_id}",
-        expected_tools=("df",),
-    )  # fmt: skip
-    failure = None if key == LONG else FAILURES[dice.randrange(len(FAILURES))]
-    passed = dice.random() < chance and key != LONG
-    answer = f"The disk of host {place} is {'nearly ' if passed else ''}full: {90 + place} %."
-    reference = None
-    if night >= N_NIGHTS - 1:
-        turns = N_TURNS if (key, night) == (LONG, N_NIGHTS) else 4
-        one = trace(run.run_id, model_id, case_id, repetition, *events(turns, answer))
-        (reference,) = write_traces(run, one)
-    verdict = {} if failure else {"passed": passed}
-    used = {} if failure else {"tool_use_success": passed, "tool_call_count": 1}
-    run.result(
-        trial, failure_type=failure, raw_output=answer, artifact_path=reference,
-        e2e_ms=dice.randrange(200, 4_000), ttft_ms=dice.randrange(20, 200),
-        cost_usd=0.001 * (1 + len(model_id)), cost_source="computed", **verdict, **used,
+    run.night(
+        [f"case-{place:02d}" for place in range(N_CASES)], outcome, models=routed(*MODELS),
+        repetitions=N_REPETITIONS, plan={"expected_tools": ("df",)},
     )  # fmt: skip
 
 

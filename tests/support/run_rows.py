@@ -1,75 +1,169 @@
-"""Records of a run as tests want them: every field has a value, and any can be another."""
+"""Records of a run as tests want them: every field has a value, and any can be another.
 
-from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig
-from schemas.run.inventory import Host, Inventory
+A field that nobody names here has the emptiest value that its type allows, so that a new column
+is in every run of the tests at once.
+"""
+
+import hashlib
+from functools import cache
+from types import NoneType, UnionType
+from typing import Literal, get_args, get_origin
+
+from pydantic import BaseModel
+
+from schemas.config.run_profile import ExecutionPolicy
+from schemas.failures import classify
+from schemas.run.config import PART_DIGITS, FingerprintParts, PlannedTrial, RunConfig, RunModel
+from schemas.run.inventory import Host, Inventory, resource_tags
 from schemas.run.result import Event, Result
 
-HASH, PART = "a" * 64, "a" * 16
-PARTS = FingerprintParts(case=PART, settings=PART, endpoint=PART, harness=PART)
+HASH = "a" * 64
+
+REPEATED = (PlannedTrial.model_fields.keys() & Result.model_fields) - {"record_type"}
+"""What a result says again of its planned trial."""
 
 
-def result(**fields):
-    base = {
-        "run_id": "r", "provider": "ollama_openai", "model": "real-m", "thinking_level": None,
-        "prompt_id": "one", "prompt_name": "Case one", "availability_status": "ok",
-        "started_at_ms": 1, "ended_at_ms": 2, "e2e_ms": 10, "ttft_ms": 5, "success": True,
-        "failure_type": None, "objective_pass": True, "violation": None, "input_tokens": 1,
-        "output_tokens": 2, "raw_output": "Hello.", "parsed_output": None, "tool_calls": (),
-        "tool_call_count": 0, "tool_use_success": False, "suite_id": "s", "case_id": "one",
-        "model_id": "m", "repetition": 1, "case_hash": HASH, "run_fingerprint": HASH,
-        "fingerprint_version": 1, "runner_type": "llm_probe", "status": "success",
-        "passed": True, "error_code": None, "error_message": None, "http_status": 200,
-        "attempt_count": 1, "requested_model": "real-m", "served_model": "served",
-        "served_provider": None, "finish_reason": "stop", "reasoning_tokens": None,
-        "cached_input_tokens": None, "cost_usd": None, "cost_source": None,
-        "token_source": "provider", "validator_type": "exact", "checks_passed": 0,
-        "checks_failed": 0, "checks_errored": 0, "checks": (), "expected_tools": (),
-        "tool_call_source": None, "tags": (), "raw_output_truncated": False,
-        "artifact_path": None, "reused_from_run_id": None, "clock_late_ms": 0,
-    }  # fmt: skip
-    return Result.model_validate(base | fields)
+def sha(text):
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def failed(failure_type, status="provider_error", **fields):
-    base = {
-        "success": False, "failure_type": failure_type, "status": status, "passed": None,
-        "objective_pass": None, "availability_status": "error",
-    }  # fmt: skip
-    return result(**(base | fields))
+def parts_of(repetition=1, **named):
+    """Return the parts of a fingerprint, from a text by the name of each that is not as usual.
 
-
-def event(**fields):
-    return Event.model_validate({"run_id": "r", "event": "note", "at_ms": 1} | fields)
+    `settings` holds the repetition, as the collector's do.
+    """
+    texts = {"case": "case", "settings": "s", "endpoint": "e", "harness": "h"} | named
+    texts["settings"] = f"{texts['settings']} {repetition}"
+    hashes = {name: text and sha(text)[:PART_DIGITS] for name, text in texts.items()}
+    return FingerprintParts(**hashes)
 
 
 def planned(number=0, **fields):
-    base = {
+    """Return a planned trial; it has a verdict if its case has a validator that judges."""
+    known = {
         "run_id": "r", "suite_id": "s", "model_id": "m", "case_id": f"c{number}", "repetition": 1,
-        "trial_no": number, "runner_type": "llm_probe", "provider": "ollama_openai",
-        "model": "real-m", "thinking_level": None, "prompt_id": f"c{number}", "prompt_name": None,
-        "case_hash": HASH, "run_fingerprint": HASH, "validator_type": None, "is_scorable": False,
-        "fingerprint_parts": PARTS,
-        "expected_tools": (), "tags": (),
+        "trial_no": number, "provider": "ollama_openai", "model": "real-m", "case_hash": HASH,
+        "run_fingerprint": HASH, "validator_type": None,
+    } | fields  # fmt: skip
+    known.setdefault("prompt_id", known["case_id"])
+    known.setdefault("is_scorable", known["validator_type"] not in {None, "noop"})
+    if "fingerprint_parts" not in known:
+        known["fingerprint_parts"] = parts_of(known["repetition"])
+    return PlannedTrial(**(blank(PlannedTrial) | known))
+
+
+def result(trial=None, **fields):
+    """Return a trial's result: a pass, or what `failure_type` means by the table of failures."""
+    trial = trial or planned(case_id="one", prompt_name="Case one", validator_type="exact")
+    meaning = _meaning_of(fields.get("failure_type"))
+    is_judged = trial.validator_type not in {None, "noop"}
+    if meaning is not None:
+        passed = False if meaning.counts_against_model else None
+    else:
+        passed = fields.get("passed", True if is_judged else None)
+    known = {
+        "started_at_ms": 1, "ended_at_ms": 2, "e2e_ms": 10, "ttft_ms": 5,
+        "availability_status": meaning.availability_status if meaning else "ok",
+        "status": meaning.status if meaning else "success", "success": meaning is None,
+        "objective_pass": passed if is_judged and meaning is None else None, "passed": passed,
+        "input_tokens": 1, "output_tokens": 2, "token_source": "provider", "raw_output": "Hello.",
+        "requested_model": trial.model, "http_status": 200, "finish_reason": "stop",
+        "attempt_count": 1,
     }  # fmt: skip
-    return PlannedTrial.model_validate(base | fields)
+    repeated = {name: getattr(trial, name) for name in REPEATED}
+    return Result(**(blank(Result) | repeated | known | fields))
 
 
-def config(**fields):
+def _meaning_of(failure_type):
+    """Return what a failure means; one of a later version is its provider's."""
+    try:
+        return failure_type and classify(failure_type)
+    except KeyError:
+        return classify("http_599")
+
+
+def failed(failure_type, **fields):
+    """Return the result of a trial that nobody could judge, whatever its failure means."""
+    return result(failure_type=failure_type, **({"passed": None} | fields))
+
+
+def event(**fields):
+    return Event(**({"run_id": "r", "event": "note", "at_ms": 1} | fields))
+
+
+def trace(run_id, model_id, case_id, repetition, *events, **fields):
+    """Return the trace of a trial; events are (event_type, fields)."""
     base = {
-        "run_id": "r", "started_at_ms": 1, "benchlake_version": "0", "suite_id": "s",
-        "suite_title": "S", "suite_path": "s.yaml", "run_profile_id": "p",
-        "run_profile_path": "p.yaml", "execution_policy": {}, "models": (), "case_settings": {},
-        "n_planned": 1, "config_files": {}, "allowed_hosts": (), "warnings": (),
+        "schema_version": 1, "run_id": run_id, "model_id": model_id, "case_id": case_id,
+        "repetition": repetition, "wall_ms": 2_500, "request": {"model": "real-m", "max_tokens": 5},
+        "usage": {"prompt_tokens": 7}, "trace": [
+            {"sequence": n, "at_ms": 1_000 + 400 * n, "event_type": kind, **rest}
+            for n, (kind, rest) in enumerate(events)
+        ],
     }  # fmt: skip
-    return RunConfig.model_validate(base | fields)
+    return base | fields
 
 
-def inventory():
-    return Inventory(
-        run_id="r", created_at="2026-01-01T00:00:00Z", packages={}, ollama_list="",
-        host=Host(uname="u", python="3", cpu_count=1, memory_bytes=1), ollama_models=(),
-        ollama_store_du="", claude_version="", keys_present=(),
-    )  # fmt: skip
+def config(trials=(), names=None, /, **fields):
+    """Return what a run was asked to do.
+
+    Args:
+        trials: its plan.
+        names: labels of models, by their ids.
+        fields: that do not follow from the plan, or are not as usual.
+    """
+    by_model = {trial.model_id: trial for trial in trials}
+    groups = {name: (t.provider, t.model, t.thinking_level) for name, t in by_model.items()}
+    tags = resource_tags(sorted(set(groups.values()), key=repr))
+    models = [
+        RunModel(
+            **blank(RunModel) | {
+                "model_id": name, "label": (names or {}).get(name), "provider": provider,
+                "model": model, "thinking_level": level, "base_url": "http://127.0.0.1:1",
+                "max_concurrency": 1, "resource_tag": tags[provider, model, level],
+            }
+        )
+        for name, (provider, model, level) in groups.items()
+    ]  # fmt: skip
+    suite_id = trials[0].suite_id if trials else "s"
+    known = {
+        "run_id": "r", "started_at_ms": 1, "benchlake_version": "0", "suite_id": suite_id,
+        "suite_title": suite_id.title(), "suite_path": f"{suite_id}.yaml", "run_profile_id": "p",
+        "run_profile_path": "p.yaml", "execution_policy": ExecutionPolicy(), "models": models,
+        "n_planned": len(trials) or 1,
+    }  # fmt: skip
+    return RunConfig(**(blank(RunConfig) | known | fields))
+
+
+def inventory(**fields):
+    """Return what a run was made with: a small machine, and nothing else that is known."""
+    known = {"run_id": "r", "created_at": "2026-01-01T00:00:00Z", "host": host()}
+    return Inventory(**(blank(Inventory) | known | fields))
+
+
+def host(**fields):
+    known = {"uname": "Linux", "python": "3.11", "cpu_count": 2, "memory_bytes": 2**33}
+    return Host(**(known | fields))
+
+
+@cache
+def blank(record):
+    """Return the emptiest value of each field that a record must be given."""
+    fields = record.model_fields.items()
+    return {name: _empty(info.annotation) for name, info in fields if info.is_required()}
+
+
+def _empty(kind):
+    """Return null where a type allows it, else the first literal or nothing: "", 0, ()."""
+    if NoneType in get_args(kind):
+        return None
+    if get_origin(kind) is Literal:
+        return get_args(kind)[0]
+    if isinstance(kind, UnionType):
+        return _empty(get_args(kind)[0])
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind.model_construct(**blank(kind))
+    return (get_origin(kind) or kind)()
 
 
 def line_of(record):

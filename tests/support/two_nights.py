@@ -1,8 +1,7 @@
 """Nights of a suite by what its cases came to: so many passes of so many trials, a case each."""
 
-from tests.analyze.conftest import STARTED_AT_MS, sha
-
-DAY_MS = 86_400_000
+from tests.support.run_builder import routed
+from tests.support.run_rows import sha
 
 
 def case_name(number):
@@ -21,18 +20,18 @@ def night(new_run, number, passes, *, reps=3, models=("main",), plan=None, resul
         plan: (case number, repetition, model_id) to more fields of a planned trial.
         result: the same to more fields of its result; None: it has no result.
     """
-    run = new_run(f"night_{number:02d}", STARTED_AT_MS + number * DAY_MS)
-    for model_id in models:
-        for case, passed in enumerate(passes):
-            for repetition in range(1, reps + 1):
-                fields = {"model": f"acme/{model_id}", "provider": "openrouter"}
-                fields |= plan(case, repetition, model_id) if plan else {}
-                trial = run.plan(case_name(case), repetition, model_id, **fields)
-                more = result(case, repetition, model_id) if result else {}
-                if more is not None:
-                    run.result(trial, **{"passed": repetition <= passed} | more)
-    run.write()
-    return run
+    place = {case_name(case): case for case in range(len(passes))}
+
+    def planned(case_id, *trial):
+        return plan(place[case_id], *trial) if plan else {}
+
+    def outcome(trial):
+        case, repetition = place[trial.case_id], trial.repetition
+        more = result(case, repetition, trial.model_id) if result else {}
+        return more if more is None else {"passed": repetition <= passes[case]} | more
+
+    run = new_run(f"night_{number:02d}", day=number)
+    return run.night(list(place), outcome, models=routed(*models), repetitions=reps, plan=planned)
 
 
 def edited(*cases):

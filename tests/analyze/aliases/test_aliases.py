@@ -25,10 +25,10 @@ from analyze.query.session import Session
 from schemas.errors import ConfigError
 from schemas.lake.layout import ALIASES, live_files
 from schemas.run.alias import AliasRow
-from tests.analyze.conftest import sha
 from tests.support.analyze_cli import call
 from tests.support.compared_runs import Runs
 from tests.support.nights import Nights
+from tests.support.run_rows import sha
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 

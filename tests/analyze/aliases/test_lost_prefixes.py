@@ -6,8 +6,8 @@ from analyze.aliases import join_cases, take_cases_apart
 from analyze.lake.aliases import read_aliases
 from analyze.lake.sync import sync
 from analyze.query.session import Session
-from tests.analyze.conftest import sha
 from tests.support.compared_runs import Runs
+from tests.support.run_rows import sha
 
 TWO_LISTS = {"configs/suites/smoke.yaml": "", "configs/suites/One.json": "", "x/two.jsonl": ""}
 

@@ -12,10 +12,9 @@ from analyze.regressions.open_shifts import open_after_run
 from analyze.report.build import build_report
 from analyze.report.html.page import render_html
 from schemas.run.model_names import with_names
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.support.analyze_cli import call
 from tests.support.report_context import limits_of
-from tests.support.two_nights import DAY_MS
+from tests.support.run_builder import RunBuilder
 
 N_NIGHTS = 7
 N_CASES = 6
@@ -56,18 +55,19 @@ def runs(tmp_path_factory):
     """Nights of one suite; the first one calls a model otherwise."""
     runs_dir = tmp_path_factory.mktemp("named") / "runs"
     for number in range(N_NIGHTS):
-        run = RunFolder(runs_dir, f"night_{number}", STARTED_AT_MS + number * DAY_MS)
+        run = RunBuilder(runs_dir, f"night_{number}", day=number)
         run.labels = LABELS | ({"zz_alpha": "An older name"} if number == 0 else {})
-        for model_id in MODELS:
-            for case in range(N_CASES):
-                for repetition in (1, 2):
-                    trial = run.plan(
-                        f"case_{case}", repetition, model_id,
-                        model=f"acme/{model_id.removeprefix('zz_')}", provider="openrouter",
-                    )  # fmt: skip
-                    fell = model_id == "zz_alpha" and number >= FALLS
-                    run.result(trial, passed=not fell and (case + repetition) % 5 > 0)
-        run.write()
+
+        def outcome(trial, number=number):
+            fell = trial.model_id == "zz_alpha" and number >= FALLS
+            case = int(trial.case_id.removeprefix("case_"))
+            return not fell and (case + trial.repetition) % 5 > 0
+
+        models = {
+            name: {"model": f"acme/{name.removeprefix('zz_')}", "provider": "openrouter"}
+            for name in MODELS
+        }
+        run.night([f"case_{n}" for n in range(N_CASES)], outcome, models=models, repetitions=2)
     open_session(runs_dir).close()
     return runs_dir
 

@@ -8,7 +8,7 @@ from analyze.render.text import Column, cells, fit_apart, table
 from analyze.sql.ask import Column as SqlColumn
 from analyze.sql.output import table as sql_table
 from tests.support.analyze_cli import call
-from tests.support.nights import DAY_MS
+from tests.support.run_builder import DAY_MS
 
 PREFIX = "anthropic-claude-sonnet-4-20250514-thinking"
 MODELS = tuple(f"{PREFIX}-{level}" for level in ("high", "low", "medium"))
@@ -20,15 +20,16 @@ def runs(shared_run):
     """Two runs of three models and two cases whose names begin alike; the middle one is best."""
     for number in (1, 2):
         run = shared_run(f"night-{number}", started_at_ms=number * DAY_MS)
-        for place, model_id in enumerate(MODELS):
-            for case_id in CASES:
-                for repetition in (1, 2):
-                    options = {"model": f"vendor/{model_id}", "expected_tools": ("ls",)}
-                    trial = run.plan(case_id, repetition, model_id, **options)
-                    passed = place == 1 or (place == 2 and number == repetition == 1)
-                    calls = {"tool_calls": ("ls",), "tool_use_success": True} if passed else {}
-                    run.result(trial, passed=passed, **calls)
-        run.write()
+
+        def outcome(trial, number=number):
+            place = MODELS.index(trial.model_id)
+            passed = place == 1 or (place == 2 and number == trial.repetition == 1)
+            calls = {"tool_calls": ("ls",), "tool_use_success": True} if passed else {}
+            return {"passed": passed} | calls
+
+        models = {name: {"model": f"vendor/{name}"} for name in MODELS}
+        plan = {"expected_tools": ("ls",)}
+        run.night(CASES, outcome, models=models, repetitions=2, plan=plan)
     call("sync", "--runs", run.runs_dir)
     return run.runs_dir
 

@@ -14,10 +14,10 @@ from collect.plan.previous_runs import outcomes_seen, powers_json, powers_of
 from schemas.base import Interval
 from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder
 from tests.support.analyze_cli import call
 from tests.support.nights import Nights
 from tests.support.paths import SAMPLES
+from tests.support.run_builder import RunBuilder
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -190,12 +190,11 @@ def test_a_baseline_of_several_nights_is_better_known_than_one(tmp_path):
 
 def test_routes_and_tiers_ask_for_as_many_cases_more(tmp_path):
     """By the mean over cases that the interval is of, also where cases are asked unequally."""
-    run = RunFolder(tmp_path, "night", STARTED_AT_MS)
-    for n, used in enumerate([1] * 12 + [0] * 3):
-        for repetition in range(1, 2 if used else 7):
-            trial = run.plan(f"c{n}", repetition, "m", expected_tools=("df",))
-            run.result(trial, tool_use_success=bool(used), tool_calls=("df",), tool_call_count=1)
-    run.write()
+    same = {"tool_calls": ("df",), "tool_call_count": 1}
+    cases = {f"c{n}": [same | {"tool_use_success": True}] for n in range(12)}
+    cases |= {f"c{n}": [same | {"tool_use_success": False}] * 6 for n in range(12, 15)}
+    run = RunBuilder(tmp_path, "night")
+    run.night(cases, models=("m",), plan={"expected_tools": ("df",)})
     (tier,) = asked("tiers", "--runs", tmp_path, "--json")
     (model,) = asked("route", "--need", "tool_use", "--runs", tmp_path, "--json")["models"]
     (reason,) = [one for one in model["reasons"] if one["need"] == "tool_use"]

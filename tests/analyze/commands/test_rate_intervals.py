@@ -66,12 +66,8 @@ def test_wrong_3_no_pass_more_lowers_the_interval_of_a_run(new_run, tmp_path):
 @pytest.fixture
 def uneven(new_run):
     """A smoke case that was asked 36 times and passes, and three that fail more often."""
-    run = new_run("uneven")
-    for case, (passed, asked) in {"smoke": (36, 36), "a": (0, 1), "b": (1, 2), "c": (1, 1)}.items():
-        for repetition in range(1, asked + 1):
-            run.result(run.plan(case, repetition), passed=repetition <= passed)
-    run.write()
-    return run
+    cases = {"smoke": [True] * 36, "a": [False], "b": [True, False], "c": [True]}
+    return new_run("uneven").night(cases)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +112,9 @@ def test_a_chart_has_ticks_where_a_mean_is_another_than_the_rate(chart):
 
 def test_a_comparison_says_which_rate_its_interval_is_of(new_run, tmp_path):
     for number, passed in enumerate((30, 36)):
-        run = new_run(f"night_{number}", 1_700_000_000_000 + number * 86_400_000)
-        for case, (k, m) in {"smoke": (passed, 36), "a": (0, 2), "b": (1, 2)}.items():
-            for repetition in range(1, m + 1):
-                run.result(run.plan(case, repetition), passed=repetition <= k)
-        run.write()
+        smoke = [repetition < passed for repetition in range(36)]
+        cases = {"smoke": smoke, "a": [False, False], "b": [True, False]}
+        new_run(f"night_{number}", day=number).night(cases)
 
     text = " ".join(told("compare previous latest", tmp_path).split())
 

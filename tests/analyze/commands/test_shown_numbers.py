@@ -23,8 +23,8 @@ from analyze.report.markdown import report_markdown
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from tests.support.analyze_cli import call
-from tests.support.histories import DAY_MS
 from tests.support.nights import Nights
+from tests.support.run_builder import DAY_MS
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -61,13 +61,16 @@ def texts_of(chart, *names):
 def sixteenths(tmp_path, new_run):
     """Return the folder of two runs of 16 cases: 1 of them passes with m, 10 with n."""
     for number in range(2):
-        run = new_run(f"run-{number}", 1_763_762_400_000 + number * DAY_MS)
-        for model_id, rate in SIXTEENTHS.items():
-            for case in range(16):
-                trial = run.plan(f"c{case:02d}", 1, model_id, model=f"acme/{model_id}")
-                run.result(trial, passed=case < 16 * rate, e2e_ms=400 + case, cost_usd=0.0123456,
-                           cost_source="computed")  # fmt: skip
-        run.write()
+        run = new_run(f"run-{number}", day=number)
+        cases = [f"c{case:02d}" for case in range(16)]
+
+        def outcome(trial, cases=cases):
+            case = cases.index(trial.case_id)
+            passed = case < 16 * SIXTEENTHS[trial.model_id]
+            return {"passed": passed, "e2e_ms": 400 + case, "cost_usd": 0.0123456,
+                    "cost_source": "computed"}  # fmt: skip
+
+        run.night(cases, outcome, models={name: {"model": f"acme/{name}"} for name in SIXTEENTHS})
     return run.runs_dir
 
 
@@ -127,12 +130,10 @@ def test_charts_say_the_numbers_of_their_tables(sixteenths):
 
 def test_an_interval_of_a_case_mean_is_drawn_with_a_tick_and_said(new_run):
     for number in range(2):
-        run = new_run(f"run-{number}", 1_763_762_400_000 + number * DAY_MS)
-        for case in range(8):
-            for repetition in range(1, 13 if case == 0 else 2):
-                trial = run.plan(f"c{case}", repetition)
-                run.result(trial, passed=case > 0, cost_usd=0.0, cost_source="computed", e2e_ms=9)
-        run.write()
+        run = new_run(f"run-{number}", day=number)
+        same = {"cost_usd": 0.0, "cost_source": "computed", "e2e_ms": 9}
+        others = {f"c{case}": [{"passed": True} | same] for case in range(1, 8)}
+        run.night({"c0": [{"passed": False} | same] * 12} | others)
     report = report_json(run.runs_dir, "--run", "run-1")
     (answer,) = report.answer
     assert percent(answer.passed_rate) == "36.8"  # 7 of 19 trials
@@ -153,7 +154,7 @@ def test_an_interval_of_a_case_mean_is_drawn_with_a_tick_and_said(new_run):
 
 
 def test_time_outs_stand_beyond_the_scale(new_run):
-    run = new_run("run-0", 1_763_762_400_000)
+    run = new_run("run-0")
     for model_id, n_late in (("slow", 3), ("quick", 0), ("never", 6)):
         for case in range(6):
             late = {"failure_type": "timeout", "passed": False} if case < n_late else {}
@@ -258,11 +259,9 @@ def test_a_ratio_barred_by_coverage_is_not_said_to_rest_on_too_few(tmp_path):
 )
 def test_a_cost_of_0_is_known(new_run, base, candidate, verdict, reason, code):
     for number, cost in enumerate((base, candidate)):
-        run = new_run(f"run-{number}", 1_763_762_400_000 + number * DAY_MS)
-        for case in range(8):
-            trial = run.plan(f"c{case}")
-            run.result(trial, passed=True, cost_usd=cost, cost_source="computed", e2e_ms=90)
-        run.write()
+        run = new_run(f"run-{number}", day=number)
+        paid = {"cost_usd": cost, "cost_source": "computed", "e2e_ms": 90}
+        run.night([f"c{case}" for case in range(8)], paid)
 
     report = report_json(run.runs_dir)
     gated = call("gate", "--runs", run.runs_dir, "--metric", "cost_usd")
@@ -282,7 +281,7 @@ def test_a_cost_of_0_is_known(new_run, base, candidate, verdict, reason, code):
 
 
 def test_route_says_which_repetitions_count_once(new_run):
-    run = new_run("run-0", 1_763_762_400_000)
+    run = new_run("run-0")
     for case in range(10):
         for repetition in range(1, 5):
             run.result(run.plan(f"c{case}", repetition), passed=case > 0, raw_output=f"same {case}")
@@ -314,8 +313,8 @@ def test_page_markdown_and_json_have_the_same_shifts(tmp_path):
 
 
 def test_a_run_that_was_resumed_took_the_time_it_was_at_work(new_run):
-    run = new_run("run-0", 1_763_762_400_000)
-    start = 1_763_762_400_000
+    run = new_run("run-0")
+    start = run.started_at_ms
     for case, at in ((0, 0), (1, 60_000), (2, 2 * DAY_MS), (3, 2 * DAY_MS + 30_000)):
         run.result(run.plan(f"c{case}"), passed=True, started_at_ms=start + at,
                    ended_at_ms=start + at + 30_000, e2e_ms=30_000)  # fmt: skip
@@ -335,7 +334,7 @@ def test_a_run_that_was_resumed_took_the_time_it_was_at_work(new_run):
 
 def test_one_of_a_thing_is_no_plural(new_run):
     for number in range(2):
-        run = new_run(f"run-{number}", 1_763_762_400_000 + number * DAY_MS)
+        run = new_run(f"run-{number}", day=number)
         run.result(run.plan("c0"), passed=number == 0, e2e_ms=90)
         run.write()
     shown = run.runs_dir

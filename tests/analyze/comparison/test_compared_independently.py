@@ -18,7 +18,6 @@ from schemas.config.project import Thresholds
 from schemas.errors import ConfigError
 from schemas.output.comparison import ThresholdsUsed
 from schemas.run.config import FingerprintParts
-from tests.analyze.conftest import STARTED_AT_MS, RunFolder, sha
 from tests.support.paths import ROOT
 from tests.support.plain_comparison import (
     AXES,
@@ -30,6 +29,8 @@ from tests.support.plain_comparison import (
     plans_in_time,
     rows_of,
 )
+from tests.support.run_builder import STARTED_AT_MS, RunBuilder, routed
+from tests.support.run_rows import sha
 
 pytestmark = pytest.mark.peers
 
@@ -46,7 +47,7 @@ MODELS = {
 }
 FAILURES = ("timeout", "http_503", "http_429", "http_401", "connection_error", "exception",
              "empty_response", "max_turns_exceeded", "output_truncated",
-             "stream_interrupted", "sandbox_missing", "http_599")  # fmt: skip
+             "stream_interrupted", "sandbox_missing", "of_a_later_version")  # fmt: skip
 
 
 class Nights:
@@ -98,9 +99,7 @@ class Nights:
         ]
         edited = {c for c in self.cases if self.often(0.1)}
         for shard in range(shards):
-            run = RunFolder(
-                self.runs_dir, f"n{night}-{shard}", STARTED_AT_MS + night * 86_400_000 + shard
-            )
+            run = RunBuilder(self.runs_dir, f"n{night}-{shard}", STARTED_AT_MS + shard, day=night)
             for m, c, rep in trials[shard::shards]:
                 provider, model, level = MODELS[m]
                 parts = {"settings": "s", "endpoint": "e", "harness": "h"} | changed
@@ -128,10 +127,8 @@ class Nights:
             run.event("run_ended")
             if rng.random() < 0.1:
                 run.lines.append(b'{"record_type":"result","run_')
+            run.config = {"judge_hash": judge, "run_group": f"g{night}" if shards > 1 else None}
             run.write()
-            path = run.path / "config.json"
-            more = {"judge_hash": judge, "run_group": f"g{night}" if shards > 1 else None}
-            path.write_text(json.dumps(json.loads(path.read_text()) | more))
 
     def _result(self, run, trial, m, drop, slower, failure, serves):
         rng = self.rng
@@ -160,7 +157,6 @@ class Nights:
         if failure is not None:
             fields["failure_type"] = failure
         run.result(trial, **fields)
-        run.lines[-1] = run.lines[-1].replace(b'"http_599"', b'"of_a_later_version"')
 
 
 def runs_in(runs_dir):
@@ -400,13 +396,12 @@ def _shuffled(log, rng):
 
 def nightly(new_run, number, said, *, n_cases=12, reps=1, models=("m1",)):
     """Write one night; `said` gives the fields of a result by case number, repetition and model."""
-    run = new_run(f"night-{number}", STARTED_AT_MS + number * 86_400_000)
-    for model in models:
-        for case in range(n_cases):
-            for rep in range(1, reps + 1):
-                trial = run.plan(f"case-{case:02d}", rep, model, model=f"acme/{model}")
-                run.result(trial, **said(case, rep, model))
-    run.write()
+    cases = [f"case-{case:02d}" for case in range(n_cases)]
+    run = new_run(f"night-{number}", day=number).night(
+        cases,
+        lambda trial: said(cases.index(trial.case_id), trial.repetition, trial.model_id),
+        models=routed(*models), repetitions=reps,
+    )  # fmt: skip
     return run.runs_dir
 
 

@@ -9,9 +9,9 @@ from analyze.comparison.evidence.run_sets import resolve_sides
 from analyze.comparison.pairing import pair
 from analyze.lake.sync import sync
 from analyze.query.session import Session
-from tests.analyze.conftest import sha
 from tests.support import histories
-from tests.support.compared_runs import Runs, parts_of
+from tests.support.compared_runs import Runs
+from tests.support.run_rows import parts_of, sha
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 

@@ -14,7 +14,8 @@ from schemas.errors import AnalyzeError, RunNotFound, SchemaError
 from schemas.formats.report_v2 import EvaluationReport, report_json
 from schemas.formats.report_v2_problems import schema_problems
 from schemas.lake.writer import mirror_run
-from tests.support.histories import HOSTILE, imported, lake_only, trace, write_traces
+from tests.support.histories import HOSTILE, imported, lake_only
+from tests.support.run_rows import trace
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -144,7 +145,7 @@ def test_a_case_is_called_by_its_prompt_unless_two_share_it(run):
 
 def test_a_cut_answer_is_whole_again_from_its_trace(run):
     trial = run.plan("c")
-    (path,) = write_traces(run, trace("run-1", "m1", "c", 1, ("final_output", {"content": WHOLE})))
+    (path,) = run.write_traces(trace("run-1", "m1", "c", 1, ("final_output", {"content": WHOLE})))
     run.result(trial, raw_output="x" * 65_536, raw_output_truncated=True, artifact_path=path)
 
     case = folded(run)["c"]

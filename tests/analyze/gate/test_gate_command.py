@@ -13,7 +13,7 @@ from junitparser import JUnitXml
 from analyze.render.text import cells
 from schemas.output.regressions import GateResult
 from tests.support.analyze_cli import call, forked, process
-from tests.support.gates import DAY_MS, START, narrow, night
+from tests.support.gates import narrow, night
 from tests.support.interpreter import assert_are_modules, imported
 from tests.support.paths import ROOT
 
@@ -427,12 +427,8 @@ def test_as_a_process_of_its_own(dropped):
 
 def test_a_run_of_another_suite_is_never_the_one_before(new_run, answer):
     night(new_run, 1, bad=3)
-    other = new_run("other", START + 2 * DAY_MS)
-    for n in range(6):
-        other.result(other.plan(f"case-{n:03d}", 1, "good", suite_id="other"))
-    other.write()
-    path = other.path / "config.json"
-    path.write_text(path.read_text().replace('"suite_id": "smoke"', '"suite_id": "other"'))
+    cases = [f"case-{n:03d}" for n in range(6)]
+    new_run("other", day=2).night(cases, models=("good",), plan={"suite_id": "other"})
     night(new_run, 3, bad=3)
 
     assert answer().comparison.base.run_ids == ("night-01",)

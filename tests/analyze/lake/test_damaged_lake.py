@@ -15,9 +15,8 @@ from analyze.lake.sync import sync
 from analyze.query.session import Session, open_session
 from schemas.lake.layout import TABLE_NAMES, lake_of, live_files
 from schemas.lake.manifest import CHECKSUMS, FILES, RUNS
-from schemas.run.result import Event
-from tests.analyze.conftest import RunFolder
 from tests.support.analyze_cli import call
+from tests.support.run_builder import RunBuilder
 
 N_TRIALS = 30
 
@@ -37,13 +36,10 @@ def made(tmp_path_factory):
 
 
 def write(runs_dir, run_id):
-    run = RunFolder(runs_dir, run_id)
+    run = RunBuilder(runs_dir, run_id)
     for number in range(N_TRIALS):
         run.result(run.plan(f"c{number}"), raw_output=f"{run_id} {number} " + os.urandom(20).hex())
-    event = Event(
-        run_id=run_id, model_id="m1", event="warmup_failed", at_ms=run.started_at_ms, detail="cold"
-    )
-    run.lines.append(event.model_dump_json().encode() + b"\n")
+    run.event("warmup_failed", model_id="m1", detail="cold")
     run.write()
 
 

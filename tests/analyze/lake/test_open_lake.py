@@ -18,7 +18,6 @@ from schemas.lake.compact import compact
 from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import lake_columns, lake_of, live_files
 from schemas.lake.tables import TABLES, files_of
-from schemas.lake.writer import mirror_run
 from schemas.run.config import read_config
 from tests.support.interpreter import run_without
 from tests.support.paths import GOLDEN
@@ -68,8 +67,7 @@ def test_run_ids_that_begin_alike_stay_apart(new_run):
     for name in ("2026", "2026-a"):
         run = new_run(name)
         run.result(run.plan())
-        run.write()
-        mirror_run(run.path, run.lake)
+        run.mirror()
 
     assert summarize_run(run.runs_dir / "2026", run.lake).models[0].n_total == 1
     with open_lake(run.lake) as connection:
@@ -82,8 +80,7 @@ def test_run_ids_that_begin_alike_stay_apart(new_run):
 )
 def test_files_of_a_newer_version_are_refused_by_name(run, monkeypatch, fact, name):
     run.result(run.plan())
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
     older = getattr(raw_tables, fact) - 1
     monkeypatch.setattr(raw_tables, fact, older)
 
@@ -93,8 +90,7 @@ def test_files_of_a_newer_version_are_refused_by_name(run, monkeypatch, fact, na
 
 def test_a_file_that_cannot_be_read_is_named(run):
     run.result(run.plan())
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
     (path,) = live_files(run.lake, "results")
     path.write_bytes(b"PAR1 no PAR1")
 
@@ -104,8 +100,7 @@ def test_a_file_that_cannot_be_read_is_named(run):
 
 def test_a_file_of_another_program_is_named(run):
     run.result(run.plan())
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
     foreign = live_files(run.lake, "results")[0].with_name("foreign.parquet")
     duckdb.execute(f"copy (select 1 as run_id) to '{foreign}'")
 
@@ -178,8 +173,7 @@ def test_a_lake_of_before_clusters_has_none_and_newer_runs_beside_it_do(new_run)
     for name, cluster in (("old", None), ("young", "django/django")):
         run = new_run(name)
         run.result(run.plan("a", cluster=cluster))
-        run.write()
-        mirror_run(run.path, run.lake)
+        run.mirror()
     (path,) = files_of(run.lake, "plans", "old")
     table = pq.read_table(path)
     pq.write_table(table.drop_columns("cluster"), path)  # the metadata of the file stays

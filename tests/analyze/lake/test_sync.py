@@ -36,13 +36,9 @@ from tests.schemas.lake.test_mirror import event_line, plan_line, result_line
 from tests.support.analyze_cli import call
 from tests.support.disk import mounted_disk
 from tests.support.paths import GOLDEN
+from tests.support.run_rows import config
 
-CONFIG = {
-    "schema_version": 1, "run_id": "", "started_at_ms": 1_764_547_199_000, "benchlake_version": "0",
-    "suite_id": "s", "suite_title": "S", "suite_path": "s.yaml", "run_profile_id": "p",
-    "run_profile_path": "p.yaml", "execution_policy": {}, "models": [], "case_settings": {},
-    "n_planned": 9, "config_files": {}, "allowed_hosts": [], "warnings": [],
-}  # fmt: skip
+CONFIG = config(started_at_ms=1_764_547_199_000, n_planned=9).model_dump(mode="json")
 
 OLD_LAKE = GOLDEN / "lake_layout_1" / "runs"
 

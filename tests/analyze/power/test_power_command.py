@@ -12,11 +12,10 @@ from analyze.stats.power.assumptions import CaseSeen, RunSeen, assumptions_of
 from analyze.stats.power.planning import Planner
 from schemas.config.project import Thresholds
 from tests.support.analyze_cli import call, forked
+from tests.support.run_builder import routed
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-DAY_MS = 86_400_000
-START = 1_763_762_400_000
 
 P, RHO, KAPPA = 0.7, 0.4, 0.75
 """Of the simulated model."""
@@ -44,14 +43,14 @@ def history(new_run):
 
     def write(*runs, answer=str, **fields):
         for number, run in enumerate(runs):
-            folder = new_run(f"night_{number}", START + number * DAY_MS)
-            for repetition in range(max(map(len, run), default=0)):
-                for n, verdicts in enumerate(run):
-                    if repetition < len(verdicts):
-                        trial = folder.plan(f"c{n:03d}", repetition + 1, **fields)
-                        text = answer(f"{n} {repetition}")
-                        folder.result(trial, passed=verdicts[repetition], raw_output=text)
-            folder.write()
+            cases = {
+                f"c{n:03d}": [
+                    {"passed": passed, "raw_output": answer(f"{n} {repetition}")}
+                    for repetition, passed in enumerate(verdicts)
+                ]
+                for n, verdicts in enumerate(run)
+            }
+            folder = new_run(f"night_{number}", day=number).night(cases, plan=fields)
         return folder.runs_dir
 
     return write
@@ -244,10 +243,7 @@ def test_fewer_than_five_cases_can_show_nothing(history):
 def test_a_tiny_run_and_an_outage_are_passed_over(history, new_run):
     before, newest = drawn(random.Random(5), 30, 3)
     runs_dir = history(before, newest, newest[:2])
-    outage = new_run("outage", START + 9 * DAY_MS)
-    for n in range(30):
-        outage.result(outage.plan(f"c{n:03d}"), failure_type="http_500")
-    outage.write()
+    new_run("outage", day=9).night([f"c{n:03d}" for n in range(30)], "http_500")
     model = one_model(runs_dir)
 
     assert (model["run_ids"], model["before_run_ids"]) == (["night_1"], ["night_0"])
@@ -266,10 +262,8 @@ def test_the_run_that_is_named_is_the_newest_that_counts(history):
 
 def test_answers_of_an_older_run_are_no_new_draw(history, new_run):
     runs_dir = history(*drawn(random.Random(5), 30, 3))
-    again = new_run("reused", START + 9 * DAY_MS)
-    for n in range(30):
-        again.result(again.plan(f"c{n:03d}"), passed=True, reused_from_run_id="night_1")
-    again.write()
+    reused = {"passed": True, "reused_from_run_id": "night_1"}
+    new_run("reused", day=9).night([f"c{n:03d}" for n in range(30)], reused)
 
     assert one_model(runs_dir)["run_ids"] == ["night_1"]
 
@@ -277,12 +271,8 @@ def test_answers_of_an_older_run_are_no_new_draw(history, new_run):
 def test_changed_cases_say_nothing_of_kappa(history, new_run):
     _, newest = drawn(random.Random(5), 30, 3)
     runs_dir = history(newest)
-    other = new_run("other", START + 9 * DAY_MS)
-    for n, verdicts in enumerate(newest):
-        for repetition, passed in enumerate(verdicts, start=1):
-            trial = other.plan(f"c{n:03d}", repetition, case_hash="b" * 64)
-            other.result(trial, passed=passed)
-    other.write()
+    cases = {f"c{n:03d}": verdicts for n, verdicts in enumerate(newest)}
+    new_run("other", day=9).night(cases, plan={"case_hash": "b" * 64})
 
     assert one_model(runs_dir)["assumed"] == ["kappa"]
 
@@ -290,11 +280,8 @@ def test_changed_cases_say_nothing_of_kappa(history, new_run):
 def test_each_model_has_its_own_plan_and_one_can_be_asked_for(new_run):
     run = new_run()
     for model_id, share in (("good", 9), ("poor", 4)):
-        for n in range(20):
-            for rep in (1, 2):
-                trial = run.plan(f"c{n}", rep, model_id, model=f"acme/{model_id}")
-                run.result(trial, passed=(n + rep) % 10 < share)
-    run.write()
+        cases = {f"c{n}": [(n + rep) % 10 < share for rep in (1, 2)] for n in range(20)}
+        run.night(cases, models=routed(model_id))
     both = asked(run.runs_dir)["models"]
 
     assert [model["model_id"] for model in both] == ["good", "poor"]
@@ -305,10 +292,8 @@ def test_each_model_has_its_own_plan_and_one_can_be_asked_for(new_run):
 
 def test_names_from_outside_are_only_text(new_run):
     run = new_run("night\x1b[31m\u202e")
-    for n in range(8):
-        trial = run.plan(f"c{n}", model="evil\x1b]0;title\x07")
-        run.result(trial, passed=n % 2 > 0, raw_output="\x1b[2J")
-    run.write()
+    cases = {f"c{n}": [{"passed": n % 2 > 0, "raw_output": "\x1b[2J"}] for n in range(8)}
+    run.night(cases, plan={"model": "evil\x1b]0;title\x07"})
     done = call("power", "--runs", run.runs_dir)
 
     assert done.code == 0
@@ -361,13 +346,9 @@ def test_limits_of_the_project_are_in_force(history):
 
 def test_a_model_that_a_suite_never_asked_is_said_to_have_no_run(new_run):
     for number, (suite_id, model_id) in enumerate((("smoke", "m"), ("other", "n"))):
-        run = new_run(f"night_{number}", START + number * DAY_MS)
-        for n in range(6):
-            run.result(run.plan(f"c{n}", 1, model_id, suite_id=suite_id))
-        path = run.write() / "config.json"
-        path.write_text(
-            path.read_text().replace('"suite_id": "smoke"', f'"suite_id": "{suite_id}"')
-        )
+        cases = [f"c{n}" for n in range(6)]
+        run = new_run(f"night_{number}", day=number)
+        run.night(cases, models=(model_id,), plan={"suite_id": suite_id})
     text = shown(run.runs_dir, "--suite", "smoke", "--model", "n")
 
     assert text.startswith("suite smoke, no run of this model ")
@@ -376,10 +357,8 @@ def test_a_model_that_a_suite_never_asked_is_said_to_have_no_run(new_run):
 
 def test_a_run_that_planned_nothing_is_passed_over_unless_it_is_named(history, new_run):
     runs_dir = history(*drawn(random.Random(5), 30, 3))
-    new_run("empty", START + 9 * DAY_MS).write()
-    other = new_run("other", START + 8 * DAY_MS)
-    other.result(other.plan("c000", model_id="m2"))
-    other.write()
+    new_run("empty", day=9).write()
+    new_run("other", day=8).night(["c000"], models=("m2",))
 
     assert one_model(runs_dir, "--model", "m1")["run_ids"] == ["night_1"]
     named = call("power", "--run", "other", "--model", "m1", "--runs", runs_dir)
@@ -388,9 +367,7 @@ def test_a_run_that_planned_nothing_is_passed_over_unless_it_is_named(history, n
 
 def test_a_suite_of_which_nothing_can_be_scored_shows_nothing(new_run):
     run = new_run()
-    for n in range(8):
-        run.result(run.plan(f"c{n}", validator_type=None), passed=None)
-    run.write()
+    run.night([f"c{n}" for n in range(8)], {"passed": None}, plan={"validator_type": None})
 
     assert "0 scorable cases x 1 repetition are too few: no drop can be promised" in shown(
         run.runs_dir

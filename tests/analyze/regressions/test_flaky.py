@@ -15,6 +15,7 @@ from schemas.output.regressions import Flaky
 from schemas.run.config import FingerprintParts
 from tests.support.analyze_cli import call
 from tests.support.nights import Nights
+from tests.support.run_builder import STARTED_AT_MS
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -29,14 +30,10 @@ def write(new_run):
     def a_run(verdicts, *, parts=None, reused=False, case_id="c1", **fields):
         nonlocal number
         number += 1
-        run = new_run(f"run-{number:02d}", 1_763_762_400_000 + number * 1000)
-        for repetition, passed in enumerate(verdicts, start=1):
-            trial = run.plan(case_id, repetition, **({"fingerprint_parts": parts} if parts else {}))
-            run.result(
-                trial, passed=passed, reused_from_run_id="run-01" if reused else None, **fields
-            )
-        run.write()
-        return run
+        run = new_run(f"run-{number:02d}", STARTED_AT_MS + number * 1000)
+        same = {"reused_from_run_id": "run-01" if reused else None} | fields
+        outcomes = [{"passed": passed} | same for passed in verdicts]
+        return run.night({case_id: outcomes}, plan={"fingerprint_parts": parts} if parts else None)
 
     return a_run
 

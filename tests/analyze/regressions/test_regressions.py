@@ -13,9 +13,9 @@ from schemas.config.known_issues import Acknowledged, KnownFile
 from schemas.config.project import Thresholds
 from schemas.errors import ConfigError
 from schemas.output.comparison import ThresholdsUsed
-from tests.analyze.conftest import STARTED_AT_MS
 from tests.support.histories import imported
-from tests.support.nights import DAY_MS, Nights
+from tests.support.nights import Nights
+from tests.support.run_builder import DAY_MS, STARTED_AT_MS
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 

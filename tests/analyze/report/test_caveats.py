@@ -1,7 +1,6 @@
 """What a report tells to distrust: each reason with its numbers, and none of a clean run."""
 
 import dataclasses
-import json
 import shlex
 import shutil
 
@@ -15,13 +14,13 @@ from analyze.report.caveats import CODES, doubts_of
 from analyze.report.caveats.facts import query_of
 from collect.providers.ignored_settings import OTHER_MODEL
 from collect.run_folder.log import resume_command
-from schemas.run.result import Event
 from tests.support.analyze_cli import call
-from tests.support.compared_runs import Runs, parts_of
+from tests.support.compared_runs import Runs
 from tests.support.histories import imported, lake_only
 from tests.support.nights import Nights
 from tests.support.paths import SAMPLES
 from tests.support.report_context import context_of, limits_of, shifts_of
+from tests.support.run_rows import host, parts_of
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -212,9 +211,8 @@ def test_missing_trials_name_why_the_run_was_stopped(runs):
 
 
 def add_event(run, name, detail, model_id=None):
-    event = Event(run_id=run.run_id, event=name, at_ms=1, model_id=model_id, detail=detail)
-    run.lines.append(event.model_dump_json().encode() + b"\n")
-    (run.path / "results.jsonl").write_bytes(b"".join(run.lines))
+    run.event(name, at_ms=1, model_id=model_id, detail=detail)
+    run.write()
 
 
 def test_what_is_missing_from_a_run_whose_folder_is_elsewhere_is_only_shown(new_run, runs):
@@ -549,9 +547,8 @@ def test_another_machine_and_more_at_once_are_serious_where_times_were_judged(
 ):
     night(runs, "before", 0)
     run = night(runs, result=lambda _: {"e2e_ms": e2e_ms}, execution_policy={"max_concurrency": 4})
-    (run.path / "inventory.json").write_text(
-        json.dumps({"host": {"cpu_count": 64, "memory_bytes": 2**33}})
-    )
+    run.inventory = {"host": host(cpu_count=64)}
+    run.write()
 
     at_once, machine = sorted(
         doubts(runs.runs_dir, "now", "before"), key=lambda one: "machine" in one.sentence

@@ -14,11 +14,11 @@ from analyze.report.html.table import Table
 from analyze.report.sections.answer import answers_of, reported_run
 from analyze.report.sections.provenance import provenance_of
 from schemas.run.config import EffectiveSetting
-from tests.analyze.conftest import STARTED_AT_MS
 from tests.support.compared_runs import Runs
-from tests.support.histories import DAY_MS, capable, imported, lake_only
+from tests.support.histories import capable, imported, lake_only
 from tests.support.paths import SAMPLES
 from tests.support.report_context import context_of, limits_of
+from tests.support.run_builder import DAY_MS, STARTED_AT_MS
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 

@@ -263,9 +263,8 @@ def test_the_baseline_is_the_run_before_unless_another_is_named(samples, third, 
 
 def test_bounds_of_tiers_are_those_in_force_when_the_run_was_made(new_run):
     run = night(new_run, 0, SHORT)
-    path = run.path / "config.json"
-    config = json.loads(path.read_text())
-    path.write_text(json.dumps(config | {"thresholds": {"tier_1_from": 0.93}}))
+    run.config = {"thresholds": {"tier_1_from": 0.93}}
+    run.write()
 
     assert parts(run.runs_dir).thresholds.tier_1_from == 0.93
 
@@ -293,9 +292,8 @@ def test_a_shard_of_the_same_plan_is_no_baseline(new_run):
     night(new_run, 0, SHORT)
     first, second = night(new_run, 1, SHORT), night(new_run, 2, SHORT)
     for run in (first, second):
-        path = run.path / "config.json"
-        config = json.loads(path.read_text())
-        path.write_text(json.dumps(config | {"run_group": "one-plan"}))
+        run.config = {"run_group": "one-plan"}
+        run.write()
     report = parts(first.runs_dir, "--run", "night_02")
 
     assert [one.run_id for one in report.baseline] == ["night_00"]

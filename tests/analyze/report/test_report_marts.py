@@ -70,10 +70,9 @@ def groups(nights):
 def long_suite(shared_run):
     """A suite of more runs than a report shows, each with several models."""
     for night in range(MOST_RUNS + 2):
-        run = shared_run(f"night-{night:03d}", started_at_ms=1_763_762_400_000 + night * DAY_MS)
-        for number in range(7 if night % 2 else 5):
-            run.result(run.plan(model_id=f"m{number}"), passed=night % 3 != 0)
-        run.write()
+        models = [f"m{number}" for number in range(7 if night % 2 else 5)]
+        run = shared_run(f"night-{night:03d}", day=night)
+        run.night(["c1"], night % 3 != 0, models=models)
     with open_session(run.runs_dir) as session:
         yield session
 
@@ -146,12 +145,12 @@ def test_shards_of_a_plan_are_one_run_of_the_history(new_run):
     for number, run_id in enumerate(("one", "other", "whole"), start=1):
         run = new_run(run_id, started_at_ms=began + 1000 * number)
         if run_id != "whole":
-            run.asked = {"run_group": "g", "narrowed": Narrowed(shard=f"{number}/2")}
-        for case_id, passed in verdicts.items():
-            for repetition in (1, 2):
-                if run_id == "whole" or repetition == number:
-                    run.result(run.plan(case_id, repetition), passed=passed[repetition - 1])
-        run.write()
+            run.config = {"run_group": "g", "narrowed": Narrowed(shard=f"{number}/2")}
+        run.night(
+            list(verdicts),
+            lambda trial: {"passed": verdicts[trial.case_id][trial.repetition - 1]},
+            repetitions=(1, 2) if run_id == "whole" else (number,),
+        )
 
     found = {}
     for reported in ("whole", "one", "other"):
@@ -186,9 +185,7 @@ def test_points_beyond_the_most_are_left_out_by_whole_runs(new_run):
     n_models = MOST_POINTS // 4 - 1
     for night in range(5):
         run = new_run(f"r{night}", started_at_ms=1_763_762_400_000 + night)
-        for number in range(n_models):
-            run.result(run.plan(model_id=f"m{number:03d}"))
-        run.write()
+        run.night(["c1"], models=[f"m{number:03d}" for number in range(n_models)])
 
     with open_context(run.runs_dir, "r0") as of:
         points = history_of(of)
@@ -592,8 +589,7 @@ def test_ways_to_fail_are_counted_by_cause(run):
 
 def test_a_failure_that_nobody_knows_has_no_cause(run):
     trial = run.plan()
-    run.result(trial, failure_type="http_500")
-    run.lines[-1] = run.lines[-1].replace(b'"http_500"', b'"<b>later</b>"')
+    run.result(trial, failure_type="<b>later</b>")
 
     (count,) = part_of(run, failures_of)
 
@@ -603,8 +599,7 @@ def test_a_failure_that_nobody_knows_has_no_cause(run):
 def test_of_ever_new_names_the_most_frequent_are_kept(run):
     for number in range(MOST_KINDS + 20):
         for repetition in (1, 2) if number > MOST_KINDS else (1,):
-            run.result(run.plan(f"c{number}", repetition), failure_type="http_500")
-            run.lines[-1] = run.lines[-1].replace(b'"http_500"', b'"kind-%d"' % number)
+            run.result(run.plan(f"c{number}", repetition), failure_type=f"kind-{number}")
 
     counts = part_of(run, failures_of)
 

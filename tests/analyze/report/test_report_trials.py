@@ -26,14 +26,12 @@ from analyze.report.sections.transcripts import (
     transcripts_of,
 )
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, read_trace
-from schemas.lake.writer import mirror_run
 from schemas.run.trace import Artifact
-from tests.analyze.conftest import sha
 from tests.support import histories, pae_tree
 from tests.support.analyze_cli import call
 from tests.support.compared_runs import Runs
-from tests.support.histories import trace, write_traces
 from tests.support.report_context import open_context
+from tests.support.run_rows import sha, trace
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -283,10 +281,9 @@ def traced(run, *events_by_trial, passed=False):
     """Give a run a case for each list of events, each with a trace and an answer."""
     for n, events in enumerate(events_by_trial):
         trial = run.plan(f"case-{n}")
-        (path,) = write_traces(run, trace(run.run_id, "m1", f"case-{n}", 1, *events))
+        (path,) = run.write_traces(trace(run.run_id, "m1", f"case-{n}", 1, *events))
         run.result(trial, artifact_path=path, passed=passed, raw_output=f"the answer {n}")
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
 
 def turns(n, length=60):
@@ -507,10 +504,9 @@ def test_an_imported_run_with_traces_shows_every_turn_of_them(tmp_path):
 def test_a_reused_answer_is_shown_with_the_trace_of_the_run_it_is_from(runs):
     old = runs.add("old", 0, cases=("x",), result=lambda trial: None)
     trial = old.trials[0]
-    (path,) = write_traces(old, trace("old", "m1", "x", 1, *turns(1)))
+    (path,) = old.write_traces(trace("old", "m1", "x", 1, *turns(1)))
     old.result(trial, artifact_path=path, run_fingerprint=sha("same"))
-    old.write()
-    mirror_run(old.path, old.lake)
+    old.mirror()
     runs.add("new", 1, cases=("x",), result=lambda trial: {
         "run_fingerprint": sha("same"), "reused_from_run_id": "old", "passed": False,
     })  # fmt: skip
@@ -588,7 +584,7 @@ def test_a_trace_of_256_mb_is_cut_and_costs_little_memory(run):
 
 def test_the_beginning_of_a_long_trace_has_whole_turns_only(run):
     whole = trace("run-1", "m1", "c", 1, *turns(50))
-    (path,) = write_traces(run, whole)
+    (path,) = run.write_traces(whole)
     size = len(orjson.dumps(whole)) + 1
     known = read_trace(run.path, path)
 

@@ -9,19 +9,15 @@ from tests.support.analyze_cli import call
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-NIGHT_MS = 86_400_000
-START = 1_763_762_400_000
-
 
 def add(run, model, cases, *, reps=1, plan=(), **fields):
     """Ask a model cases, each with the passes it has; further fields are of every result."""
-    for case_id, passes in cases.items():
-        for repetition in range(1, reps + 1):
-            trial = run.plan(
-                case_id, repetition, model, provider="openrouter", model=f"acme/{model}",
-                **dict(plan),
-            )  # fmt: skip
-            run.result(trial, **{"passed": repetition <= passes} | fields)
+    outcomes = {
+        case_id: [{"passed": n <= passes} | fields for n in range(1, reps + 1)]
+        for case_id, passes in cases.items()
+    }
+    asked = {"provider": "openrouter", "model": f"acme/{model}"}
+    run.night(outcomes, models={model: asked}, plan=dict(plan))
 
 
 def routed(run, *args):
@@ -54,10 +50,10 @@ def test_wrong_3_route_recommends_hundred_of_hundred_before_ninety_nine(run, nee
 def test_wrong_8_a_model_asked_the_easy_half_is_not_recommended_over_its_equal(new_run, needs):
     easy = {f"easy{n:02d}": 1 for n in range(20)}
     hard = {f"hard{n:02d}": n % 2 for n in range(20)}
-    run = new_run("night_1", START)
+    run = new_run("night_1")
     add(run, "asked_all", easy | hard, cost_usd=0.002, cost_source="computed")
     run.write()
-    run = new_run("night_2", START + NIGHT_MS)
+    run = new_run("night_2", day=1)
     add(run, "asked_easy", easy, cost_usd=0.001, cost_source="computed")
     run.write()
 
@@ -71,11 +67,10 @@ def test_wrong_8_a_model_asked_the_easy_half_is_not_recommended_over_its_equal(n
 
 
 def test_wrong_8_a_model_that_times_out_in_a_third_of_its_trials_is_not_fast(run):
+    late, cases = {"failure_type": "timeout", "e2e_ms": None, "ttft_ms": None}, {}
     for n in range(156):
-        trial = run.plan(f"c{n:03d}", 1, "often_late", provider="openrouter", model="acme/late")
-        late = {"failure_type": "timeout", "e2e_ms": None, "ttft_ms": None}
-        run.result(trial, **(late if n % 3 == 0 else {"e2e_ms": 1_000}))
-    run.write()
+        cases[f"c{n:03d}"] = [late if n % 3 == 0 else {"e2e_ms": 1_000}]
+    run.night(cases, models={"often_late": {"provider": "openrouter", "model": "acme/late"}})
 
     chosen, models = routed(run, "--max-latency", "2000")
 
@@ -92,7 +87,7 @@ def test_wrong_8_a_model_that_times_out_in_a_third_of_its_trials_is_not_fast(run
 
 def test_models_of_different_suites_are_not_compared_and_a_suite_is_asked_for(new_run):
     for number, (suite, model) in enumerate((("code", "coder"), ("chat", "talker"))):
-        run = new_run(f"night_{number}", START + number * NIGHT_MS)
+        run = new_run(f"night_{number}", day=number)
         add(run, model, {f"c{n}": 1 for n in range(9)}, plan={"suite_id": suite}.items())
         run.write()
 
@@ -105,10 +100,10 @@ def test_models_of_different_suites_are_not_compared_and_a_suite_is_asked_for(ne
 
 def test_only_the_newest_version_of_a_case_counts(new_run):
     """Nobody can be asked the old one any more, so it is nothing that a model lacks."""
-    run = new_run("night_1", START)
+    run = new_run("night_1")
     add(run, "old", {"c1": 0, "c2": 1})
     run.write()
-    run = new_run("night_2", START + NIGHT_MS)
+    run = new_run("night_2", day=1)
     add(run, "old", {"c1": 1}, plan={"case_hash": "f" * 64}.items())
     add(run, "new", {"c1": 1}, plan={"case_hash": "f" * 64}.items())
     add(run, "new", {"c2": 1})
@@ -123,11 +118,11 @@ def test_only_the_newest_version_of_a_case_counts(new_run):
 
 
 def test_reused_and_identical_answers_are_no_further_draws(new_run):
-    run = new_run("night_1", START)
+    run = new_run("night_1")
     add(run, "m", {"c1": 3, "c2": 3}, reps=3)
     add(run, "same", {"c1": 3, "c2": 3}, reps=3, raw_output="again")
     run.write()
-    run = new_run("night_2", START + NIGHT_MS)
+    run = new_run("night_2", day=1)
     add(run, "m", {"c1": 3, "c2": 3}, reps=3, reused_from_run_id="night_1")
     add(run, "elsewhere", {"c1": 3}, reps=3, reused_from_run_id="not_here")
     run.write()

@@ -10,8 +10,8 @@ from analyze.show.trace_file import CHUNK_BYTES, NoTrace, read_trace
 from schemas.run.trace import Artifact
 from tests.support import histories
 from tests.support.analyze_cli import call, forked
-from tests.support.histories import trace, write_traces
 from tests.support.kept_run import collect
+from tests.support.run_rows import trace
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -40,8 +40,8 @@ CHECKS = (
 def talk(run):
     """A run of one case: two trials with traces, the second of which tears; one is missing."""
     trials = [run.plan("c1", n, expected_tools=("df", "free")) for n in (1, 2, 3)]
-    first, second = write_traces(
-        run, trace("run-1", "m1", "c1", 1, *TALK), trace("run-1", "m1", "c1", 2, *TALK[:2])
+    first, second = run.write_traces(
+        trace("run-1", "m1", "c1", 1, *TALK), trace("run-1", "m1", "c1", 2, *TALK[:2])
     )
     run.result(
         trials[0], artifact_path=first, passed=False, violation="5 words, limit 3",
@@ -238,7 +238,7 @@ def test_a_real_run_is_shown_word_for_word(project, endpoint, answers, monkeypat
 
 def test_one_frame_is_read_and_never_the_whole_file(run):
     artifacts = [trace("run-1", "m1", "c1", n, *TALK) for n in range(1, 4)]
-    paths = write_traces(run, *artifacts)
+    paths = run.write_traces(*artifacts)
     file = run.path / "artifacts" / "m1.jsonl.zst"
     with file.open("ab") as end:
         end.truncate(file.stat().st_size + 2**33)  # sparse: reading it whole would not end well
@@ -259,7 +259,7 @@ def test_one_frame_is_read_and_never_the_whole_file(run):
     ],
 )  # fmt: skip
 def test_what_is_no_trace_of_ours_is_a_sentence(run, reference):
-    write_traces(run, trace("run-1", "m1", "c1", 1, *TALK))
+    run.write_traces(trace("run-1", "m1", "c1", 1, *TALK))
     (run.path / "artifacts" / "folder.jsonl.zst").mkdir()
     other = zstandard.compress(b'{"not": "ours"}\n')
     (run.path / "artifacts" / "other.jsonl.zst").write_bytes(other)
@@ -271,7 +271,7 @@ def test_what_is_no_trace_of_ours_is_a_sentence(run, reference):
 
 
 def test_a_trace_cut_anywhere_is_a_sentence(run):
-    (path,) = write_traces(run, trace("run-1", "m1", "c1", 1, *TALK))
+    (path,) = run.write_traces(trace("run-1", "m1", "c1", 1, *TALK))
     file = run.path / "artifacts" / "m1.jsonl.zst"
     whole = file.read_bytes()
     for size in range(len(whole)):

@@ -10,7 +10,6 @@ from analyze.lake.raw_tables import connect
 from analyze.sql.ask import ask
 from analyze.sql.guard import lock
 from schemas.errors import QueryFailed, QueryRefused, QueryTooLong, ViewNotFound
-from schemas.lake.writer import mirror_run
 
 HOSTILE = [
     # other statements
@@ -126,8 +125,7 @@ here = [1, 2, 3]
 def lake(run):
     """A lake of one run, with a file beside it that nobody may read."""
     run.result(run.plan())
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
     (run.runs_dir / "secret.csv").write_text("name\ntop secret\n")
     return run
 

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.lake.layout import live_files
-from schemas.lake.writer import mirror_run
 from tests.support.forks import forks
 from tests.support.paths import ROOT
 
@@ -26,8 +25,7 @@ def ask(run, tmp_path):
     """Return a runner of `analyze sql` beside a lake of three trials."""
     for n in range(3):
         run.result(run.plan(f"c{n}"), passed=n > 0, raw_output=f"=1+{n}")
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
     def call(*args, stdin=""):
         env = os.environ | {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")}

@@ -12,7 +12,7 @@ from analyze.summary.summarize import summarize_run, summary_json, summary_of, w
 from schemas.lake.compact import compact
 from schemas.lake.layout import Coverage, live_files, month_of
 from schemas.lake.tables import files_of, table_of
-from schemas.lake.writer import LakeWriter, mirror_run
+from schemas.lake.writer import LakeWriter
 from schemas.output.summary import GroupSummary, RunSummary
 
 FAILURES = (None, None, None, "timeout", "http_429", "empty_response")
@@ -42,8 +42,7 @@ def mirrored(shared_run):
         )
     for trial in (*run.trials[::7], *run.trials[::21]):
         run.result(trial, e2e_ms=dice.randrange(10, 90_000), cost_usd=dice.random() / 7)
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
     return run
 
 
@@ -94,8 +93,7 @@ def test_bytes_are_the_same_beside_other_runs_and_without_the_folder(mirrored, e
     for n in range(3):
         other = new_run(f"other-{n}", mirrored.started_at_ms + n)
         other.result(other.plan(model_id=f"m{n}"))
-        other.write()
-        mirror_run(other.path, other.lake)
+        other.mirror()
 
     with Session(runs_dir) as session:
         assert (

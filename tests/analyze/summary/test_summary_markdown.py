@@ -18,7 +18,7 @@ def cells(markdown):
 
 
 def test_table_of_an_ordinary_run(run):
-    run.ollama_models = (OllamaModel(name="llama3.2:3b", size="2.0 GB"),)
+    run.inventory = {"ollama_models": (OllamaModel(name="llama3.2:3b", size="2.0 GB"),)}
     for n, e2e_ms in enumerate((100, 200, 301)):
         run.result(run.plan(f"c{n}"), e2e_ms=e2e_ms, passed=n > 0)
     run.write()
@@ -90,7 +90,7 @@ def test_twins_are_told_apart_by_their_model_id(run):
 
 
 def test_model_without_a_tag_is_found_as_latest(run):
-    run.ollama_models = (OllamaModel(name="qwen3:latest", size="5.2 GB"),)
+    run.inventory = {"ollama_models": (OllamaModel(name="qwen3:latest", size="5.2 GB"),)}
     run.result(run.plan(model="qwen3"))
     run.write()
 

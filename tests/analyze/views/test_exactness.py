@@ -30,7 +30,6 @@ from analyze.lake.raw_tables import open_lake
 from analyze.query.catalog import VIEWS, create_views, name_of, portable_sql_of, read_view, sql_of
 from schemas.base import MOST
 from schemas.lake.tables import TABLES, RunRow
-from schemas.lake.writer import mirror_run
 from tests.support.made_history import MadeHistory
 
 SOURCES = [
@@ -142,8 +141,7 @@ def test_rule_2_a_cost_is_the_nearest_whole_number_of_nano_dollars(run):
     assert costs["c0"] * 1e9 < 1005, "cutting it off would lose a nano-dollar"
     for case_id, cost_usd in costs.items():
         run.result(run.plan(case_id), cost_usd=cost_usd, cost_source="computed")
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
     with open_lake(run.lake) as connection:
         create_views(connection, described=False)
@@ -175,8 +173,7 @@ def test_rule_3_a_sum_may_be_more_than_one_trial_can_have(run):
         run.result(
             run.plan(f"c{number}"), input_tokens=MOST, started_at_ms=at_ms, ended_at_ms=at_ms + 1
         )
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
     with open_lake(run.lake) as connection:
         create_views(connection, described=False)
@@ -219,8 +216,7 @@ def test_rule_5_nan_and_infinity_are_refused_on_write(number, run):
 )
 def test_rule_5_empty_sums_are_zero_counts_and_null_rates(contract, run):
     run.plan(validator_type=None, expected_tools=("du",))
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
     with open_lake(run.lake) as connection:
         create_views(connection, described=False)
         (row,) = read_view(connection, contract)
@@ -278,8 +274,7 @@ def test_rule_7_nothing_is_rounded_in_storage():
 def test_rule_8_run_ids_and_months_stay_text(new_run):
     run = new_run("0012")
     run.result(run.plan(), parsed_output=7)
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
     with open_lake(run.lake) as connection:
         assert connection.execute("select run_id from raw_results").fetchall() == [("0012",)]
@@ -300,8 +295,7 @@ def test_rule_8_run_ids_and_months_stay_text(new_run):
 def test_rule_8_parsed_output_stays_json_text(value, text, new_run):
     run = new_run()
     run.result(run.plan(), parsed_output=value)
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
     with open_lake(run.lake) as connection:
         assert columns_of(connection, "raw_outputs")["parsed_output"] == "VARCHAR"

@@ -52,11 +52,8 @@ def history(new_run):
     def make(*runs):
         for run_id, minute, case_id, verdicts, fields in runs:
             run = new_run(run_id, started_at_ms=START_MS + minute * MINUTE_MS)
-            for repetition, passed in enumerate(verdicts, 1):
-                trial = run.plan(case_id, repetition, **fields)
-                if passed != "missing":
-                    run.result(trial, passed=passed)
-            run.write()
+            outcomes = [None if one == "missing" else {"passed": one} for one in verdicts]
+            run.night({case_id: outcomes}, plan=fields)
         sync(run.runs_dir)
         connection = connect()
         connections.append(connection)

@@ -7,10 +7,6 @@ import pytest
 from analyze.query.run_ref import resolve_run, runs_dir_of
 from analyze.query.session import Session
 from schemas.errors import EXIT_USAGE, ConfigError, RunNotFound
-from schemas.lake.writer import mirror_run
-from tests.support.histories import DAY_MS
-
-START = 1_763_762_400_000
 
 
 @pytest.fixture
@@ -18,13 +14,9 @@ def lake(new_run):
     """Three runs of two suites, in another order than their names, in the lake."""
 
     def add(run_id, day, suite="smoke"):
-        run = new_run(run_id, START + day * DAY_MS)
+        run = new_run(run_id, day=day)
         run.result(run.plan(suite_id=suite))
-        run.write()
-        config = (run.path / "config.json").read_text().replace('"smoke"', f'"{suite}"')
-        (run.path / "config.json").write_text(config)
-        mirror_run(run.path, run.lake)
-        return run
+        return run.mirror()
 
     runs = [add("b", 0), add("c", 1, "other"), add("a", 2)]
     with Session(runs[0].runs_dir) as session:
@@ -43,8 +35,7 @@ def test_latest_is_the_run_that_started_last_and_previous_the_one_of_its_suite_b
 def test_previous_of_a_suite_with_one_run_is_a_usage_error(new_run):
     run = new_run("only")
     run.result(run.plan())
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
     with Session(run.runs_dir) as session, pytest.raises(ConfigError, match="no previous") as error:
         resolve_run(session, "previous")
@@ -72,8 +63,7 @@ def test_a_path_opens_the_folder_of_runs_around_it_and_an_id_the_one_given(lake,
 def test_a_typo_is_a_usage_error_that_names_the_nearest(new_run):
     run = new_run("20251101_080000")
     run.result(run.plan())
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
 
     with Session(run.runs_dir) as session, pytest.raises(RunNotFound, match="20251101_080000"):
         resolve_run(session, "20251101_08000")
@@ -88,11 +78,10 @@ def test_without_runs_the_way_to_the_first_one_is_named(tmp_path, text):
 def test_a_label_means_the_newest_run_with_it(new_run):
     from analyze.lake.labels import label
 
-    runs = [new_run(name, START + n * DAY_MS) for n, name in enumerate(("one", "two", "three"))]
+    runs = [new_run(name, day=n) for n, name in enumerate(("one", "two", "three"))]
     for run in runs:
         run.result(run.plan())
-        run.write()
-        mirror_run(run.path, run.lake)
+        run.mirror()
     label(runs[0].runs_dir, "one", ("base", "week 1"))
     label(runs[0].runs_dir, "two", ("base",))
 

@@ -6,15 +6,13 @@ from analyze.contracts.models import ModelSummaryRow
 from analyze.query.session import Session, open_session
 from schemas.errors import AnalyzeError, ViewError
 from schemas.lake.layout import live_files
-from schemas.lake.writer import mirror_run
 
 
 @pytest.fixture
 def lake(run):
     for n in range(3):
         run.result(run.plan(f"c{n}"), passed=n > 0)
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
     return run
 
 

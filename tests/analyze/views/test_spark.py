@@ -18,6 +18,7 @@ from schemas.lake.layout import live_files
 from schemas.lake.tables import TABLES
 from tests.support.made_history import MadeHistory
 from tests.support.paths import SAMPLES
+from tests.support.run_builder import STARTED_AT_MS
 from tests.support.spark_views import create_views_on_spark, plain, spark_session
 
 pytestmark = pytest.mark.peers
@@ -72,17 +73,17 @@ def lake(tmp_path, new_run):
     """A lake of real folders: the samples, and runs that began together."""
     shutil.copytree(SAMPLES, tmp_path / "runs", ignore=shutil.ignore_patterns("lake", "artifacts"))
     for number, run_id in enumerate(("r1", "r2", "r3")):
-        run = new_run(run_id, started_at_ms=1_763_762_400_000 + 60_000 * (number // 2))
-        for case_id in ("a", "b", "c"):
-            for repetition in (1, 2):
-                trial = run.plan(case_id, repetition, expected_tools=("free",))
-                if (case_id, repetition) == ("c", number):
-                    continue
-                if (case_id, number) == ("b", 2):
-                    run.result(trial, failure_type="timeout")
-                    continue
-                run.result(trial, passed=(number + repetition) % 2 == 0, cost_usd=0.1 * number)
-        run.write()
+        run = new_run(run_id, STARTED_AT_MS + 60_000 * (number // 2))
+
+        def outcome(trial, number=number):
+            case_id, repetition = trial.case_id, trial.repetition
+            if (case_id, repetition) == ("c", number):
+                return None
+            if (case_id, number) == ("b", 2):
+                return "timeout"
+            return {"passed": (number + repetition) % 2 == 0, "cost_usd": 0.1 * number}
+
+        run.night("abc", outcome, repetitions=2, plan={"expected_tools": ("free",)})
     join(run.lake, "smoke", [Join("of-no-run", "of-none-either")], "person")  # renames nothing
     assert sync(run.runs_dir).n_runs == 3 + len(list(SAMPLES.glob("*/results.jsonl")))
     return run.lake

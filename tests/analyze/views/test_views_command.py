@@ -12,7 +12,6 @@ from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_in
 from analyze.query.dictionary import all_pages, page_of
 from schemas.errors import ViewNotFound
 from schemas.lake.tables import lake_document
-from schemas.lake.writer import mirror_run
 from tests.support.analyze_cli import call, forked
 from tests.support.paths import ROOT
 
@@ -20,8 +19,7 @@ from tests.support.paths import ROOT
 @pytest.fixture
 def command(run, tmp_path, monkeypatch):
     run.result(run.plan())
-    run.write()
-    mirror_run(run.path, run.lake)
+    run.mirror()
     monkeypatch.chdir(tmp_path)
 
     return call

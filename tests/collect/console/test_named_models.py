@@ -11,7 +11,7 @@ from collect.console.run_summary import detectable_lines
 from collect.plan.plan import make_plan, sizes_of
 from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames
-from tests.analyze.conftest import RunFolder
+from tests.support.run_builder import RunBuilder
 
 LABEL = "Fast one"
 
@@ -62,7 +62,7 @@ def test_a_doctor_names_models_and_its_json_has_ids(project, doctor):
 
 
 def test_the_last_words_of_a_run_name_models(tmp_path, capsys):
-    run = RunFolder(tmp_path / "runs", "night")
+    run = RunBuilder(tmp_path / "runs", "night")
     run.labels = {"m1": LABEL, "m2": "Sl\x1b[31mow"}
     for model_id in ("m1", "m2"):
         for case in range(4):

@@ -26,17 +26,12 @@ from tests.schemas.lake.test_mirror import plan_line, result_line
 from tests.support.disk import mounted_disk
 from tests.support.kept_run import seal_often
 from tests.support.processes import mirrors_of
+from tests.support.run_rows import config
 
 N_PLANNED = 200
 LOOPS = pytest.mark.parametrize(
     "loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
 )
-CONFIG = {
-    "run_id": "r-1", "started_at_ms": 1_764_547_199_000, "benchlake_version": "0",
-    "suite_id": "s", "suite_title": "S", "suite_path": "s.yaml", "run_profile_id": "p",
-    "run_profile_path": "p.yaml", "execution_policy": {}, "models": [], "case_settings": {},
-    "n_planned": N_PLANNED, "config_files": {}, "allowed_hosts": [], "warnings": [],
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -52,7 +47,8 @@ def run_dir(tmp_path):
 
 def make_run(folder):
     folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps(CONFIG))
+    made = config(run_id="r-1", started_at_ms=1_764_547_199_000, n_planned=N_PLANNED)
+    (folder / "config.json").write_text(made.model_dump_json())
     (folder / "plan.jsonl").write_text("".join(plan_line(n) + "\n" for n in range(N_PLANNED)))
     (folder / "results.jsonl").touch()
     return folder

@@ -11,18 +11,13 @@ from collect.providers.base import Reply, Usage
 from collect.runners.base import Execution, Trace
 from collect.tools import tool_use
 from schemas.failures import FAILURES, classify
-from schemas.run.config import FingerprintParts, PlannedTrial
 from schemas.run.result import cut
-
-HASH, PART = "0" * 64, "0" * 16
+from tests.support.run_rows import planned
 
 
 def execution(reply, is_scorable=True, **fields):
-    trial = PlannedTrial(
-        run_id="r", suite_id="s", model_id="m", case_id="c", repetition=1, trial_no=0,
-        runner_type="llm_probe", provider="openai_chat", model="real-m", thinking_level=None,
-        prompt_id="P0", prompt_name="name", case_hash=HASH, run_fingerprint=HASH,
-        fingerprint_parts=FingerprintParts(case=PART, settings=PART, endpoint=PART, harness=PART),
+    trial = planned(
+        case_id="c", provider="openai_chat", prompt_id="P0", prompt_name="name",
         validator_type="exact", is_scorable=is_scorable, expected_tools=("ls",), tags=("t",),
     )  # fmt: skip
     case = LoadedCase("c", "P0", "name", (), None, ("ls",), ("t",))

@@ -16,8 +16,8 @@ from schemas.config.project import Thresholds
 from tests.support import kept_run, run_rows
 from tests.support.analyze_cli import call
 from tests.support.interpreter import run_without
+from tests.support.run_builder import RunBuilder
 
-DAY_MS = 86_400_000
 N_CASES = 24
 
 
@@ -49,27 +49,17 @@ def night(project):
     def write(
         run_id, number=0, model_id="m", n_cases=N_CASES, passed=verdict, group=None, **fields
     ):
-        folder = project.root / "runs" / run_id
-        folder.mkdir(parents=True)
-        config = run_rows.config(
-            run_id=run_id, started_at_ms=1_763_762_400_000 + number * DAY_MS, run_group=group
-        )
-        (folder / "config.json").write_text(config.model_dump_json())
-        plan, log = [], []
+        run = RunBuilder(project.root / "runs", run_id, day=number)
+        run.config = {"run_group": group}
+        cases = {f"c{n:02d}": [] for n in range(n_cases)}
         for repetition in (1, 2, 3):
-            for n in range(n_cases):
-                base = {"run_id": run_id, "model_id": model_id, "case_id": f"c{n:02d}"}
-                base |= {"prompt_id": f"c{n:02d}", "repetition": repetition}
-                plan.append(run_rows.planned(n, **base, is_scorable=True))
+            for n, outcomes in enumerate(cases.values()):
                 outcome = passed(n, repetition, number)
-                result = run_rows.result(
-                    **base, passed=outcome, raw_output=f"{repetition} {outcome}"
+                outcomes.append(
+                    {"passed": outcome, "raw_output": f"{repetition} {outcome}"} | fields
                 )
-                log.append(result.model_copy(update=fields))
-        (folder / "plan.jsonl").write_bytes(b"".join(map(run_rows.line_of, plan)))
-        (folder / "results.jsonl").write_bytes(b"".join(map(run_rows.line_of, log)))
-        (folder / "inventory.json").write_text(run_rows.inventory().model_dump_json())
-        return folder
+        plan = {"suite_id": "s", "model": "real-m", "case_hash": run_rows.HASH}
+        return run.night(cases, models=(model_id,), plan=plan).path
 
     return write
 

@@ -17,6 +17,7 @@ from schemas.lake.tables import files_of, parts_of, read_lake_file
 from schemas.lake.transaction import MirrorBusy
 from schemas.lake.writer import RunMirror, mirror_run
 from tests.schemas.run.test_round_trip import LINE
+from tests.support.run_rows import config
 
 HASH = "0" * 64
 SHARED = {"run_id": "r-1", "suite_id": "s", "model_id": "m", "runner_type": "llm_probe",
@@ -45,13 +46,8 @@ def event_line(name):
 def run_dir(tmp_path):
     folder = tmp_path / "runs" / "r-1"
     folder.mkdir(parents=True)
-    config = {
-        "run_id": "r-1", "started_at_ms": 1_764_547_199_000, "benchlake_version": "0",
-        "suite_id": "s", "suite_title": "S", "suite_path": "s.yaml", "run_profile_id": "p",
-        "run_profile_path": "p.yaml", "execution_policy": {}, "models": [], "case_settings": {},
-        "n_planned": 9, "config_files": {}, "allowed_hosts": [], "warnings": [],
-    }  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(config))
+    made = config(run_id="r-1", started_at_ms=1_764_547_199_000, n_planned=9)
+    (folder / "config.json").write_text(made.model_dump_json())
     (folder / "plan.jsonl").write_text("".join(plan_line(n) + "\n" for n in range(9)))
     return folder
 
