@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import uuid
@@ -253,12 +252,16 @@ def sha256_of(path: Path) -> str:
     Raises:
         OSError: it cannot be.
     """
+    import hashlib  # noqa: PLC0415 - 5 ms, and help pages load this module
+
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def copy_hashed(source: IO[bytes], target: Path) -> str:
     """Copy all bytes of an open file, and return their sha256."""
+    import hashlib  # noqa: PLC0415 - 5 ms, and help pages load this module
+
     digest = hashlib.sha256()
     with target.open("wb") as file:
         while chunk := source.read(BUFFER_BYTES):
