@@ -112,6 +112,10 @@ def margin_at(base_rate: float, margin: float) -> float:
     """Return the margin at a rate of the base, which is smaller near 0 and 1.
 
     Where two of a hundred trials fail, twice as many failures are no small thing.
+
+    Args:
+        base_rate: between 0 and 1.
+        margin: away from the ends, as a share.
     """
     room = max(MIN_MARGIN, min(base_rate, 1 - base_rate))
     return room if room < margin - ROUNDING else margin

@@ -282,10 +282,9 @@ class Run:
     def _absence_reason(self, model: ResolvedModel, at_first: bool) -> str | None:
         """Return why nobody is at a model's address, as `collect doctor` says it.
 
-        Where an address has not refused `at_first`, from the first request on, it may come back.
-
         Returns:
-            None where it may come back: another machine, or a server that did answer.
+            None where it may come back: another machine, or a server that did answer (then it has
+            not refused `at_first`, from the first request on).
         """
         ended = None if self._servers is None else self._servers.obituary(model)
         if ended is not None:

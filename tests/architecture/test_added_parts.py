@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -10,6 +12,7 @@ from schemas.errors import ConfigError
 from schemas.registry import Registry
 from tests.support.analyze_cli import process
 from tests.support.paths import ROOT
+from tests.support.project import Project
 
 PACKAGE = ROOT / "tests" / "support" / "example_package"
 
@@ -29,13 +32,28 @@ def installed(folder, project, groups):
 
 
 @pytest.fixture
-def analyze(tmp_path):
-    """Call `analyze` where the example package is installed."""
+def path(tmp_path):
+    """Return where Python finds benchlake and the installed example package."""
     project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
     site = tmp_path / "site"
     installed(site, project, project["entry-points"])
-    path = os.pathsep.join(map(str, (ROOT, site, PACKAGE)))
+    return os.pathsep.join(map(str, (ROOT, site, PACKAGE)))
+
+
+@pytest.fixture
+def analyze(path, tmp_path):
+    """Call `analyze` where the example package is installed."""
     return lambda *words: process(*words, cwd=tmp_path, PYTHONPATH=path)
+
+
+@pytest.fixture
+def collect(path, tmp_path):
+    """Call `collect` there."""
+    return lambda *words: subprocess.run(
+        [sys.executable, "-W", "error", "-m", "collect", *words],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
 
 
 def test_a_format_of_a_package_is_read_and_written_like_any_other(analyze, tmp_path):
@@ -54,6 +72,36 @@ def test_a_format_of_a_package_is_read_and_written_like_any_other(analyze, tmp_p
     done = analyze("export", "tally", "latest", "-o", "again.tally")
     assert done.code == 0, done.err
     assert (tmp_path / "again.tally").read_text() == (tmp_path / "one.tally").read_text()
+
+
+def test_a_provider_of_a_package_is_asked_like_any_other(collect, analyze, tmp_path):
+    project = Project(tmp_path)
+    project.model(provider="parrot", requested_model="grey")
+    project.case("hello", validator={"type": "exact", "value": "Say hello."})
+
+    done = collect("run", "--suite", "s", "--run-profile", "p")
+    assert done.returncode == 0, done.stderr
+    rows = analyze("sql", "select provider, model, passed from trials", "--json")
+    assert json.loads(rows.out) == [{"provider": "parrot", "model": "grey", "passed": True}]
+
+
+def test_a_provider_of_a_package_stands_in_errors_and_keeps_its_key(collect, tmp_path):
+    project = Project(tmp_path)
+    project.case("hello")
+
+    project.model(provider="parot", requested_model="grey")
+    done = collect("validate")
+    assert done.returncode == 2
+    assert "looks like the transport or server `parrot`" in done.stderr + done.stdout
+    project.model(
+        provider="openai_chat", requested_model="m", base_url="https://elsewhere.example/v1",
+        api_key_env="PARROT_API_KEY",
+    )  # fmt: skip
+    done = collect(
+        "plan", "--suite", "s", "--run-profile", "p", "--allow-host", "elsewhere.example"
+    )
+    assert done.returncode == 2
+    assert "needs a key variable of its own" in done.stderr
 
 
 def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):

@@ -88,8 +88,14 @@ def exact_mde(
 
     Beyond the table's repetitions and pass rates, and for another alpha or power, its drop is
     carried on in proportion to the t formula's; another alpha asks for more or fewer changed cases
-    (k of k have a mid-p of 2^-k), and is looked up at as many cases fewer or more. The chance of a
-    false alarm, alpha, is two-sided.
+    (k of k have a mid-p of 2^-k), and is looked up at as many cases fewer or more.
+
+    Args:
+        n_cases: cases that both runs ask.
+        repetitions: trials of each case in each run, at least 1.
+        model: of the two runs.
+        alpha: two-sided chance of a false alarm.
+        power: chance of showing the drop.
 
     Returns:
         The drop as a share, or None when not even the drop to zero is found so often.

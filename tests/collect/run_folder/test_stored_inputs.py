@@ -304,7 +304,7 @@ def test_an_untouched_run_is_what_was_planned_whatever_happens_to_the_yaml(begun
     project.profile(runner_defaults={"temperature": 2.0})
     project.model(base_url="http://elsewhere.example/v1")
 
-    begun.verify()
+    begun.verify()  # raises NotResumable for what is not as planned
 
 
 def test_models_come_back_as_they_were_resolved(begun):
@@ -356,7 +356,7 @@ def test_a_model_that_was_edited_is_refused_by_name(begun, change, why):
 def test_another_port_of_this_machine_is_the_same_endpoint(begun):
     begun.edit_config(base_url="http://127.0.0.1:10/v1")
 
-    begun.verify()
+    begun.verify()  # raises NotResumable for any other endpoint
 
 
 def test_another_major_version_is_refused(begun):
