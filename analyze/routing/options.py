@@ -113,7 +113,7 @@ def _keys(session: Session, scope: Scope) -> list[tuple[OptionKey, int]]:
     condition, values = scope.condition()
     rows = session.rows(
         "select provider, model, thinking_level, count(distinct run_id) "  # noqa: S608
-        f"from int_run_models where {condition} group by provider, model, thinking_level "
+        f"from stg_plans where {condition} group by provider, model, thinking_level "
         "order by provider, model, thinking_level nulls first",
         values,
     )

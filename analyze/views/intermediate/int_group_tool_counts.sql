@@ -6,26 +6,17 @@ with
 
 case_counts as (
     select
-        models.provider,
-        models.model,
-        models.thinking_level,
-        trials.suite_id,
-        trials.case_id,
-        trials.case_hash,
+        provider,
+        model,
+        thinking_level,
+        suite_id,
+        case_id,
+        case_hash,
         count(*) as n_tool_trials,
-        count(case when trials.tool_use_success then 1 end) as n_tool_success
+        count(case when tool_use_success then 1 end) as n_tool_success
     from trials
-    inner join int_run_models as models
-        on trials.run_id = models.run_id
-        and trials.model_id = models.model_id
-    where trials.has_expected_tools and trials.is_ok
-    group by
-        models.provider,
-        models.model,
-        models.thinking_level,
-        trials.suite_id,
-        trials.case_id,
-        trials.case_hash
+    where has_expected_tools and is_ok
+    group by provider, model, thinking_level, suite_id, case_id, case_hash
 )
 
 select

@@ -10,7 +10,7 @@ model_groups as (
         model,
         thinking_level,
         count(distinct run_id) as n_runs
-    from int_run_models
+    from stg_plans
     group by provider, model, thinking_level
 ),
 

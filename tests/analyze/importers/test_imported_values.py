@@ -352,6 +352,16 @@ def test_outputs_of_personal_agent_eval(here, monkeypatch):
         "beta": pytest.approx((1 / 3, 1 / 4, 3 / 4)),
     }
     assert [summary[name]["model"] for name in MODELS] == list(MODELS.values())
+    options = {
+        (one["provider"], one["model"]): one["quality"]["rate"]
+        for one in json.loads(call("route", "--json").out)["models"]
+    }
+    assert options == {
+        ("openrouter", "acme/alpha-1"): 0.5,
+        ("openrouter", "beta/large"): pytest.approx(1 / 3),
+        ("openclaw", "acme/alpha-1"): None,
+        ("openclaw", "beta/large"): None,
+    }
     said = texts(RUN_ID, monkeypatch)
     assert "beta: passed% 33.3" in said["runs"]
     assert "strict 25.0" in said["runs"]
