@@ -99,12 +99,25 @@ def run(
     Example: collect run --suite starter --run-profile standard
     """
     spare_output()
-    from collect.commands.run import go_on, narrowed_inputs, refuse_beside_resume, start
-    from collect.execute.run import Options
+    from collect.commands.run import refuse_beside_resume
+    from collect.commands.run import run as make_run
+    from collect.execute.spec import RunRequest
     from collect.plan.narrow import narrowed
 
-    options = Options(
+    if resume is not None:
+        values = {one.opts[0]: context.params.get(one.name or "") for one in context.command.params}
+        refuse_beside_resume(values)
+    for flag, value in (("--suite", suite), ("--run-profile", run_profile)):
+        if value is None and resume is None:
+            what = f"a new run needs {flag}; --resume RUN_ID|latest goes on with one"
+            raise typer.BadParameter(what)
+    request = RunRequest(
         runs_dir=runs,
+        suite=suite or "",
+        run_profile=run_profile or "",
+        resume=resume,
+        narrowed=narrowed(case, tag, model, max_trials, shard),
+        skip_unevaluable=skip_unevaluable,
         run_id=run_id,
         labels=tuple(label or ()),
         max_cost_usd=max_cost,
@@ -114,19 +127,7 @@ def run(
         as_json=json,
         with_page=report,
     )
-    if resume is not None:
-        values = {one.opts[0]: context.params.get(one.name or "") for one in context.command.params}
-        refuse_beside_resume(values)
-        raise typer.Exit(go_on(resume, options))
-    for flag, value in (("--suite", suite), ("--run-profile", run_profile)):
-        if value is None:
-            what = f"a new run needs {flag}; --resume RUN_ID|latest goes on with one"
-            raise typer.BadParameter(what)
-    wanted = narrowed(case, tag, model, max_trials, shard)
-    inputs = narrowed_inputs(
-        suite or "", run_profile or "", wanted, allow_host, skip_unevaluable=skip_unevaluable
-    )
-    raise typer.Exit(start(inputs, options))
+    raise typer.Exit(make_run(request))
 
 
 @app.command(rich_help_panel=RUN)
@@ -148,14 +149,18 @@ def plan(
     Example: collect plan --suite starter --run-profile standard
     """
     from collect.commands.plan import plan_json, plan_text, preview
-    from collect.commands.run import narrowed_inputs
+    from collect.execute.spec import RunRequest, inputs_of
     from collect.plan.narrow import narrowed
 
-    wanted = narrowed(case, tag, model, max_trials, shard)
-    inputs = narrowed_inputs(
-        suite, run_profile, wanted, allow_host, skip_unevaluable=skip_unevaluable
+    request = RunRequest(
+        runs_dir=runs,
+        suite=suite,
+        run_profile=run_profile,
+        narrowed=narrowed(case, tag, model, max_trials, shard),
+        skip_unevaluable=skip_unevaluable,
+        allowed_hosts=tuple(allow_host or ()),
     )
-    shown = preview(inputs, runs)
+    shown = preview(inputs_of(request, Path.cwd()), runs)
     typer.echo(plan_json(shown) if json else plan_text(shown))
 
 

@@ -18,7 +18,7 @@ from collect.config.embedded import (
     file_problem,
     name_of,
 )
-from collect.execute.run import Options
+from collect.execute.spec import RunRequest
 from collect.local.model import refuse_missing_engine
 from collect.local.servers import weights_of
 from schemas.base import slugify
@@ -53,8 +53,8 @@ def demo(runs_dir: Path, model_file: Path | None, *, as_json: bool, again: str) 
             cases = counted(len(inputs.cases), "case")
             _say(f"{number} of {len(RUNS)}: {inputs.suite.title}, {cases}")
             is_last = number == len(RUNS)
-            options = Options(runs_dir, as_json=as_json, again=again, with_page=is_last)
-            code = start(inputs, options)
+            request = RunRequest(runs_dir, as_json=as_json, again=again, with_page=is_last)
+            code = start(inputs, request)
             if code == EXIT_INTERRUPTED:
                 return code
             worst = max(worst, code)

@@ -20,9 +20,9 @@ from collect.config.endpoints import PROVIDERS
 from collect.console.progress import RunReport, Screen
 from collect.execute.budget import Budget
 from collect.execute.executor import MAX_COST, Executor, Hooks
-from collect.execute.job import Job, tags_of
 from collect.execute.mirror_process import MirrorChild
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
+from collect.execute.spec import RunSpec, tags_of
 from collect.execute.warm_up import Around
 from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
@@ -100,12 +100,12 @@ class Interrupts:
             loop.remove_signal_handler(number)
 
 
-class Run:
+class Pipeline:
     """One run from its stored plan to its summary, new or gone on with."""
 
     def __init__(
         self,
-        job: Job,
+        spec: RunSpec,
         log: RunLog,
         screen: Screen,
         finished: FinishedTrials,
@@ -114,7 +114,7 @@ class Run:
         servers: Servers | None,
     ) -> None:
         """Prepare; `meanwhile` is done while the mirror seals, when there is nothing else to do."""
-        self._job = job
+        self._spec = spec
         self._log = log
         self._screen = screen
         self._finished = finished
@@ -126,15 +126,15 @@ class Run:
         self._disk_error: CollectError | None = None
         self._elapsed_ms = finished.elapsed_ms
         """Of earlier sessions."""
-        self.report = RunReport(job.run_id, str(log.run_dir), job.n_planned)
+        self.report = RunReport(log.run_dir.name, str(log.run_dir), spec.n_planned)
         self._failed_outside = bool(finished.count_into(self.report, final=True))
-        self._models = {model.model_id: model for model in job.models}
-        self._names = ModelNames.of_models(job.models)
-        around = Around(tags_of(job.models), log.write_text, self._event)
+        self._models = {model.model_id: model for model in spec.models}
+        self._names = ModelNames.of_models(spec.models)
+        around = Around(tags_of(spec.models), log.write_text, self._event)
         self._executor = Executor(
-            models=job.models,
+            models=spec.models,
             trials_of=self._trials_of,
-            cases=job.cases,
+            cases=spec.cases,
             hooks=Hooks(
                 open_runner=lambda model: LlmProbe(model, self._clock, self._completions),
                 before_model=around.before_model,
@@ -143,9 +143,9 @@ class Run:
                 finished=self._record,
                 gone=self._absence_reason,
             ),
-            max_concurrency=job.policy.max_concurrency,
+            max_concurrency=spec.policy.max_concurrency,
             completions=self._completions,
-            budget=Budget(job.max_cost_usd, job.models, finished.spent_usd),
+            budget=Budget(spec.max_cost_usd, spec.models, finished.spent_usd),
         )
 
     async def __call__(self, interrupts: Interrupts) -> RunReport:
@@ -154,7 +154,7 @@ class Run:
         notes: list[str] = []
         child = await MirrorChild.start(self._log.run_dir, on_note=notes.append)
         self._screen.begin(self.report)
-        for warning in (*(f"warning: {one}" for one in self._job.warnings), *self._log.repaired):
+        for warning in (*(f"warning: {one}" for one in self._spec.warnings), *self._log.repaired):
             self._screen.note(warning)
         for repaired in self._log.repaired:
             self._event("repaired", None, repaired)
@@ -249,7 +249,7 @@ class Run:
 
     def _apply_rules(self, execution: Execution, result: Result) -> None:
         """Stop where the execution policy says so (D-E7)."""
-        policy = self._job.policy
+        policy = self._spec.policy
         failure = execution.reply.failure
         outside = (
             failure is not None

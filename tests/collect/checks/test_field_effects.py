@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import date
+from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
@@ -13,7 +14,7 @@ from collect.checks import judge
 from collect.checks.declarative import Trial, run_check
 from collect.commands.plan import plan_text, preview
 from collect.console.run_summary import distrust
-from collect.execute.job import job_of, run_config_of
+from collect.execute.spec import RunRequest, new_spec, run_config_of
 from collect.http_client.pool import CompletionQueue
 from collect.limits import Limiter
 from collect.plan.plan import make_plan
@@ -275,7 +276,9 @@ def trial(name):
 
 
 def config(look):
-    return lambda inputs: look(run_config_of(inputs, job_of(inputs, "r", None), ()))
+    return lambda inputs: look(
+        run_config_of(inputs, new_spec(inputs, RunRequest(Path("runs")), print), "r")
+    )
 
 
 def selects(**lists):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from collect.commands.plan import preview
-from collect.execute.job import job_of, run_config_of
+from collect.execute.spec import RunRequest, new_spec, run_config_of
 from collect.inventory.model_builds import look_up, with_builds
 from collect.inventory.ollama import OllamaServer, canonical
 from collect.plan.plan import make_plan
@@ -219,7 +219,7 @@ def begin(project):
     plan = make_plan(inputs, "r")
     (project.root / "runs").mkdir()
     log = RunLog.create(project.root / "runs" / "r")
-    config = run_config_of(inputs, job_of(inputs, "r", None), ())
+    config = run_config_of(inputs, new_spec(inputs, RunRequest(project.root / "runs"), print), "r")
     log.begin(config, inventory(), inputs.cases, plan)
     log.close()
 

@@ -12,11 +12,11 @@ import zstandard
 
 from collect.commands.run import start
 from collect.execute.budget import Budget
+from collect.execute.collector import Collector
 from collect.execute.executor import GIVE_UP_AFTER, REFUSED_AT_FIRST, Executor, Hooks
-from collect.execute.run import Options, run
+from collect.execute.spec import RunRequest, new_spec
 from collect.providers.base import Reply
 from collect.providers.openai_chat import ChatCompletions
-from collect.run_folder.log import RunLog
 from collect.runners.base import Execution
 from schemas.errors import ConfigError, RunExists
 from schemas.lake.layout import live_files
@@ -29,9 +29,8 @@ from tests.support.run_rows import planned
 
 def run_in(run_dir, inputs, screen, mirrors=forked_mirrors):
     with mirrors():
-        return run(
-            inputs, lambda: RunLog.create(run_dir), screen, Options(run_dir.parent), lambda: None
-        )
+        request = RunRequest(run_dir.parent, run_id=run_dir.name)
+        return Collector(new_spec(inputs, request, screen.note), screen).run()
 
 
 class Quiet:
@@ -371,7 +370,7 @@ def test_more_requests_than_files_are_refused_before_the_first(project, endpoint
     monkeypatch.setattr("resource.getrlimit", lambda _: (69, 1_000))
 
     with pytest.raises(ConfigError) as caught:
-        start(project.load(), Options(project.root / "runs"))
+        start(project.load(), RunRequest(project.root / "runs"))
 
     assert (
         "p.yaml: `execution_policy.max_concurrency`: 6 trials at once need about 70 open files; "
@@ -586,8 +585,8 @@ def test_a_key_that_is_none_is_refused_before_the_first_request(project, make_lo
 
 def test_a_mirror_that_fails_is_bad_news(project, make, tmp_path):
     project.case()
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "lake").write_text("in the way")
+    (tmp_path / "runs" / "lake").mkdir(parents=True)
+    (tmp_path / "runs" / "lake" / "outputs").write_text("in the way")
 
     made = make()
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from collect.commands.run import latest
+from collect.execute.stored_run import latest
 from collect.limits import Limiter
 from collect.providers.base import Reply
 from collect.run_folder.log import is_begun

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from collect.execute.job import stored_job
-from collect.execute.run import resume
+from collect.execute.collector import Collector
+from collect.execute.spec import RunRequest
+from collect.execute.stored_run import stored_spec
 from collect.inventory import ollama
 from collect.inventory.ollama import Unloaded, unload_others
 from collect.run_folder.log import RunLog
@@ -123,7 +124,8 @@ def test_nothing_is_warmed_up_for_a_model_without_trials(make, endpoint, answers
     run_dir = tmp_path / "runs" / "r"
     log = RunLog.reopen(run_dir)
     with forked_mirrors():
-        report = resume(stored_job(run_dir, None), log, Quiet(), lambda: None)
+        spec = stored_spec(log, RunRequest(run_dir.parent, resume="r"), print)
+        report = Collector(spec, Quiet(), log).run()
 
     assert (server.seen, report.exit_code) == ([], 0)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from collect.commands.plan import plan_text, preview
-from collect.commands.run import go_on, start
+from collect.commands.run import run, start
 from collect.commands.validate import validate_paths
 from collect.config.embedded import default_threads
-from collect.execute.run import Options
+from collect.execute.spec import RunRequest
 from collect.local import weights as wheel
 from collect.local.server import KEY_VARIABLE
 from collect.local.servers import Servers
@@ -44,8 +44,8 @@ def make(monkeypatch):
         monkeypatch.chdir(project.root)
         with forked_mirrors():
             if resume:
-                return go_on("r", Options(Path("runs"), **options))
-            return start(project.load(), Options(Path("runs"), "r", **options))
+                return run(RunRequest(Path("runs"), resume="r", **options))
+            return start(project.load(), RunRequest(Path("runs"), run_id="r", **options))
 
     return make_run
 

@@ -3,7 +3,7 @@
 import pytest
 
 from collect.commands.run import start
-from collect.execute.run import Options
+from collect.execute.spec import RunRequest
 from collect.plan.narrow import narrow, parse_shard
 from collect.plan.plan import make_plan
 from schemas.errors import ConfigError
@@ -122,9 +122,9 @@ def test_a_trial_keeps_its_number_and_fingerprint_in_a_shard(inputs):
 
 
 def config_of(project, endpoint, tmp_path, run_id, labels=(), **flags):
-    options = Options(tmp_path / "runs", run_id, labels, as_json=True)
+    request = RunRequest(tmp_path / "runs", run_id=run_id, labels=labels, as_json=True)
     with no_mirrors():
-        start(narrow(project.load(), Narrowed(**flags)), options)
+        start(narrow(project.load(), Narrowed(**flags)), request)
     path = tmp_path / "runs" / run_id / "config.json"
     return RunConfig.model_validate_json(path.read_bytes())
 

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from collect.config.resolved import LoadedCase
-from collect.execute.job import job_of, run_config_of
+from collect.execute.spec import RunRequest, new_spec, run_config_of
 from collect.plan.plan import make_plan
 from collect.run_folder.log import RunLog
 from collect.run_folder.stored_inputs import (
@@ -253,7 +253,9 @@ class Begun:
     def __init__(self, project, run_dir):
         inputs = project.load()
         plan = make_plan(inputs, run_dir.name)
-        config = run_config_of(inputs, job_of(inputs, run_dir.name, None), ())
+        config = run_config_of(
+            inputs, new_spec(inputs, RunRequest(run_dir.parent), print), run_dir.name
+        )
         log = RunLog.create(run_dir)
         log.begin(config, inventory(), inputs.cases, plan)
         log.close()

@@ -1,0 +1,164 @@
+"""One run, new or gone on with, from its `RunSpec` to its report: what `run` and `demo` call."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from collect.config import RunInputs
+from collect.config.embedded import stored_beside
+from collect.console.progress import RunReport, Screen
+from collect.execute.pipeline import Interrupts, Pipeline
+from collect.execute.spec import RunSpec, in_lake, run_config_of
+from collect.inventory.inventory import Stocktaking
+from collect.inventory.model_builds import look_up, with_builds
+from collect.plan.plan import plan_trials
+from collect.run_folder.finished import FinishedTrials
+from collect.run_folder.log import RunLog, resume_command
+from collect.run_folder.reuse import take_over
+from schemas.errors import Interrupted, counted
+from schemas.lake.layout import month_of
+
+if TYPE_CHECKING:
+    from collect.local.servers import Servers
+
+GARBAGE_EVERY = 50_000
+"""New objects between two looks for cycles, which hold up the loop: a trial leaves hardly any."""
+
+
+class Collector:
+    """Makes one run.
+
+    Args:
+        spec: the run.
+        screen: where people see how it goes.
+        log: of a run that goes on, locked; None: the folder is made once nothing stands in the way.
+        meanwhile: is done while the last files are sealed, when there is nothing else to do.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        screen: Screen,
+        log: RunLog | None = None,
+        *,
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._spec = spec
+        self._screen = screen
+        self._log = log
+        self._meanwhile = meanwhile
+
+    def run(self) -> RunReport:
+        """Make the run and return the report of all of it.
+
+        Raises:
+            RunExists: the folder of a new run is there already.
+            Interrupted: Ctrl-C before the first request.
+            LocalModelError: an embedded model cannot be served.
+        """
+        with self._serving() as servers:
+            return _on_loop(partial(self._whole, servers))
+
+    @contextmanager
+    def _serving(self) -> Iterator[Servers | None]:
+        """Serve the run's embedded models from before its loop until after it.
+
+        The log of a run that goes on is closed when a server does not start: nobody else does it.
+        """
+        models = [model for model in self._spec.models if model.embedded is not None]
+        if not models:
+            yield None
+            return
+        from collect.local.servers import Servers  # noqa: PLC0415 - few runs serve a model
+
+        log = self._log
+        with ExitStack() as stack:
+            try:
+                servers = stack.enter_context(Servers(models, self._screen.note))
+            except BaseException as exc:
+                if log is not None:
+                    log.close()
+                if isinstance(exc, KeyboardInterrupt):
+                    raise Interrupted(None if log is None else resume_command(log.run_dir)) from exc
+                raise
+            yield servers
+
+    async def _whole(self, servers: Servers | None, interrupts: Interrupts) -> RunReport:
+        spec, log = self._spec, self._log
+        async with AsyncExitStack() as stack:
+            if log is None:
+                assert spec.inputs is not None  # else there is a folder
+                stock = await stack.enter_async_context(Stocktaking(spec.inputs))
+                spec, log = await self._begun(spec.inputs, stock)
+            return await self._executed(spec, log, servers, interrupts)
+
+    async def _begun(self, inputs: RunInputs, stock: Stocktaking) -> tuple[RunSpec, RunLog]:
+        """Make the folder of a new run and write down what is known before the first request."""
+        builds = await look_up(inputs.models)
+        made_of = with_builds(inputs, builds)
+        inventory = await stock.first(builds)
+        log = self._new_folder()
+        run_id = log.run_dir.name
+        stored = replace(made_of, models=stored_beside(made_of.models, log.run_dir))
+        config = run_config_of(stored, self._spec, run_id)
+        inventory = inventory.model_copy(update={"run_id": run_id})
+        log.begin(config, inventory, made_of.cases, plan_trials(made_of, run_id))
+        stock.complete_in(log.run_dir)
+        return replace(self._spec, models=made_of.models, warnings=made_of.warnings), log
+
+    def _new_folder(self) -> RunLog:
+        runs_dir, run_id = self._spec.request.runs_dir, self._spec.request.run_id
+        if run_id is not None:
+            return RunLog.create(runs_dir / run_id)
+        now = datetime.now(tz=UTC)
+        month = month_of(round(now.timestamp() * 1000))
+        return RunLog.create_free(runs_dir, now, partial(in_lake, runs_dir, month=month))
+
+    async def _executed(
+        self, spec: RunSpec, log: RunLog, servers: Servers | None, interrupts: Interrupts
+    ) -> RunReport:
+        results = log.run_dir / "results.jsonl"
+        try:
+            finished = FinishedTrials(results)
+            if spec.reuse:
+                taken = await asyncio.to_thread(take_over, log, finished.is_final)
+                of_all = f"of {counted(spec.n_planned, 'trial')}"
+                are = "is" if taken == 1 else "are"
+                self._screen.note(f"{taken:,} {of_all} {are} taken from earlier runs")
+                finished = FinishedTrials(results)
+            if servers is not None:
+                spec = replace(spec, models=servers.served(spec.models))
+            pipeline = Pipeline(spec, log, self._screen, finished, self._meanwhile, servers=servers)
+            return await pipeline(interrupts)
+        except asyncio.CancelledError as exc:  # from here on there is something to go on with
+            raise Interrupted(resume_command(log.run_dir)) from exc
+
+
+def _on_loop(work: Callable[[Interrupts], Awaitable[RunReport]]) -> RunReport:
+    """Run on the quickest loop there is, with Ctrl-C in our hands."""
+    import uvloop  # noqa: PLC0415 - only a run needs it
+
+    async def listening() -> RunReport:
+        with Interrupts() as interrupts:
+            try:
+                return await work(interrupts)
+            except asyncio.CancelledError as exc:
+                raise Interrupted from exc
+
+    before = gc.get_threshold()
+    gc.freeze()  # modules and configuration stay: no look for cycles passes through them
+    gc.set_threshold(GARBAGE_EVERY, *before[1:])
+    gc.enable()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(listening())
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

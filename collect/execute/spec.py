@@ -1,0 +1,248 @@
+"""From what somebody asks for to a run that can be made: `RunRequest` in, `RunSpec` out.
+
+A run that goes on has the same `RunSpec`, made of its folder. config.json of a new run is made
+here, from the inputs that the run is made of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from collect.config import LoadedCase, ResolvedModel, RunInputs, load_inputs, runnable
+from collect.config.endpoints import refuse_unusable_keys
+from collect.config.models import refuse_too_few_files
+from collect.config.resolved import SAME_IN_CONFIG
+from collect.execute.budget import parse_assumed, refuse_unpriced, with_prices
+from collect.plan.fingerprint import digest
+from collect.plan.narrow import narrow
+from collect.plan.plan import PlanSize, plan_trials, planned_sizes
+from collect.runners.base import now_ms
+from schemas.config.prices import Price
+from schemas.config.project import Thresholds
+from schemas.config.run_profile import ExecutionPolicy
+from schemas.errors import RunInLake
+from schemas.lake.footer import parts_in
+from schemas.lake.layout import lake_of
+from schemas.redact import redact, redact_json
+from schemas.run.config import EffectiveSetting, Narrowed, RunConfig, RunModel
+from schemas.run.inventory import resource_tags
+from schemas.run.layout import refuse_name
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What somebody asks for: the words of the command line, not yet looked up."""
+
+    runs_dir: Path
+    suite: str = ""
+    """By id or path, as the run profile."""
+    run_profile: str = ""
+    resume: str | None = None
+    """A run to complete, by its id or `latest`; its suite, profile and choices are its own."""
+    narrowed: Narrowed = field(default_factory=Narrowed)
+    skip_unevaluable: bool = False
+    run_id: str | None = None
+    """The folder's name; None for the time in UTC."""
+    labels: tuple[str, ...] = ()
+    max_cost_usd: float | None = None
+    assume_price: str | None = None
+    """US dollars per million tokens, `IN/OUT`, of models without a price."""
+    reuse: bool = False
+    """Take answers of earlier runs where nothing that matters has changed (D-F2)."""
+    allowed_hosts: tuple[str, ...] = ()
+    """That may get a key of their own, beside those of benchlake.yaml."""
+    as_json: bool = False
+    with_page: bool = False
+    """Make the report of it when it has ended."""
+    again: str | None = None
+    """The command that goes on after a run that is not complete; None: the one that resumes it."""
+
+    def price_on(self, day: date) -> Price | None:
+        """Return the price of models that have none; None: they have none.
+
+        Raises:
+            ConfigError: what was asked for is not two numbers.
+        """
+        return None if self.assume_price is None else parse_assumed(self.assume_price, day)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """A run that nothing stands in the way of: its models, cases and rules."""
+
+    request: RunRequest
+    suite_id: str
+    models: tuple[ResolvedModel, ...]
+    cases: Mapping[str, LoadedCase]
+    policy: ExecutionPolicy
+    sizes: Mapping[str, PlanSize]
+    """Of each model's part of the plan."""
+    thresholds: Thresholds
+    max_cost_usd: float | None
+    reuse: bool
+    """Answers of earlier runs are taken over before anything is asked."""
+    warnings: tuple[str, ...] = ()
+    inputs: RunInputs | None = None
+    """What a new run is made of; None: it goes on, with the plan in its folder."""
+
+    @property
+    def n_planned(self) -> int:
+        """Trials of the plan."""
+        return sum(size.n_planned for size in self.sizes.values())
+
+    @property
+    def has_embedded(self) -> bool:
+        """Return whether the run serves a model itself."""
+        return any(model.embedded is not None for model in self.models)
+
+
+def inputs_of(request: RunRequest, working_dir: Path) -> RunInputs:
+    """Return what a request for a new run names, loaded, narrowed and known to be runnable.
+
+    Raises:
+        ConfigError: all problems of all files involved, or of the flags.
+    """
+    inputs = load_inputs(
+        request.suite,
+        request.run_profile,
+        working_dir=working_dir,
+        allowed_hosts=request.allowed_hosts,
+    )
+    return runnable(narrow(inputs, request.narrowed), skip_unevaluable=request.skip_unevaluable)
+
+
+def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]) -> RunSpec:
+    """Return a new run, once nothing stands in its way; nothing is written or asked.
+
+    Args:
+        inputs: what it is made of.
+        request: what somebody asked for beside them.
+        note: says what people should know.
+
+    Raises:
+        ConfigError: the run id cannot be a folder's name, a key cannot be sent, a model not served,
+            or a limited cost not be known.
+        RunInLake: the folder of such a run is gone, and its rows are in the lake.
+    """
+    runs_dir, run_id = request.runs_dir, request.run_id
+    if run_id is not None:
+        refuse_name(run_id, runs_dir)
+        if in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
+            raise RunInLake(runs_dir, run_id)
+    refuse_unusable_keys(inputs.models)
+    today = datetime.now(tz=UTC).date()
+    priced = with_prices(inputs, today, request.price_on(today))
+    spec = RunSpec(
+        request=request,
+        suite_id=inputs.suite.suite_id,
+        models=priced.models,
+        cases={case.case_id: case for case in inputs.cases},
+        policy=inputs.profile.execution_policy,
+        sizes=planned_sizes(inputs),
+        thresholds=inputs.project.thresholds,
+        max_cost_usd=request.max_cost_usd,
+        reuse=request.reuse,
+        warnings=inputs.warnings,
+        inputs=priced,
+    )
+    if spec.has_embedded:
+        from collect.local.servers import refuse_unservable  # noqa: PLC0415 - few runs serve one
+
+        refuse_unservable(inputs, note)
+    refuse_too_few_files(
+        spec.models, spec.policy.max_concurrency, spec.n_planned, inputs.profile_path
+    )
+    if spec.max_cost_usd is not None:
+        refuse_unpriced(spec.models)
+    return spec
+
+
+def in_lake(runs_dir: Path, run_id: str, month: str | None = None) -> bool:
+    """Return whether the lake holds rows of a run by this name, whose folder is gone.
+
+    With a month, only one that began in it counts.
+    """
+    lake, months = lake_of(runs_dir), None if month is None else (month,)
+    return any(parts_in(lake, table, run_id, months) for table in ("plans", "runs", "results"))
+
+
+def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
+    """Return what the run was asked to do, every setting with the layer that set it.
+
+    The inputs have model files as they are seen from the run's folder.
+    """
+    tags = tags_of(inputs.models)
+    return RunConfig(
+        run_id=run_id,
+        started_at_ms=now_ms(),
+        benchlake_version=version("benchlake"),
+        suite_id=inputs.suite.suite_id,
+        suite_title=inputs.suite.title,
+        suite_path=_relative(str(inputs.suite_path)),
+        run_profile_id=inputs.profile.run_profile_id,
+        run_profile_path=_relative(str(inputs.profile_path)),
+        execution_policy=inputs.profile.execution_policy,
+        models=tuple(_model(model, tags) for model in inputs.models),
+        case_settings={
+            case.case_id: {
+                name: EffectiveSetting(value=value, origin="case")
+                for name, value in case.settings.items()
+            }
+            for case in inputs.cases
+            if case.settings
+        },
+        n_planned=spec.n_planned,
+        config_files={_relative(path): found for path, found in inputs.config_files.items()},
+        allowed_hosts=inputs.allowed_hosts,
+        warnings=inputs.warnings,
+        narrowed=inputs.narrowed,
+        skip_unevaluable=inputs.skip_unevaluable,
+        run_group=_group(inputs),
+        labels=tuple(map(redact, spec.request.labels)),
+        reuse=spec.reuse,
+        max_cost_usd=spec.max_cost_usd,
+        thresholds=inputs.project.thresholds,
+    )
+
+
+def _model(model: ResolvedModel, tags: Mapping[str, str]) -> RunModel:
+    return RunModel(
+        **{name: getattr(model, name) for name in SAME_IN_CONFIG},
+        request_options={name: redact_json(value) for name, value in model.request_options.items()},
+        settings=dict(model.settings),
+        resource_tag=tags[model.model_id],
+    )
+
+
+def tags_of(models: Sequence[ResolvedModel]) -> dict[str, str]:
+    """Return the tag of each model_id's resource snapshots, unique in the run."""
+    keys = {model.model_id: (model.provider, model.model, model.thinking_level) for model in models}
+    tags = resource_tags(keys.values())
+    shared = Counter(keys.values())
+    return {
+        model_id: tags[key] if shared[key] == 1 else f"{tags[key]}-{model_id}"
+        for model_id, key in keys.items()
+    }
+
+
+def _group(inputs: RunInputs) -> str | None:
+    """Return what all shards of one plan share: its hash and the number of parts."""
+    shard = inputs.narrowed.shard
+    if shard is None:
+        return None
+    whole = replace(inputs, narrowed=inputs.narrowed.model_copy(update={"shard": None}))
+    prints: list[JsonValue] = [trial.run_fingerprint for trial in plan_trials(whole, "whole")]
+    return f"{digest(prints)[:16]}-{shard.partition('/')[2]}"
+
+
+def _relative(path: str) -> str:
+    """Return a path as seen from the working directory, which says less about the machine."""
+    return os.path.relpath(path)
