@@ -11,27 +11,17 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import NoReturn
 
 import typer
 
 from analyze.cli_startup import LeanCommand, LeanGroup
+from analyze.commands import COMMANDS
 from schemas.command_group import VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError, file_error
 from schemas.io.files import shortage_of, too_few_addresses
 from schemas.io.standard_streams import closing_code, is_trouble_of_output, open_standard_streams
-
-SECTIONS = {
-    "Look": ("runs", "show", "report", "chart", "sql", "views", "open"),
-    "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route"),
-    "Exchange": ("import", "export", "migrate", "validate"),
-    "Keep": ("sync", "summarize", "label", "alias"),
-}
-"""Of the help page, in its order: each command, which is called as its file and its function."""
-
-FUNCTIONS = {"open": "open_database", "import": "import_runs"}
-"""Of the commands whose names Python has taken."""
+from schemas.registry import load_object
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
@@ -40,13 +30,10 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
         cls=LeanGroup, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True
     )
     app.callback()(analyze)
-    alone = {name for name in arguments[:1] if any(name in names for names in SECTIONS.values())}
-    for section, names in SECTIONS.items():
-        for name in names:
-            if name in alone or not alone:
-                module = import_module(f"analyze.commands.{name}")
-                function = getattr(module, FUNCTIONS.get(name, name))
-                app.command(name, cls=LeanCommand, rich_help_panel=section)(function)
+    for name in [one for one in arguments[:1] if one in COMMANDS] or COMMANDS:
+        command = COMMANDS[name]
+        function = load_object(command.function)
+        app.command(name, cls=LeanCommand, rich_help_panel=command.panel)(function)
     return app
 
 

@@ -52,7 +52,7 @@ class Registry(Generic[Spec]):
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is a part of this name."""
-        return name in self.names
+        return name in self.own or name in self._added
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names of all parts."""

@@ -3,15 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from schemas.registry import Registry
+
 if TYPE_CHECKING:
     from schemas.base import Record
     from schemas.config.known_issues import KnownFile
     from schemas.run.model_names import ModelNames
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of `analyze`."""
+
+    panel: str
+    """Of the help page, that it stands in."""
+    function: str
+    """`module:function`; Typer reads its options, and help its docstring."""
+
+
+PANELS = {
+    "Look": ("runs", "show", "report", "chart", "sql", "views", "open:open_database"),
+    "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route"),
+    "Exchange": ("import:import_runs", "export", "migrate", "validate"),
+    "Keep": ("sync", "summarize", "label", "alias"),
+}
+"""Commands in the order of the help page, with the function where Python has taken the name."""
+
+COMMANDS = Registry(
+    "commands",
+    Command,
+    {
+        name: Command(panel, f"analyze.commands.{name}:{function or name}")
+        for panel, names in PANELS.items()
+        for name, _, function in (one.partition(":") for one in names)
+    },
+)
 
 
 def known_in(path: Path | None) -> KnownFile | None:

@@ -104,6 +104,28 @@ def test_a_provider_of_a_package_stands_in_errors_and_keeps_its_key(collect, tmp
     assert "needs a key variable of its own" in done.stderr
 
 
+def test_a_command_of_a_package_answers_and_stands_in_its_panel_and_in_completion(
+    analyze, path, tmp_path
+):
+    (tmp_path / "one.tally").write_text("a pass\nb fail\nc pass\n")
+    assert analyze("import", "tally", "one.tally").code == 0
+
+    assert analyze("tally").out == "2 of 3 passed\n"
+    assert "Example: analyze tally latest" in analyze("tally", "--help").out
+    look = analyze("--help").out.partition("\nLook:\n")[2].partition("\n\n")[0]
+    assert look.splitlines()[-1].split(maxsplit=1) == [
+        "tally", "Say how many trials of a run passed.",
+    ]  # fmt: skip
+    assert "'tally'" in analyze("tall").err
+    shell = {"_ANALYZE_COMPLETE": "complete_bash", "COMP_WORDS": "analyze ta", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, analyze.cli as a; sys.argv = ['analyze']; a.main()"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": path} | shell, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["tally"], done.stderr
+
+
 def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):
     assert "|tally" in analyze("import", "--help").out
     done = analyze("import", "tall", "x")

@@ -12,7 +12,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from analyze.charts.registry import CHARTS
-from analyze.cli import SECTIONS
+from analyze.commands import COMMANDS
 from schemas.config.validators import Validator
 from tests.support.endpoint import Endpoint, stream_of
 from tests.support.paths import ROOT
@@ -244,7 +244,7 @@ def test_what_the_recipes_add_is_not_there_without_them():
     with pytest.raises(ValidationError, match="starts_with"):
         TypeAdapter(Validator).validate_python(STARTS)
     assert "coverage" not in CHARTS
-    assert not any("failures" in names for names in SECTIONS.values())
+    assert "failures" not in COMMANDS
 
 
 def test_a_diff_that_fits_nowhere_or_twice_is_refused():

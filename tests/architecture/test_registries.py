@@ -8,7 +8,7 @@ import typer
 
 from analyze import cli as analyze_cli
 from analyze.charts.registry import CHARTS
-from analyze.commands import chart
+from analyze.commands import COMMANDS, chart
 from analyze.contracts import CONTRACTS
 from analyze.exporters import EXPORTERS, Exporter
 from analyze.importers import IMPORTERS, Importer
@@ -21,7 +21,6 @@ from schemas.config.validators import Validator
 from schemas.registry import load_object
 from tests.support.paths import ROOT
 
-COMMANDS = [name for names in analyze_cli.SECTIONS.values() for name in names]
 OPTIONS_OF_IMPORT = {
     option
     for param in typer.main.get_command(analyze_cli.app_for(["import"])).commands["import"].params
@@ -55,11 +54,12 @@ def test_a_chart_that_can_be_named_is_drawn():
     assert list(CHARTS) == [*get_args(chart.Name)]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS.names)
 def test_a_command_is_a_file_of_its_name(name):
-    module = import_module(f"analyze.commands.{name}")
+    target = COMMANDS[name].function
 
-    assert callable(getattr(module, analyze_cli.FUNCTIONS.get(name, name)))
+    assert target.partition(":")[0] == f"analyze.commands.{name}"
+    assert callable(load_object(target))
 
 
 def test_a_file_of_a_command_is_in_the_help():

@@ -9,6 +9,7 @@ from importlib.metadata import requires
 import pytest
 import yaml
 
+from analyze.commands import COMMANDS as ANALYZE
 from collect.config.agents import load_agent_file
 from collect.config.cases import load_case
 from collect.config.evaluation import load_evaluation_profile
@@ -28,30 +29,7 @@ PAGES = [
 ]
 COMMANDS = {
     "collect": ("run", "plan", "demo", "init", "validate", "schema", "doctor", "restore"),
-    "analyze": (
-        "runs",
-        "summarize",
-        "report",
-        "show",
-        "sql",
-        "views",
-        "compare",
-        "gate",
-        "regressions",
-        "flaky",
-        "power",
-        "tiers",
-        "route",
-        "label",
-        "alias",
-        "open",
-        "sync",
-        "chart",
-        "validate",
-        "migrate",
-        "export",
-        "import",
-    ),
+    "analyze": ANALYZE.names,
 }
 SAID = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^\n`|]*)?)")
 
