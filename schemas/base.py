@@ -20,13 +20,16 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     JsonValue,
     StringConstraints,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import CoreSchema, tagged_union_schema
 
 from schemas.errors import UnknownVersion
+from schemas.registry import Registry
 
 SCHEMA_VERSION = 1
 """Version of the files we write; a reader refuses newer ones by name."""
@@ -73,6 +76,27 @@ class OpenRecord(BaseModel):
     """A record whose document lets extra fields pass through."""
 
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, defer_build=True)
+
+
+class RecordOf:
+    """Marks a value that is a record of one of a registry's parts, by the name in its field `tag`.
+
+    Who adds parts is asked where the first such value is read.
+    """
+
+    def __init__(self, registry: Registry[Any], tag: str) -> None:
+        self._registry = registry
+        self._tag = tag
+
+    @property
+    def records(self) -> dict[str, type[BaseModel]]:
+        """Return what may be written, by name."""
+        return {name: self._registry[name].record for name in self._registry}
+
+    def __get_pydantic_core_schema__(self, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return a union of all records, which `tag` tells apart."""
+        choices = {name: handler.generate_schema(one) for name, one in self.records.items()}
+        return tagged_union_schema(choices, self._tag)
 
 
 _SETS: dict[frozenset[str], set[str]] = {}

@@ -70,7 +70,8 @@ class Registry(Generic[Spec]):
             ConfigError: nobody has one of this name, two packages have, or it cannot be loaded.
         """
         if (target := self.own.get(name)) is not None:
-            return load_object(target) if isinstance(target, str) else target
+            part: Spec = load_object(target)
+            return part
         if not (entries := self._added.get(name)):
             near = nearest(name, self.names)
             allowed = ", ".join(self.names)
@@ -118,8 +119,10 @@ class Registry(Generic[Spec]):
         return found
 
 
-def load_object(target: str) -> Any:
-    """Return what `module:attribute` names."""
+def load_object(target: Any) -> Any:
+    """Return what a text `module:attribute` names; what is no text is itself."""
+    if not isinstance(target, str):
+        return target
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)
 

@@ -1,59 +1,30 @@
 """Judges an answer by the validator of its case: `judge` is the one door.
 
 Judging is pure: the same validator and answer give the same verdict, and no answer raises. Only
-answers of successful calls are judged; the text of a failure is nobody's answer. A new validator
-is a model in `schemas.config.validators`, one function here, and one line in `JUDGES`.
+answers of successful calls are judged; the text of a failure is nobody's answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 
-from collect.checks import json_object, text
 from collect.checks.base import Answer, Verdict
-from schemas.base import Record
-from schemas.config.validators import (
-    Contains,
-    Exact,
-    ExactBullets,
-    JsonKeys,
-    MaxSentences,
-    MaxWords,
-    Noop,
-    NotContains,
-    Number,
-    OneOf,
-    RegexFullmatch,
-    RegexRule,
-    RegexSearch,
-    ToolInvocation,
-    Validator,
-)
+from schemas.config.validators import VALIDATORS, Validator
+from schemas.registry import load_object
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Verdict", "judge", "judge_of"]
 
 LONG_OUTPUT = 10_000
 """Characters from which the 0.1 ms of a worker thread is less than the judging itself."""
 
-JUDGES: Mapping[type[Record], Callable[..., Verdict]] = MappingProxyType(
-    {
-        Noop: text.noop,
-        Exact: text.exact,
-        OneOf: text.one_of,
-        Contains: text.contains,
-        NotContains: text.not_contains,
-        RegexFullmatch: text.regex,
-        RegexSearch: text.regex,
-        Number: text.number,
-        MaxWords: text.max_words,
-        MaxSentences: text.max_sentences,
-        ExactBullets: text.exact_bullets,
-        JsonKeys: json_object.json_keys,
-        ToolInvocation: text.tool_invocation,
-    }
-)
+
+def judge_of(validator: Validator | None) -> Callable[..., Verdict] | None:
+    """Return what judges by a validator, loaded; None where nothing is judged."""
+    judged: Callable[..., Verdict] | None = None
+    if validator is not None:
+        judged = load_object(VALIDATORS[validator.type].judge)
+    return judged
 
 
 async def judge(
@@ -66,18 +37,10 @@ async def judge(
         output: the model's text, whole and unstripped.
         api_tool_calls: names of the tools that the model called through the API, in order.
     """
-    if validator is None:
+    judged = judge_of(validator)
+    if validator is None or judged is None:
         return Verdict(None, None, None)
     answer = Answer(output, tuple(api_tool_calls))
-    judged = JUDGES[type(validator)]
-    if len(output) > LONG_OUTPUT or _runs_pattern(validator):
+    if len(output) > LONG_OUTPUT or VALIDATORS[validator.type].runs_patterns:
         return await asyncio.to_thread(judged, validator, answer)
     return judged(validator, answer)
-
-
-def _runs_pattern(validator: Validator) -> bool:
-    """Tell whether judging runs a pattern that a user wrote, which may take its whole second."""
-    if isinstance(validator, JsonKeys):
-        rules = (rule for several in validator.rules().values() for rule in several)
-        return any(isinstance(rule, RegexRule) for rule in rules)
-    return isinstance(validator, RegexFullmatch | RegexSearch)

@@ -21,7 +21,6 @@ from schemas.config.validators import (
     ExactBullets,
     MaxSentences,
     MaxWords,
-    Noop,
     NotContains,
     Number,
     OneOf,
@@ -72,11 +71,6 @@ EXACT = Context(prec=10_000, Emax=10**6, Emin=-(10**6))
 LARGEST_INT = 2**53
 SHOWN = 50
 """Characters of a number that a violation shows."""
-
-
-def noop(_validator: Noop, _answer: Answer) -> Verdict:
-    """Judge nothing."""
-    return Verdict(None, None, None)
 
 
 def exact(validator: Exact, answer: Answer) -> Verdict:

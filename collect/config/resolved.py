@@ -10,11 +10,12 @@ from typing import NotRequired, TypedDict, cast
 
 from pydantic import JsonValue
 
+from collect.checks import judge_of
 from schemas.config.case import CaseContext, Expectations, Role, Rubric, RunnerType
 from schemas.config.checks import DeterministicCheck
 from schemas.config.prices import Price
 from schemas.config.suite import Routing
-from schemas.config.validators import ToolInvocation, Validator
+from schemas.config.validators import Validator
 from schemas.errors import Problem
 from schemas.run.config import EffectiveSetting, EmbeddedServer
 
@@ -75,13 +76,12 @@ class LoadedCase:
 
         Not where one of its checks cannot look: the others alone could only ever fail it.
         """
-        judged = self.validator is not None and self.validator.type != "noop"
-        return (judged or bool(self.checks)) and not self.unevaluable
+        return bool(judge_of(self.validator) or self.checks) and not self.unevaluable
 
     @property
     def expected_tools(self) -> tuple[str, ...]:
         """Return the validator's and the case's expected tools together, in order."""
-        own = self.validator.expected_tools if isinstance(self.validator, ToolInvocation) else ()
+        own: tuple[str, ...] = getattr(self.validator, "expected_tools", ())
         return tuple(dict.fromkeys((*own, *self.expected_tool_calls)))
 
 

@@ -1,4 +1,4 @@
-r"""The validators a case may carry: what may be written, not how it is judged.
+r"""The validators a case may carry: what may be written, and the name of what judges by it.
 
 `collect.checks` judges; docs/configuration.md holds the semantics. A value that could never match
 or always would, a pattern that does not compile and a rule of unknown type are refused here, at
@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import Annotated, Literal, Self, get_args
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -27,7 +29,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from schemas.base import NonEmpty, Record, one_of_two, require
+from schemas.base import NonEmpty, Record, RecordOf, one_of_two, require
+from schemas.registry import Registry
 
 _SKIPPED = r"\\N\{[^}]*\}|\\.|\(\?\#[^)]*\)"  # escapes and comments hold no syntax
 _MEMBER = r"(?:\\.|[^\]\\])"
@@ -61,23 +64,6 @@ HUGE_COUNT = re.compile(r"\{[0-9]{6,}")
 """`regex` unrolls repetitions: `a{10000000}` would take gigabytes before anything runs."""
 
 _VERBOSE_FLAG = re.compile(r"\(\?[aimsu]*x")
-
-ValidatorType = Literal[
-    "noop",
-    "exact",
-    "one_of",
-    "contains",
-    "not_contains",
-    "regex_fullmatch",
-    "regex_search",
-    "number",
-    "max_words",
-    "max_sentences",
-    "exact_bullets",
-    "json_keys",
-    "tool_invocation",
-]
-VALIDATOR_TYPES: tuple[str, ...] = get_args(ValidatorType)
 
 LARGEST = 1e308
 """About the largest number that every reader of JSON takes."""
@@ -135,20 +121,27 @@ def _compiles(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_compiles)]
 
 
-class Noop(Record):
+class ValidatorRecord(Record):
+    """What a case says of one validator, whose name is the value of the field `type`."""
+
+    if TYPE_CHECKING:
+        type: str
+
+
+class Noop(ValidatorRecord):
     """No validation: `objective_pass` stays null."""
 
     type: Literal["noop"]
 
 
-class Exact(Record):
+class Exact(ValidatorRecord):
     """The stripped text equals the stripped value."""
 
     type: Literal["exact"]
     value: str
 
 
-class OneOf(Record):
+class OneOf(ValidatorRecord):
     """The stripped text is one of the stripped values."""
 
     type: Literal["one_of"]
@@ -164,7 +157,7 @@ def _not_blank(value: str) -> str:
 Part = Annotated[str, AfterValidator(_not_blank)]
 
 
-class _Parts(Record):
+class _Parts(ValidatorRecord):
     """One text as `value`, or several as `values`, to be looked for in an answer."""
 
     value: Part | None = None
@@ -199,14 +192,14 @@ class NotContains(_Parts):
     type: Literal["not_contains"]
 
 
-class RegexFullmatch(Record):
+class RegexFullmatch(ValidatorRecord):
     """The stripped text matches the whole pattern."""
 
     type: Literal["regex_fullmatch"]
     pattern: Pattern
 
 
-class RegexSearch(Record):
+class RegexSearch(ValidatorRecord):
     """The pattern matches somewhere in the stripped text."""
 
     type: Literal["regex_search"]
@@ -225,7 +218,7 @@ Numeric = Annotated[
 ]
 
 
-class Number(Record):
+class Number(ValidatorRecord):
     """The last, or the only, number in the text is the value, give or take the tolerance."""
 
     type: Literal["number"]
@@ -238,21 +231,21 @@ class Number(Record):
     )
 
 
-class MaxWords(Record):
+class MaxWords(ValidatorRecord):
     """At most `value` words, split at white space."""
 
     type: Literal["max_words"]
     value: Limit
 
 
-class MaxSentences(Record):
+class MaxSentences(ValidatorRecord):
     """At most `value` sentences; one ends at `.`, `!` or `?` before white space or the end."""
 
     type: Literal["max_sentences"]
     value: Limit
 
 
-class ExactBullets(Record):
+class ExactBullets(ValidatorRecord):
     """Exactly `value` lines whose first non-blank character is `-` followed by white space."""
 
     type: Literal["exact_bullets"]
@@ -298,7 +291,7 @@ KeyRule = Annotated[TypeRule | OneOfRule | RegexRule | RangeRule, Field(discrimi
 KeyRules = KeyRule | Annotated[tuple[KeyRule, ...], Field(min_length=1)]
 
 
-class JsonKeys(Record):
+class JsonKeys(ValidatorRecord):
     """A JSON object with the required keys, whose values obey all the rules of their keys."""
 
     type: Literal["json_keys"]
@@ -313,26 +306,50 @@ class JsonKeys(Record):
         }
 
 
-class ToolInvocation(Record):
+class ToolInvocation(ValidatorRecord):
     """At least one of `expected_tools` was invoked."""
 
     type: Literal["tool_invocation"]
     expected_tools: ToolNames
 
 
-Validator = Annotated[
-    Noop
-    | Exact
-    | OneOf
-    | Contains
-    | NotContains
-    | RegexFullmatch
-    | RegexSearch
-    | Number
-    | MaxWords
-    | MaxSentences
-    | ExactBullets
-    | JsonKeys
-    | ToolInvocation,
-    Field(discriminator="type"),
-]
+@dataclass(frozen=True)
+class ValidatorSpec:
+    """What may be written of a validator, and what judges by it."""
+
+    record: type[ValidatorRecord]
+    """Its field `type` is a `Literal` of the name; of a field `expected_tools`, where it has one,
+    the answer should invoke a tool."""
+    judge: str | Callable[[Any, Any], Any] | None
+    """Takes a record and an `Answer`, gives a `Verdict` (both of `collect.checks.base`) and never
+    raises; or where it stands, as `module:attribute`. None: nothing is judged."""
+    runs_patterns: bool = False
+    """A pattern that a user wrote may take its whole second, in a thread of its own."""
+
+
+_TEXT = "collect.checks.text"
+
+VALIDATORS = Registry(
+    "validators",
+    ValidatorSpec,
+    {
+        "noop": ValidatorSpec(Noop, None),
+        "exact": ValidatorSpec(Exact, f"{_TEXT}:exact"),
+        "one_of": ValidatorSpec(OneOf, f"{_TEXT}:one_of"),
+        "contains": ValidatorSpec(Contains, f"{_TEXT}:contains"),
+        "not_contains": ValidatorSpec(NotContains, f"{_TEXT}:not_contains"),
+        "regex_fullmatch": ValidatorSpec(RegexFullmatch, f"{_TEXT}:regex", runs_patterns=True),
+        "regex_search": ValidatorSpec(RegexSearch, f"{_TEXT}:regex", runs_patterns=True),
+        "number": ValidatorSpec(Number, f"{_TEXT}:number"),
+        "max_words": ValidatorSpec(MaxWords, f"{_TEXT}:max_words"),
+        "max_sentences": ValidatorSpec(MaxSentences, f"{_TEXT}:max_sentences"),
+        "exact_bullets": ValidatorSpec(ExactBullets, f"{_TEXT}:exact_bullets"),
+        "json_keys": ValidatorSpec(
+            JsonKeys, "collect.checks.json_object:json_keys", runs_patterns=True
+        ),
+        "tool_invocation": ValidatorSpec(ToolInvocation, f"{_TEXT}:tool_invocation"),
+    },
+)
+"""Every validator, by name; a new one is a file and an entry."""
+
+Validator = Annotated[ValidatorRecord, RecordOf(VALIDATORS, "type")]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
-from schemas.base import CLUSTER_PATTERN, SLUG_PATTERN
+from schemas.base import CLUSTER_PATTERN, SLUG_PATTERN, RecordOf
 from schemas.errors import ConfigError, Problem, counted, nearest
 from schemas.io.yaml import MAX_PROBLEMS, KeyPath, Source, dotted, printable
 from schemas.redact import holds_key
@@ -156,10 +156,10 @@ def _has_tag(model: type[BaseModel], tag: str) -> bool:
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, RecordOf):
+        return [*annotation.records.values()]
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    if get_origin(annotation) is Annotated:
-        return _models_in(get_args(annotation)[0])
     return [found for arg in get_args(annotation) for found in _models_in(arg)]
 
 

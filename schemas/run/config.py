@@ -26,7 +26,6 @@ from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.config.suite import ContextTokens, Routing, Threads
-from schemas.config.validators import ValidatorType
 from schemas.errors import SchemaError
 from schemas.run.result import misfit
 
@@ -245,7 +244,7 @@ class PlannedTrial(Record):
     fingerprint_parts: FingerprintParts = Field(
         description="Start of the hash of each thing that can change the output."
     )
-    validator_type: ValidatorType | None = Field(default=None, description="Validator of the case.")
+    validator_type: str | None = Field(default=None, description="Validator of the case.")
     is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
     expected_tools: tuple[str, ...] = Field(
         default=(), description="Of the validator and the case together."

@@ -33,7 +33,6 @@ from schemas.base import (
 )
 from schemas.config.case import RunnerType
 from schemas.config.suite import Routing
-from schemas.config.validators import ValidatorType
 from schemas.failures import AvailabilityStatus, TrialStatus
 
 RAW_OUTPUT_LIMIT = 65_536
@@ -110,7 +109,7 @@ class Result(Record):
     cost_usd: Usd | None = Field(description="Cost of the trial; null when unknown.")
     cost_source: CostSource | None = Field(description="Who computed it.")
     token_source: str | None = Field(description="Where the token counts come from.")
-    validator_type: ValidatorType | None = Field(description="Validator of the case.")
+    validator_type: str | None = Field(description="Validator of the case.")
     checks_passed: Count = Field(description="Deterministic checks that passed.")
     checks_failed: Count = Field(description="Deterministic checks that failed.")
     checks_errored: Count = Field(description="Deterministic checks that could not run.")

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from shutil import rmtree
 
 import pytest
 
@@ -124,6 +125,40 @@ def test_a_command_of_a_package_answers_and_stands_in_its_panel_and_in_completio
         text=True, check=False,
     )  # fmt: skip
     assert done.stdout.split() == ["tally"], done.stderr
+
+
+def test_a_validator_of_a_package_judges_and_is_stored_like_any_other(collect, analyze, tmp_path):
+    project = Project(tmp_path)
+    project.model(provider="parrot", requested_model="grey")
+    loud = {"messages": [{"role": "user", "content": "HELLO!"}]}
+    project.case("loud", validator={"type": "shouted", "word": "hello"}, input=loud)
+    project.case("soft", validator={"type": "shouted", "word": "hello"})
+
+    done = collect("run", "--suite", "s", "--run-profile", "p")
+    assert done.returncode == 0, done.stderr
+    (log,) = tmp_path.glob("runs/*/results.jsonl")
+    log.write_text(log.read_text().splitlines(keepends=True)[0])
+    rmtree(tmp_path / "runs" / "lake")
+    done = collect("run", "--resume", "latest")
+    assert done.returncode == 0, done.stderr
+    query = "select case_id, validator_type, passed, violation from trials order by case_id"
+    assert json.loads(analyze("sql", query, "--json").out) == [
+        {"case_id": "loud", "validator_type": "shouted", "passed": True, "violation": None},
+        {"case_id": "soft", "validator_type": "shouted", "passed": False,
+         "violation": "not_shouted want='HELLO'"},
+    ]  # fmt: skip
+
+
+def test_a_validator_of_a_package_stands_in_errors(collect, tmp_path):
+    project = Project(tmp_path)
+    project.case("slip", validator={"type": "shoutd", "word": "hello"})
+    project.case("field", validator={"type": "shouted", "words": "hello"})
+
+    done = collect("validate")
+    assert done.returncode == 2
+    assert "`validator.type`: unknown value; found `shoutd`; allowed: 'noop', " in done.stdout
+    assert "'tool_invocation', 'shouted'; did you mean `shouted`?" in done.stdout
+    assert "`validator.words`: unknown key; did you mean `word`?" in done.stdout
 
 
 def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):

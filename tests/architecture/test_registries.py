@@ -13,11 +13,10 @@ from analyze.contracts import CONTRACTS
 from analyze.exporters import EXPORTERS, Exporter
 from analyze.importers import IMPORTERS, Importer
 from analyze.query.catalog import VIEWS
-from collect.checks import JUDGES
 from collect.checks.declarative import KINDS
 from collect.config.endpoints import PROVIDERS
 from schemas.config.checks import DEFAULT_DIMENSIONS, DeclarativeCheck
-from schemas.config.validators import Validator
+from schemas.config.validators import VALIDATORS
 from schemas.registry import load_object
 from tests.support.paths import ROOT
 
@@ -40,8 +39,12 @@ def test_a_provider_can_be_loaded_and_asked(name):
     assert all(callable(getattr(provider, method)) for method in ("prepare", "ask", "aclose"))
 
 
-def test_a_validator_that_can_be_written_is_judged():
-    assert set(JUDGES) == kinds_of(Validator)
+@pytest.mark.parametrize("name", VALIDATORS.names)
+def test_a_validator_that_can_be_written_is_judged(name):
+    spec = VALIDATORS[name]
+
+    assert get_args(spec.record.model_fields["type"].annotation) == (name,)
+    assert name == "noop" or callable(load_object(spec.judge))
 
 
 def test_a_check_that_can_be_written_is_made():

@@ -13,7 +13,7 @@ from collect.commands.init import starter_configs
 from collect.config import load_inputs
 from collect.local.model import serving
 from schemas.base import slugify
-from schemas.config.validators import VALIDATOR_TYPES
+from schemas.config.validators import VALIDATORS
 from schemas.output.summary import RunSummary
 from schemas.run.config import EmbeddedServer
 from tests.support.processes import servers_of
@@ -83,7 +83,7 @@ def test_the_demo_runs_a_benchmark_and_cleans_up(weights, tmp_path):
     assert group.repetitions_identical is False, "each repetition has a seed of its own"
     lines = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
     lines = [line for line in lines if line["record_type"] == "result"]
-    assert {line["validator_type"] for line in lines} == set(VALIDATOR_TYPES)
+    assert {line["validator_type"] for line in lines} == set(VALIDATORS.own)
     assert servers_of(tmp_path) == [], "the model's server is gone"
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from collect.commands.validate import validate_paths
 from collect.config.endpoints import PROVIDERS
+from schemas.base import RecordOf
 from schemas.config.agent import Agent
 from schemas.config.case import Case, Expectations, Prompt, Rubric
 from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent
@@ -270,6 +271,8 @@ ROOTS = (Case, Prompt, Suite, RunProfile, EvaluationProfile, Agent, ProjectFile)
 def records_in(annotation):
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
+    if isinstance(annotation, RecordOf):
+        yield from annotation.records.values()
     for inner in get_args(annotation):
         yield from records_in(inner)
 

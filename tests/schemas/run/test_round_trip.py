@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemas.base import MOST
-from schemas.config.validators import VALIDATOR_TYPES
+from schemas.config.validators import VALIDATORS
 from schemas.errors import UnmappedType
 from schemas.failures import AvailabilityStatus, TrialStatus
 from schemas.io.arrow import arrow_schema, arrow_type, record_of, row_of
@@ -53,7 +53,7 @@ RESULTS = st.builds(
     served_provider=maybe(TEXT), finish_reason=maybe(TEXT), reasoning_tokens=maybe(BIG),
     cached_input_tokens=maybe(BIG), cost_usd=maybe(FLOAT),
     cost_source=maybe(st.sampled_from(["provider", "computed"])), token_source=maybe(TEXT),
-    validator_type=maybe(st.sampled_from(VALIDATOR_TYPES)), checks_passed=BIG, checks_failed=BIG,
+    validator_type=maybe(st.sampled_from(VALIDATORS.names)), checks_passed=BIG, checks_failed=BIG,
     checks_errored=BIG,
     checks=st.lists(
         st.builds(
