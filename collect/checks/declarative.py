@@ -1,8 +1,8 @@
 """Deterministic checks that need no model and no code of the user's.
 
-A check of an unknown kind cannot exist: the kinds are a closed union. What cannot look, as a hook
-that may not run or a file that cannot be read, is nobody's failure: its outcome is an error that
-carries the reason, and the trial has no verdict. Which checks can look at anything in this version
+A check of an unknown kind is refused where a case is read. What cannot look, as a hook that may not
+run or a file that cannot be read, is nobody's failure: its outcome is an error that carries the
+reason, and the trial has no verdict. Which checks can look at anything in this version
 (`hindrance`) is known before a trial is made.
 """
 
@@ -10,22 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from schemas.base import Record
-from schemas.config.checks import (
-    DeterministicCheck,
-    FileContains,
-    FileExists,
-    FinalResponsePresent,
-    OutputArtifactPresent,
-    PathExists,
-    StatusIs,
-    ToolCallCount,
-    WorkspaceFilePresent,
-)
+from schemas.config import checks
+from schemas.config.checks import CHECKS, DeterministicCheck
 from schemas.failures import TrialStatus
+from schemas.registry import load_object
 from schemas.run.result import CheckResult
 
 HOOKS_DISABLED = "hooks_disabled"
@@ -51,16 +43,12 @@ def hindrance(check: DeterministicCheck, folder: Path | None, *, has_workspace: 
         folder: where test.yaml lies, whose files a check of a file may be about.
         has_workspace: the trials of the case have one.
     """
-    match check.declarative:
-        case None:
-            return HOOKS_DISABLED
-        case OutputArtifactPresent() | WorkspaceFilePresent() if not has_workspace:
-            return NO_WORKSPACE
-        case FileExists(path=path) | FileContains(path=path) | PathExists(path=path):
-            is_there = has_workspace or path_in_folder(path, folder) is not None
-            return None if is_there else NO_WORKSPACE
-        case _:
-            return None
+    if check.declarative is None:
+        return HOOKS_DISABLED
+    if has_workspace or not CHECKS[check.kind].needs_files:
+        return None
+    path = getattr(check.declarative, "path", None)
+    return NO_WORKSPACE if path is None or path_in_folder(path, folder) is None else None
 
 
 def path_in_folder(name: str, folder: Path | None) -> Path | None:
@@ -92,39 +80,48 @@ def run_check(check: DeterministicCheck, trial: Trial, hindered: str | None = No
 
     Why it is hindered is known since the case was loaded.
     """
+    made = partial(CheckResult, check_id=check.check_id, kind=check.kind)
     if check.declarative is None or hindered is not None:
-        why = hindered or HOOKS_DISABLED
-        return CheckResult(check_id=check.check_id, kind=check.kind, outcome="error", message=why)
+        return made(outcome="error", message=hindered or HOOKS_DISABLED)
+    run: Callable[..., Outcome] = load_object(CHECKS[check.kind].run)
     try:
-        passed, found = KINDS[type(check.declarative)](check.declarative, trial)
-    except (OSError, UnicodeDecodeError, ValueError) as exc:
-        return CheckResult(
-            check_id=check.check_id, kind=check.kind, outcome="error", message=str(exc)
-        )
+        passed, found = run(check.declarative, trial)
+    except (OSError, ValueError) as exc:
+        return made(outcome="error", message=str(exc))
+    if passed:
+        return made(outcome="passed", message=None)
     about = (check.description or "").strip().removesuffix(".")
-    message = ": ".join(text for text in (about, found) if text)
-    return CheckResult(
-        check_id=check.check_id,
-        kind=check.kind,
-        outcome="passed" if passed else "failed",
-        message=None if passed else message,
-    )
+    return made(outcome="failed", message=": ".join(text for text in (about, found) if text))
 
 
-def _tool_call_count(check: ToolCallCount, trial: Trial) -> Outcome:
+def answered(_: checks.FinalResponsePresent, trial: Trial) -> Outcome:
+    """Pass when there is a text."""
+    return bool(trial.final_text.strip()), "there is no final text"
+
+
+def ended(check: checks.StatusIs, trial: Trial) -> Outcome:
+    """Pass when the trial ended so."""
+    return trial.status == check.status, f"got {trial.status}"
+
+
+def called(check: checks.ToolCallCount, trial: Trial) -> Outcome:
+    """Pass when so many tools were called."""
     return trial.n_tool_calls == check.count, f"got {trial.n_tool_calls}, want {check.count}"
 
 
-def _file_exists(check: FileExists, trial: Trial) -> Outcome:
+def file_exists(check: checks.FileExists, trial: Trial) -> Outcome:
+    """Pass when the file is there."""
     path = path_in_folder(check.path, trial.folder)
     return path is not None and path.is_file(), f"no file {check.path}"
 
 
-def _path_exists(check: PathExists, trial: Trial) -> Outcome:
+def path_exists(check: checks.PathExists, trial: Trial) -> Outcome:
+    """Pass when a file or folder is there."""
     return path_in_folder(check.path, trial.folder) is not None, f"nothing at {check.path}"
 
 
-def _file_contains(check: FileContains, trial: Trial) -> Outcome:
+def contains(check: checks.FileContains, trial: Trial) -> Outcome:
+    """Pass when the file is there and holds the text."""
     path = path_in_folder(check.path, trial.folder)
     if path is None or not path.is_file():
         return False, f"no file {check.path}"
@@ -134,18 +131,6 @@ def _file_contains(check: FileContains, trial: Trial) -> Outcome:
     return check.text in path.read_text(encoding="utf-8"), f"{check.path} does not hold the text"
 
 
-KINDS: Mapping[type[Record], Callable[..., Outcome]] = MappingProxyType(
-    {
-        FinalResponsePresent: lambda _, trial: (
-            bool(trial.final_text.strip()),
-            "there is no final text",
-        ),
-        ToolCallCount: _tool_call_count,
-        StatusIs: lambda check, trial: (trial.status == check.status, f"got {trial.status}"),
-        FileExists: _file_exists,
-        PathExists: _path_exists,
-        FileContains: _file_contains,
-        OutputArtifactPresent: lambda *_: (False, "an llm_probe trial records no output artifacts"),
-        WorkspaceFilePresent: lambda *_: (False, "only openclaw trials have a workspace diff"),
-    }
-)
+def nothing(_check: checks.CheckRecord, _trial: Trial) -> Outcome:
+    """Fail: no trial here has a workspace or records artifacts."""
+    return False, "an llm_probe trial leaves no files"

@@ -15,19 +15,7 @@ from pydantic import JsonValue
 
 from collect.checks.base import Answer, Verdict, matches, strip, verdict
 from collect.tools import tool_use
-from schemas.config.validators import (
-    Contains,
-    Exact,
-    ExactBullets,
-    MaxSentences,
-    MaxWords,
-    NotContains,
-    Number,
-    OneOf,
-    RegexFullmatch,
-    RegexSearch,
-    ToolInvocation,
-)
+from schemas.config import validators
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 BULLET = re.compile(r"\s*-(?:\s|$)")
@@ -73,19 +61,19 @@ SHOWN = 50
 """Characters of a number that a violation shows."""
 
 
-def exact(validator: Exact, answer: Answer) -> Verdict:
+def exact(validator: validators.Exact, answer: Answer) -> Verdict:
     """Pass when the text equals the value."""
     wanted = strip(validator.value)
     return verdict(answer.text == wanted, f"exact_mismatch want={wanted!r}", answer.text)
 
 
-def one_of(validator: OneOf, answer: Answer) -> Verdict:
+def one_of(validator: validators.OneOf, answer: Answer) -> Verdict:
     """Pass when the text is one of the values."""
     wanted = [strip(value) for value in validator.values]
     return verdict(answer.text in wanted, f"not_one_of {wanted}", answer.text)
 
 
-def contains(validator: Contains, answer: Answer) -> Verdict:
+def contains(validator: validators.Contains, answer: Answer) -> Verdict:
     """Pass when the text contains the value; or all of the values, or any of them."""
     wanted = [strip(part) for part in validator.parts]
     missing = [part for part in wanted if part not in answer.text]
@@ -94,23 +82,23 @@ def contains(validator: Contains, answer: Answer) -> Verdict:
     return verdict(not missing, f"missing_text {missing}", answer.text)
 
 
-def not_contains(validator: NotContains, answer: Answer) -> Verdict:
+def not_contains(validator: validators.NotContains, answer: Answer) -> Verdict:
     """Pass when the text contains none of the values."""
     found = [part for part in map(strip, validator.parts) if part in answer.text]
     return verdict(not found, f"unwanted_text {found}", answer.text)
 
 
-def regex(validator: RegexFullmatch | RegexSearch, answer: Answer) -> Verdict:
+def regex(validator: validators.RegexFullmatch | validators.RegexSearch, answer: Answer) -> Verdict:
     """Pass when the pattern matches in time: the whole text, or somewhere in it."""
     text = answer.text
     try:
-        matched = matches(validator.pattern, text, whole=isinstance(validator, RegexFullmatch))
+        matched = matches(validator.pattern, text, whole=validator.type == "regex_fullmatch")
     except TimeoutError:
         return Verdict(False, "regex_timeout", text)
     return verdict(matched, f"{validator.type}_failed pattern={validator.pattern!r}", text)
 
 
-def max_words(validator: MaxWords, answer: Answer) -> Verdict:
+def max_words(validator: validators.MaxWords, answer: Answer) -> Verdict:
     """Pass when there are at most so many words between white space."""
     text, limit = answer.text, validator.value
     got = len(text.split())
@@ -118,7 +106,7 @@ def max_words(validator: MaxWords, answer: Answer) -> Verdict:
     return verdict(got <= limit, violation, {"words": got, "text": text})
 
 
-def max_sentences(validator: MaxSentences, answer: Answer) -> Verdict:
+def max_sentences(validator: validators.MaxSentences, answer: Answer) -> Verdict:
     """Pass when there are at most so many sentences; text without an end mark is one."""
     text, limit = answer.text, validator.value
     got = sum(1 for sentence in SENTENCE_END.split(text) if sentence.strip())
@@ -126,7 +114,7 @@ def max_sentences(validator: MaxSentences, answer: Answer) -> Verdict:
     return verdict(got <= limit, violation, {"sentences": got, "text": text})
 
 
-def exact_bullets(validator: ExactBullets, answer: Answer) -> Verdict:
+def exact_bullets(validator: validators.ExactBullets, answer: Answer) -> Verdict:
     """Pass when exactly so many lines are bullets; nested ones count, other lines may be there."""
     lines = [line.rstrip() for line in answer.text.splitlines() if line.strip()]
     got = sum(1 for line in lines if BULLET.match(line))
@@ -135,7 +123,7 @@ def exact_bullets(validator: ExactBullets, answer: Answer) -> Verdict:
     return verdict(got == validator.value, violation, parsed)
 
 
-def tool_invocation(validator: ToolInvocation, answer: Answer) -> Verdict:
+def tool_invocation(validator: validators.ToolInvocation, answer: Answer) -> Verdict:
     """Pass when an expected tool was called; the output is read as it came, unstripped."""
     expected = list(validator.expected_tools)
     use = tool_use(answer.output, answer.api_tool_calls, expected)
@@ -146,7 +134,7 @@ def tool_invocation(validator: ToolInvocation, answer: Answer) -> Verdict:
     return verdict(use.tool_use_success, f"no_tool_invocation expected={expected}", parsed)
 
 
-def number(validator: Number, answer: Answer) -> Verdict:
+def number(validator: validators.Number, answer: Answer) -> Verdict:
     """Pass when the last, or the only, number is at most the tolerance away from the value.
 
     All numbers are compared as the decimals they are written as: 0.3 is 0.1 give or take 0.2.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from schemas.base import Count, NonEmpty, Record, Slug, one_of_two, require
+from schemas.base import Count, NonEmpty, Record, RecordOf, Slug, one_of_two, require
 from schemas.failures import TrialStatus
+from schemas.registry import Registry
 
 Dimension = Literal["task", "process", "autonomy", "closeness", "efficiency", "spark"]
 
@@ -39,27 +42,34 @@ ModulePath = Annotated[
 ]
 
 
-class FinalResponsePresent(Record):
+class CheckRecord(Record):
+    """What a case says of one declarative check, whose name is the value of the field `kind`."""
+
+    if TYPE_CHECKING:
+        kind: str
+
+
+class FinalResponsePresent(CheckRecord):
     """The trial ended with text."""
 
     kind: Literal["final_response_present"]
 
 
-class ToolCallCount(Record):
+class ToolCallCount(CheckRecord):
     """Exactly so many tools were called."""
 
     kind: Literal["tool_call_count"]
     count: Count
 
 
-class FileExists(Record):
+class FileExists(CheckRecord):
     """A file is there: in the trial's workspace, else beside test.yaml."""
 
     kind: Literal["file_exists"]
     path: CheckPath
 
 
-class FileContains(Record):
+class FileContains(CheckRecord):
     """A file is there and holds this text."""
 
     kind: Literal["file_contains"]
@@ -67,21 +77,21 @@ class FileContains(Record):
     text: str
 
 
-class PathExists(Record):
+class PathExists(CheckRecord):
     """A file or folder is there."""
 
     kind: Literal["path_exists"]
     path: CheckPath
 
 
-class StatusIs(Record):
+class StatusIs(CheckRecord):
     """The trial ended with this status."""
 
     kind: Literal["status_is"]
     status: TrialStatus
 
 
-class OutputArtifactPresent(Record):
+class OutputArtifactPresent(CheckRecord):
     """The trial recorded an output artifact that matches every field given; none: any at all."""
 
     kind: Literal["output_artifact_present"]
@@ -90,7 +100,7 @@ class OutputArtifactPresent(Record):
     uri: NonEmpty | None = None
 
 
-class WorkspaceFilePresent(Record):
+class WorkspaceFilePresent(CheckRecord):
     """The diff of an agent's workspace has a file, perhaps with this content."""
 
     kind: Literal["openclaw_workspace_file_present"]
@@ -106,29 +116,45 @@ class WorkspaceFilePresent(Record):
         return self
 
 
-DeclarativeCheck = Annotated[
-    FinalResponsePresent
-    | ToolCallCount
-    | FileExists
-    | FileContains
-    | PathExists
-    | StatusIs
-    | OutputArtifactPresent
-    | WorkspaceFilePresent,
-    Field(discriminator="kind"),
-]
+@dataclass(frozen=True)
+class CheckSpec:
+    """What may be written of a kind of check, and what makes it."""
 
-DEFAULT_DIMENSIONS: dict[str, tuple[Dimension, ...]] = {
-    "final_response_present": ("process",),
-    "tool_call_count": ("process", "efficiency"),
-    "file_exists": ("task",),
-    "file_contains": ("task",),
-    "path_exists": ("task",),
-    "output_artifact_present": ("task",),
-    "status_is": ("process",),
-    "openclaw_workspace_file_present": (),
-}
-"""D-E14: the dimensions of a check that names none."""
+    record: type[CheckRecord]
+    """Its field `kind` is a `Literal` of the name."""
+    run: str | Callable[[Any, Any], tuple[bool, str | None]]
+    """Takes a record and a `Trial` (of `collect.checks.declarative`), returns whether it passed and
+    what was found where not, and raises an `OSError` or `ValueError` where it cannot look; or
+    where it stands, as `module:attribute`."""
+    dimensions: tuple[Dimension, ...] = ()
+    """Those of a check that names none (D-E14)."""
+    needs_files: bool = False
+    """It looks into the trial's workspace, or beside test.yaml for what its field `path` names."""
+
+
+_IN = "collect.checks.declarative"
+
+CHECKS = Registry(
+    "checks",
+    CheckSpec,
+    {
+        "final_response_present": CheckSpec(FinalResponsePresent, f"{_IN}:answered", ("process",)),
+        "tool_call_count": CheckSpec(ToolCallCount, f"{_IN}:called", ("process", "efficiency")),
+        "file_exists": CheckSpec(FileExists, f"{_IN}:file_exists", ("task",), needs_files=True),
+        "file_contains": CheckSpec(FileContains, f"{_IN}:contains", ("task",), needs_files=True),
+        "path_exists": CheckSpec(PathExists, f"{_IN}:path_exists", ("task",), needs_files=True),
+        "status_is": CheckSpec(StatusIs, f"{_IN}:ended", ("process",)),
+        "output_artifact_present": CheckSpec(
+            OutputArtifactPresent, f"{_IN}:nothing", ("task",), needs_files=True
+        ),
+        "openclaw_workspace_file_present": CheckSpec(
+            WorkspaceFilePresent, f"{_IN}:nothing", needs_files=True
+        ),
+    },
+)
+"""Every kind of declarative check, by name; a new one is a file and an entry."""
+
+DeclarativeCheck = Annotated[CheckRecord, RecordOf(CHECKS, "kind")]
 
 
 class PythonHook(Record):

@@ -149,6 +149,34 @@ def test_a_validator_of_a_package_judges_and_is_stored_like_any_other(collect, a
     ]  # fmt: skip
 
 
+def test_a_check_of_a_package_is_made_like_any_other(collect, analyze, tmp_path):
+    project = Project(tmp_path)
+    project.model(provider="parrot", requested_model="grey")
+    check = {"check_id": "c", "declarative": {"kind": "shorter_than", "path": "note.txt"}}
+    for case_id in ("short", "very_long"):
+        project.case(case_id, deterministic_checks=[check])
+        project.write(f"configs/cases/group/{case_id}/note.txt", "x" * 10)
+    project.case("nowhere", deterministic_checks=[check])
+
+    words = ("run", "--suite", "s", "--run-profile", "p")
+    assert "`c` cannot be made: it looks into a workspace" in collect(*words).stderr
+    done = collect(*words, "--skip-unevaluable")
+    assert done.returncode == 0, done.stderr
+    query = "select case_id, passed, checks from trials order by case_id"
+    said = {row["case_id"]: row for row in json.loads(analyze("sql", query, "--json").out)}
+    assert {name: row["passed"] for name, row in said.items()} == {
+        "nowhere": None, "short": True, "very_long": False,
+    }  # fmt: skip
+    assert "14 of 10 characters" in str(said["very_long"]["checks"])
+
+    check["declarative"]["kind"] = "shorter_then"
+    project.case("slip", deterministic_checks=[check])
+    wrong = "`deterministic_checks[0].declarative.kind`: unknown value; found `shorter_then`; "
+    done = collect("validate")
+    assert f"{wrong}allowed: 'final_response_present', " in done.stdout
+    assert "'shorter_than'; did you mean `shorter_than`?" in done.stdout
+
+
 def test_a_validator_of_a_package_stands_in_errors(collect, tmp_path):
     project = Project(tmp_path)
     project.case("slip", validator={"type": "shoutd", "word": "hello"})

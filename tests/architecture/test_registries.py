@@ -13,9 +13,8 @@ from analyze.contracts import CONTRACTS
 from analyze.exporters import EXPORTERS, Exporter
 from analyze.importers import IMPORTERS, Importer
 from analyze.query.catalog import VIEWS
-from collect.checks.declarative import KINDS
 from collect.config.endpoints import PROVIDERS
-from schemas.config.checks import DEFAULT_DIMENSIONS, DeclarativeCheck
+from schemas.config.checks import CHECKS, Dimension
 from schemas.config.validators import VALIDATORS
 from schemas.registry import load_object
 from tests.support.paths import ROOT
@@ -25,11 +24,6 @@ OPTIONS_OF_IMPORT = {
     for param in typer.main.get_command(analyze_cli.app_for(["import"])).commands["import"].params
     for option in param.opts
 }
-
-
-def kinds_of(union):
-    """Return the records of a union that tells them apart by a field."""
-    return set(get_args(get_args(union)[0]))
 
 
 @pytest.mark.parametrize("name", PROVIDERS.names)
@@ -47,10 +41,13 @@ def test_a_validator_that_can_be_written_is_judged(name):
     assert name == "noop" or callable(load_object(spec.judge))
 
 
-def test_a_check_that_can_be_written_is_made():
-    assert set(KINDS) == kinds_of(DeclarativeCheck)
-    names = {name for kind in KINDS for name in get_args(kind.model_fields["kind"].annotation)}
-    assert names == set(DEFAULT_DIMENSIONS)
+@pytest.mark.parametrize("name", CHECKS.names)
+def test_a_check_that_can_be_written_is_made(name):
+    spec = CHECKS[name]
+
+    assert get_args(spec.record.model_fields["kind"].annotation) == (name,)
+    assert callable(load_object(spec.run))
+    assert set(spec.dimensions) <= set(get_args(Dimension))
 
 
 def test_a_chart_that_can_be_named_is_drawn():

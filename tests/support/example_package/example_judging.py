@@ -1,8 +1,9 @@
-"""A validator that a package adds to benchlake."""
+"""A validator and a check that a package adds to benchlake."""
 
 from typing import Literal
 
 from collect.checks.base import verdict
+from schemas.config.checks import CheckRecord, CheckSpec
 from schemas.config.validators import ValidatorRecord, ValidatorSpec
 
 
@@ -19,4 +20,18 @@ def shouted(validator, answer):
     return verdict(wanted in answer.text, f"not_shouted want={wanted!r}", answer.text)
 
 
+class ShorterThan(CheckRecord):
+    """The answer has at most as many characters as a file beside test.yaml."""
+
+    kind: Literal["shorter_than"]
+    path: str
+
+
+def shorter(check, trial):
+    """Pass when the answer has at most as many characters as the file."""
+    limit = len((trial.folder / check.path).read_text())
+    return len(trial.final_text) <= limit, f"{len(trial.final_text)} of {limit} characters"
+
+
 SHOUTED = ValidatorSpec(Shouted, shouted)
+SHORTER_THAN = CheckSpec(ShorterThan, shorter, ("efficiency",), needs_files=True)
