@@ -41,6 +41,6 @@ async def judge(
     if validator is None or judged is None:
         return Verdict(None, None, None)
     answer = Answer(output, tuple(api_tool_calls))
-    if len(output) > LONG_OUTPUT or VALIDATORS[validator.type].runs_patterns:
+    if len(output) > LONG_OUTPUT or validator.runs_patterns:
         return await asyncio.to_thread(judged, validator, answer)
     return judged(validator, answer)

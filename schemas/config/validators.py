@@ -127,6 +127,11 @@ class ValidatorRecord(Record):
     if TYPE_CHECKING:
         type: str
 
+    @property
+    def runs_patterns(self) -> bool:
+        """Whether judging runs a pattern that a user wrote, which may take its whole second."""
+        return False
+
 
 class Noop(ValidatorRecord):
     """No validation: `objective_pass` stays null."""
@@ -198,12 +203,22 @@ class RegexFullmatch(ValidatorRecord):
     type: Literal["regex_fullmatch"]
     pattern: Pattern
 
+    @property
+    def runs_patterns(self) -> bool:
+        """Always."""
+        return True
+
 
 class RegexSearch(ValidatorRecord):
     """The pattern matches somewhere in the stripped text."""
 
     type: Literal["regex_search"]
     pattern: Pattern
+
+    @property
+    def runs_patterns(self) -> bool:
+        """Always."""
+        return True
 
 
 def _numeric(value: object) -> object:
@@ -305,6 +320,11 @@ class JsonKeys(ValidatorRecord):
             for key, rules in self.key_rules.items()
         }
 
+    @property
+    def runs_patterns(self) -> bool:
+        """Whether a key has such a rule."""
+        return any(isinstance(rule, RegexRule) for rules in self.rules().values() for rule in rules)
+
 
 class ToolInvocation(ValidatorRecord):
     """At least one of `expected_tools` was invoked."""
@@ -323,8 +343,6 @@ class ValidatorSpec:
     judge: str | Callable[[Any, Any], Any] | None
     """Takes a record and an `Answer`, gives a `Verdict` (both of `collect.checks.base`) and never
     raises; or where it stands, as `module:attribute`. None: nothing is judged."""
-    runs_patterns: bool = False
-    """A pattern that a user wrote may take its whole second, in a thread of its own."""
 
 
 _TEXT = "collect.checks.text"
@@ -338,15 +356,13 @@ VALIDATORS = Registry(
         "one_of": ValidatorSpec(OneOf, f"{_TEXT}:one_of"),
         "contains": ValidatorSpec(Contains, f"{_TEXT}:contains"),
         "not_contains": ValidatorSpec(NotContains, f"{_TEXT}:not_contains"),
-        "regex_fullmatch": ValidatorSpec(RegexFullmatch, f"{_TEXT}:regex", runs_patterns=True),
-        "regex_search": ValidatorSpec(RegexSearch, f"{_TEXT}:regex", runs_patterns=True),
+        "regex_fullmatch": ValidatorSpec(RegexFullmatch, f"{_TEXT}:regex"),
+        "regex_search": ValidatorSpec(RegexSearch, f"{_TEXT}:regex"),
         "number": ValidatorSpec(Number, f"{_TEXT}:number"),
         "max_words": ValidatorSpec(MaxWords, f"{_TEXT}:max_words"),
         "max_sentences": ValidatorSpec(MaxSentences, f"{_TEXT}:max_sentences"),
         "exact_bullets": ValidatorSpec(ExactBullets, f"{_TEXT}:exact_bullets"),
-        "json_keys": ValidatorSpec(
-            JsonKeys, "collect.checks.json_object:json_keys", runs_patterns=True
-        ),
+        "json_keys": ValidatorSpec(JsonKeys, "collect.checks.json_object:json_keys"),
         "tool_invocation": ValidatorSpec(ToolInvocation, f"{_TEXT}:tool_invocation"),
     },
 )
