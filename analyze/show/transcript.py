@@ -195,6 +195,11 @@ def facts_of(page: TrialPage) -> Iterator[tuple[str, str]]:
     yield "tools", _tools(trial)
     yield "finish", line_of(trial.finish_reason or "")
     yield "requests", _requests(page)
+    if isinstance(page.trace, Artifact):
+        yield "turns", "" if page.trace.turns is None else whole(page.trace.turns)
+        phases = (f"{line_of(name)} {duration(ms)}" for name, ms in page.trace.phases.items())
+        yield "phases", ", ".join(phases)
+        yield "workspace", line_of(page.trace.workspace or "")
     reused = trial.reused_from_run_id
     yield "reused", "" if reused is None else f"from run {line_of(reused)}"
     yield "trace", line_of(trial.artifact_path or "")

@@ -19,8 +19,9 @@ from collect.execute.budget import Budget
 from collect.http_client import REFUSED
 from collect.http_client.pool import CompletionQueue
 from collect.limits import Limiter, Place, Stopped
-from collect.providers.base import Reply
+from collect.providers.base import Outcome
 from collect.runners.base import Execution, Runner, not_asked
+from schemas.failures import SKIPPED_ON_REQUEST
 from schemas.run.config import PlannedTrial
 
 GIVE_UP_AFTER = 3
@@ -220,9 +221,12 @@ class Executor:
             self.began = time.perf_counter()
         case = self.cases[trial.case_id]
         if case.unavailable is not None:
-            return not_asked(trial, case, _unavailable(case.unavailable))
+            why = f"skipped by --skip-unevaluable: {case.unavailable}"
+            return not_asked(trial, case, SKIPPED_ON_REQUEST, why, "unevaluable")
         if work.unreachable >= GIVE_UP_AFTER:
-            return not_asked(trial, case, _given_up(work.model))
+            why = f"{work.model.base_url} was given up after {GIVE_UP_AFTER} trials in a row could "
+            why += "not reach it"
+            return not_asked(trial, case, "connection_error", why, "endpoint_given_up")
         if (reserved := await self.budget.reserve(trial, case, place)) is None:
             self.stop(MAX_COST)
             return None
@@ -240,11 +244,11 @@ class Executor:
     def _is_stopped(self, model: ResolvedModel) -> bool:
         return self.stop_reason is not None or model.model_id in self._halted
 
-    def _attempted(self, work: ModelWork, reply: Reply) -> None:
+    def _attempted(self, work: ModelWork, outcome: Outcome) -> None:
         """Stop a model whose server is not there, before every trial has waited for it."""
-        if reply.failure_type != "connection_error":
+        if outcome.failure_type != "connection_error":
             work.was_reached = True
-        if reply.error_code != REFUSED:
+        if outcome.error_code != REFUSED:
             return
         work.refused += 1
         at_first = not work.was_reached and work.refused >= REFUSED_AT_FIRST
@@ -256,9 +260,8 @@ class Executor:
         """Count how often the endpoint could not be reached in a row."""
         if work.unreachable >= GIVE_UP_AFTER:  # given up for good, whatever comes late
             return
-        reply = execution.reply
-        silent = reply.failure_type == "timeout" and not reply.accepted
-        unreachable = reply.failure_type == "connection_error" or silent
+        silent = execution.failure_type == "timeout" and not execution.accepted
+        unreachable = execution.failure_type == "connection_error" or silent
         work.unreachable = work.unreachable + 1 if unreachable else 0
         if work.unreachable == GIVE_UP_AFTER:
             self.stopped_models.setdefault(
@@ -276,8 +279,7 @@ async def _run_trial(
     except Stopped:
         raise
     except Exception as exc:  # noqa: BLE001 - becomes a row of failure_type `exception`
-        text = f"{type(exc).__name__}: {exc}"
-        return not_asked(trial, case, Reply(failure_type="exception", error_message=text))
+        return not_asked(trial, case, "exception", f"{type(exc).__name__}: {exc}")
 
 
 def lanes(models: Iterable[ResolvedModel]) -> list[list[ResolvedModel]]:
@@ -290,22 +292,3 @@ def lanes(models: Iterable[ResolvedModel]) -> list[list[ResolvedModel]]:
         else:
             hosted.append([model])
     return ([alone] if alone else []) + hosted
-
-
-def _unavailable(why: str) -> Reply:
-    return Reply(
-        failure_type="sandbox_missing",
-        error_code="unevaluable",
-        error_message=f"skipped by --skip-unevaluable: {why}",
-        accepted=False,
-    )
-
-
-def _given_up(model: ResolvedModel) -> Reply:
-    return Reply(
-        failure_type="connection_error",
-        error_code="endpoint_given_up",
-        error_message=f"{model.base_url} was given up after {GIVE_UP_AFTER} trials in a row "
-        "could not reach it",
-        accepted=False,
-    )

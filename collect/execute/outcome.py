@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
@@ -13,17 +14,36 @@ from pydantic import JsonValue
 from collect.checks.base import Verdict
 from collect.checks.declarative import Trial, run_check
 from collect.execute.budget import cost_of
+from collect.providers.base import Usage
 from collect.runners.base import Execution
 from collect.tools import ToolUse
 from schemas.base import SCHEMA_VERSION
 from schemas.config.prices import NANO, Price
 from schemas.config.suite import Routing
 from schemas.redact import redact, redact_json
+from schemas.run.config import PlannedTrial
 from schemas.run.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result, cut
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
 NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
 
+OF_OTHERS = ("error_code", "error_message", "served_model", "served_provider", "finish_reason")
+"""What others said, perhaps with secrets in it."""
+
+OF_TRIAL, OF_EXECUTION, OF_USAGE = (
+    tuple(
+        Result.model_fields.keys() & names - {"record_type", "tool_calls", "cost_usd", *OF_OTHERS}
+    )
+    for names in (
+        PlannedTrial.model_fields.keys(),
+        {field.name for field in fields(Execution)},
+        {field.name for field in fields(Usage)},
+    )
+)
+"""What a line says as the plan, the execution and its usage have it, under the same names."""
+
+OF_AGENT = ("turns", "phases", "workspace")
+"""Of an execution, what a single question has none of."""
 
 SHORT_TEXT = 4_000
 """Bytes kept of what a server says about itself or an error."""
@@ -54,7 +74,7 @@ def passed_of(
     could not look leaves the verdict open, whatever the others found: else a trial without it
     could only fail.
     """
-    failure = execution.reply.failure
+    failure = execution.failure
     if not execution.trial.is_scorable:
         return None
     if failure is not None:
@@ -69,11 +89,11 @@ def passed_of(
 
 def checks_of(execution: Execution, n_tool_calls: int) -> tuple[CheckResult, ...]:
     """Return what the case's checks found; a trial that the model never saw is not checked."""
-    failure = execution.reply.failure
+    failure = execution.failure
     if failure is not None and not failure.counts_against_model:
         return ()
     trial = Trial(
-        final_text=execution.reply.text,
+        final_text=execution.text,
         n_tool_calls=n_tool_calls,
         status="success" if failure is None else failure.status,
         folder=execution.case.folder,
@@ -96,72 +116,39 @@ def result_of(
     elapsed_ms: int | None = None,
 ) -> Result:
     """Return the trial's line; verdict and tools of a failed trial are empty (D-A7)."""
-    trial, case, reply = execution.trial, execution.case, execution.reply
-    failure = reply.failure
-    success = failure is None
-    raw_output, truncated = cut(redact(reply.text))
-    usage = reply.usage
+    failure = execution.failure
+    raw_output, truncated = cut(redact(execution.text))
     outcomes = Counter(check.outcome for check in checks)
     cost_nano = cost_of(execution, price)
-    source: CostSource = "provider" if reply.cost_usd is not None else "computed"
+    source: CostSource = "provider" if execution.cost_usd is not None else "computed"
     return Result(
-        run_id=trial.run_id,
-        provider=trial.provider,
-        model=trial.model,
-        thinking_level=trial.thinking_level,
-        prompt_id=trial.prompt_id,
-        prompt_name=trial.prompt_name,
+        **{name: getattr(execution.trial, name) for name in OF_TRIAL},
+        **{name: getattr(execution, name) for name in OF_EXECUTION},
+        **{name: getattr(execution.usage, name) for name in OF_USAGE},
+        **{name: _clean(getattr(execution, name)) for name in OF_OTHERS},
         availability_status="ok" if failure is None else failure.availability_status,
-        started_at_ms=execution.started_at_ms,
-        ended_at_ms=execution.ended_at_ms,
-        e2e_ms=reply.e2e_ms,
-        ttft_ms=reply.ttft_ms,
-        success=success,
-        failure_type=reply.failure_type,
+        success=failure is None,
         objective_pass=verdict.objective_pass,
         violation=_clean(verdict.violation),
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
         raw_output=raw_output,
         parsed_output=bounded(redact_json(verdict.parsed_output)),
         tool_calls=tuple(redact(name) for name in tool_use.tool_calls),
         tool_call_count=len(tool_use.tool_calls),
         tool_use_success=tool_use.tool_use_success,
-        suite_id=trial.suite_id,
-        case_id=trial.case_id,
-        model_id=trial.model_id,
-        repetition=trial.repetition,
-        case_hash=trial.case_hash,
-        run_fingerprint=trial.run_fingerprint,
-        fingerprint_version=trial.fingerprint_version,
-        runner_type=trial.runner_type,
         status="success" if failure is None else failure.status,
         passed=passed_of(execution, verdict, checks),
-        error_code=_clean(reply.error_code),
-        error_message=_clean(reply.error_message),
-        http_status=reply.http_status,
-        attempt_count=execution.attempt_count,
-        requested_model=trial.model,
-        served_model=_clean(reply.served_model),
-        served_provider=_clean(reply.served_provider),
-        finish_reason=_clean(reply.finish_reason),
-        reasoning_tokens=usage.reasoning_tokens,
-        cached_input_tokens=usage.cached_input_tokens,
+        requested_model=execution.trial.model,
         cost_usd=None if cost_nano is None else cost_nano / NANO,
         cost_source=None if cost_nano is None else source,
-        token_source=usage.source,
-        validator_type=trial.validator_type,
+        token_source=execution.usage.source,
         checks_passed=outcomes["passed"],
         checks_failed=outcomes["failed"],
         checks_errored=outcomes["error"],
         checks=tuple(checks),
-        expected_tools=case.expected_tools,
         tool_call_source=tool_use.tool_call_source,
-        tags=case.tags,
         raw_output_truncated=truncated,
         artifact_path=artifact_path,
         reused_from_run_id=None,
-        clock_late_ms=execution.clock_late_ms,
         routing=routing,
         elapsed_ms=elapsed_ms,
     )
@@ -170,6 +157,7 @@ def result_of(
 def artifact_of(execution: Execution) -> dict[str, Any]:
     """Return the trial's whole trace, in the shape of `schemas.run.trace.Artifact`."""
     trial = execution.trial
+    of_agent = {name: value for name in OF_AGENT if (value := getattr(execution, name))}
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": trial.run_id,
@@ -178,6 +166,7 @@ def artifact_of(execution: Execution) -> dict[str, Any]:
         "repetition": trial.repetition,
         "wall_ms": execution.wall_ms,
         "request": execution.request,
-        "usage": execution.reply.usage.raw,
+        "usage": execution.usage.raw,
         "trace": execution.trace,
+        **of_agent,
     }

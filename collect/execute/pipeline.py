@@ -214,19 +214,18 @@ class Pipeline:
         """Judge one finished trial and write it down, trace first."""
         began = self._executor.began or 0.0
         elapsed_ms = self._elapsed_ms + round((time.perf_counter() - began) * 1000)
-        reply, verdict, tools = execution.reply, NO_VERDICT, NO_TOOLS
-        if reply.failure is None:
-            called = tuple(call.name for call in reply.tool_calls)
-            verdict = await judge(execution.case.validator, reply.text, api_tool_calls=called)
+        trial, text, verdict, tools = execution.trial, execution.text, NO_VERDICT, NO_TOOLS
+        if execution.failure is None:
+            called = tuple(call.name for call in execution.tool_calls)
+            verdict = await judge(execution.case.validator, text, api_tool_calls=called)
             expected = execution.case.expected_tools
-            tools = await off_loop(reply.text, partial(tool_use, reply.text, called, expected))
-        trial = execution.trial
-        for note in reply.notes:
+            tools = await off_loop(text, partial(tool_use, text, called, expected))
+        for note in execution.notes:
             self._event("provider_note", trial.model_id, note)
             self._screen.note(f"model `{self._names.of(trial.model_id)}`: {redact(note)}")
-        frame = await off_loop(reply.text, partial(artifact_frame, artifact_of(execution)))
+        frame = await off_loop(text, partial(artifact_frame, artifact_of(execution)))
         path = self._log.append_artifact(trial.model_id, frame)
-        n_tool_calls = len(reply.tool_calls) or len(tools.tool_calls)
+        n_tool_calls = len(execution.tool_calls) or len(tools.tool_calls)
         checks = checks_of(execution, n_tool_calls)
         model = self._models[trial.model_id]
         made = partial(
@@ -240,7 +239,7 @@ class Pipeline:
             routing=model.routing,
             elapsed_ms=elapsed_ms,
         )
-        result = await off_loop(reply.text, made)
+        result = await off_loop(text, made)
         self._log.append(result)
         self._finished.replace(trial.model_id, trial.case_id, trial.repetition)
         self.report.count(result)
@@ -250,7 +249,7 @@ class Pipeline:
     def _apply_rules(self, execution: Execution, result: Result) -> None:
         """Stop where the execution policy says so (D-E7)."""
         policy = self._spec.policy
-        failure = execution.reply.failure
+        failure = execution.failure
         outside = (
             failure is not None
             and not failure.counts_against_model

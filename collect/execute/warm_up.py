@@ -20,7 +20,7 @@ from collect.runners.base import Runner
 from schemas.redact import redact
 
 WARM_UP_FACTS = ("e2e_ms", "failure_type", "error_message")
-"""Of a reply, kept of a warm-up."""
+"""Kept of a warm-up."""
 
 Note = Callable[[str, str | None, JsonValue], None]
 """(event, model_id, detail): writes an event row."""
@@ -92,8 +92,8 @@ class Around:
             }
             self.event("exclusive", model.model_id, detail)
         for number in range(1, model.warmup + 1):
-            reply = await runner.warm_up()
-            facts = {name: getattr(reply, name) for name in WARM_UP_FACTS}
+            outcome = await runner.warm_up()
+            facts = {name: getattr(outcome, name) for name in WARM_UP_FACTS}
             self.event("warmup", model.model_id, {"number": number, **facts})
         await self._snapshot(model, "before")
 

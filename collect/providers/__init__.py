@@ -5,7 +5,7 @@ from __future__ import annotations
 from collect.config import ResolvedModel
 from collect.config.endpoints import PROVIDERS
 from collect.http_client.pool import CompletionQueue
-from collect.providers.base import Provider, ask_keyless
+from collect.providers.base import Provider
 from schemas.registry import load_object
 
 
@@ -21,4 +21,4 @@ def provider_of(
     return made
 
 
-__all__ = ["Provider", "ask_keyless", "provider_of"]
+__all__ = ["Provider", "provider_of"]

@@ -68,15 +68,15 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back, or why nothing usable did.
+class Outcome:
+    """What came of a request, or of a trial of whatever runner: an answer, or why there is none.
 
     `e2e_ms` runs from the first request byte written to the last response byte, `ttft_ms` to the
-    first content token; both are null when that moment never came.
+    first content token; both are null when that moment never came. Of several turns the first is
+    summed over all of them, the second is the first one's.
     """
 
     text: str = ""
-    reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: str | None = None
     served_model: str | None = None
@@ -89,20 +89,27 @@ class Reply:
     failure_type: str | None = None
     error_code: str | None = None
     error_message: str | None = None
-    requests: int = 1
-    """How often the request was written: twice after a connection that was closed in between."""
     accepted: bool = True
     """The server had taken the whole request: decides whose a time-out is."""
-    retry_after_s: float | None = None
     notes: tuple[str, ...] = ()
     """Things the run should know, such as a setting the server refused."""
 
     @property
     def failure(self) -> FailureClass | None:
-        """Return what the failure_type means, or None for a usable reply."""
+        """Return what the failure_type means, or None for a usable answer."""
         if self.failure_type is None:
             return None
         return classify(self.failure_type, accepted=self.accepted)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Outcome):
+    """What came back from a provider."""
+
+    reasoning: str = ""
+    requests: int = 1
+    """How often the request was written: twice after a connection that was closed in between."""
+    retry_after_s: float | None = None
 
     def failed(self, failure_type: str, **facts: object) -> Reply:
         """Return this reply as a failure."""
@@ -120,13 +127,3 @@ class Provider(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections."""
-
-
-def ask_keyless(api_key_env: str) -> Reply:
-    """Return the reply of a request that is not made because its key is missing."""
-    return Reply(
-        failure_type="api_key_missing",
-        error_code="api_key_missing",
-        error_message=f"environment variable {api_key_env} is not set",
-        accepted=False,
-    )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from collect.config import LoadedCase
 from collect.limits import Place
-from collect.providers.base import Reply
+from collect.providers.base import Outcome
 from schemas.config.case import Role
 from schemas.run.config import PlannedTrial
 
@@ -52,13 +53,18 @@ class Trace:
         """Note what the runner did."""
         self._note("runner", name=name, detail=detail)
 
-    def retry(self, attempt: int, reply: Reply, wait_s: float) -> None:
+    def tool_result(self, call_id: str, output: JsonValue, *, is_error: bool = False) -> None:
+        """Note what a tool returned."""
+        status = "error" if is_error else "success"
+        self._note("tool_result", call_id=call_id, status=status, output=output)
+
+    def retry(self, attempt: int, outcome: Outcome, wait_s: float) -> None:
         """Note a wait before the next request."""
         self.runner(
             "retry_scheduled",
             attempt=attempt,
-            failure_type=reply.failure_type,
-            error_message=reply.error_message,
+            failure_type=outcome.failure_type,
+            error_message=outcome.error_message,
             wait_ms=round(wait_s * 1000),
         )
 
@@ -67,20 +73,27 @@ class Trace:
         self._note("final_output", content=content)
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """One trial as it was executed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution(Outcome):
+    """One trial as it was executed, and what came of it."""
 
     trial: PlannedTrial
     case: LoadedCase
-    reply: Reply
-    attempt_count: int
+    attempt_count: int = 1
+    """Requests made; 0 when none was."""
     started_at_ms: int
     ended_at_ms: int
-    wall_ms: int
-    request: dict[str, JsonValue]
+    wall_ms: int = 0
+    request: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Its settings; the messages are the trace's."""
     trace: list[TraceObject]
     clock_late_ms: int | None = None
+    turns: int | None = None
+    """Requests and answers of the conversation; None: the runner does not count them."""
+    phases: Mapping[str, int] = field(default_factory=dict)
+    """What the runner spent its time on: a name to whole ms."""
+    workspace: str | None = None
+    """Folder of the trial's files, below the run's."""
 
 
 class Runner(Protocol):
@@ -92,16 +105,33 @@ class Runner(Protocol):
         The trial holds its place, and gives it up while it waits before a retry.
         """
 
-    async def warm_up(self) -> Reply:
+    async def warm_up(self) -> Outcome:
         """Make one request whose answer is not counted, so that the first trial is like others."""
 
     async def aclose(self) -> None:
         """Let go of what the runner holds."""
 
 
-def not_asked(trial: PlannedTrial, case: LoadedCase, reply: Reply) -> Execution:
+def not_asked(
+    trial: PlannedTrial,
+    case: LoadedCase,
+    failure_type: str,
+    error_message: str,
+    error_code: str | None = None,
+) -> Execution:
     """Return a trial for which no request was made, and why."""
     now = now_ms()
     trace = Trace()
-    trace.runner("not_asked", reason=reply.error_message)
-    return Execution(trial, case, reply, 0, now, now, 0, {}, trace.events)
+    trace.runner("not_asked", reason=error_message)
+    return Execution(
+        failure_type=failure_type,
+        error_code=error_code,
+        error_message=error_message,
+        accepted=False,
+        trial=trial,
+        case=case,
+        attempt_count=0,
+        started_at_ms=now,
+        ended_at_ms=now,
+        trace=trace.events,
+    )

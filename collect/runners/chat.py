@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import bisect_left
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from pydantic import JsonValue
 
@@ -21,8 +21,8 @@ from collect.config.resolved import WireMessage
 from collect.http_client.pool import CompletionQueue
 from collect.limits import Place, with_retries
 from collect.plan.fingerprint import seed_of
-from collect.providers import ask_keyless, provider_of
-from collect.providers.base import NOT_READ, Prepared, Reply, Request
+from collect.providers import provider_of
+from collect.providers.base import NOT_READ, Outcome, Prepared, Reply, Request
 from collect.runners.base import Execution, Trace, not_asked, now_ms
 from schemas.run.config import PlannedTrial
 
@@ -32,6 +32,11 @@ WORTH_NOTING_S = 0.001
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
 CONVERSATION = frozenset({"messages", "input"})
 """What the APIs call the messages."""
+
+KEYLESS = "api_key_missing"
+
+OUTCOME = tuple(field.name for field in fields(Outcome))
+"""What a reply and its trial have in common."""
 
 WARM_UP_TIMEOUT_S = 600.0
 """Loading a large model from a slow disk takes minutes."""
@@ -104,7 +109,8 @@ class LlmProbe:
         key = key_of(model)
         self._model = model
         self._clock = clock
-        self._missing_key = model.key_required and not key
+        is_keyless = model.key_required and model.api_key_env and not key
+        self._keyless = f"environment variable {model.api_key_env} is not set" if is_keyless else ""
         self._provider = provider_of(model, key or None, completions)
         self._stood_still = self._said_stood_still = False
 
@@ -114,8 +120,8 @@ class LlmProbe:
 
     async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
         """Send the case's messages and return what came back."""
-        if self._missing_key and self._model.api_key_env:
-            return not_asked(trial, case, ask_keyless(self._model.api_key_env))
+        if self._keyless:
+            return not_asked(trial, case, KEYLESS, self._keyless, KEYLESS)
         trace = Trace()
         for message in case.messages:
             trace.message(message["role"], message["content"], message.get("name"))
@@ -131,9 +137,9 @@ class LlmProbe:
         _finish(trace, reply)
         body = prepared.body
         return Execution(
+            **{name: getattr(reply, name) for name in OUTCOME},
             trial=trial,
             case=case,
-            reply=reply,
             attempt_count=attempts,
             started_at_ms=started_at_ms,
             ended_at_ms=max(started_at_ms, ended_at_ms),
@@ -144,10 +150,10 @@ class LlmProbe:
             clock_late_ms=self._clock.worst_since(began),
         )
 
-    async def warm_up(self) -> Reply:
+    async def warm_up(self) -> Outcome:
         """Ask for one token, so that the server has loaded the model before the first trial."""
-        if self._missing_key and self._model.api_key_env:
-            return ask_keyless(self._model.api_key_env)
+        if self._keyless:
+            return Outcome(failure_type=KEYLESS, error_message=self._keyless)
         hello = Request(
             messages=(WARM_UP_MESSAGE,), timeout_s=WARM_UP_TIMEOUT_S, stream=False, max_tokens=1
         )

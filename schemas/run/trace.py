@@ -166,3 +166,12 @@ class Artifact(Record):
     request: dict[str, Any] = Field(description="Body of the request, without its messages.")
     usage: JsonValue = Field(default=None, description="As the server reported it.")
     trace: tuple[TraceEvent, ...]
+    turns: Count | None = Field(
+        default=None, description="Requests and answers; null: the runner does not count them."
+    )
+    phases: dict[str, Millis] = Field(
+        default_factory=dict, description="What the runner spent its time on."
+    )
+    workspace: str | None = Field(
+        default=None, description="Folder of the trial's files, below the run's."
+    )

@@ -9,8 +9,8 @@ from collect.execute.budget import Budget
 from collect.execute.executor import Executor, Hooks
 from collect.limits import Limiter
 from collect.providers.base import Reply, Usage
-from collect.runners.base import Execution
 from schemas.config.prices import NANO, Price
+from tests.support.executions import executed
 from tests.support.run_rows import planned
 
 PRICE = Price(
@@ -32,10 +32,8 @@ def priced(inputs, price=PRICE):
     return replace(inputs.models[0], price=price)
 
 
-def executed(trial, case, *, tokens=None, cost_usd=None, attempts=1, failure_type=None):
-    usage = Usage(0, tokens, raw={}) if tokens is not None else Usage()
-    reply = Reply(usage=usage, cost_usd=cost_usd, failure_type=failure_type)
-    return Execution(trial, case, reply, attempts, 0, 0, 0, {}, [])
+def used(tokens):
+    return Usage(0, tokens, raw={})
 
 
 def place_of():
@@ -67,7 +65,7 @@ def test_without_a_limit_nothing_is_reserved(inputs):
     async def run():
         spender = Spender(inputs, None)
         assert [await spender.reserve() for _ in range(3)] == [0, 0, 0]
-        spender.settle(0, tokens=10)
+        spender.settle(0, usage=used(10))
 
     asyncio.run(run())
 
@@ -104,10 +102,10 @@ def test_a_trial_waits_while_others_may_turn_out_cheaper(inputs):
         third = asyncio.create_task(spender.reserve())
         await settle()
         assert not third.done()
-        spender.settle(first, tokens=1)
+        spender.settle(first, usage=used(1))
         await settle()
         assert not third.done(), "0.1 + 1 + 1 cents are more than 2"
-        spender.settle(second, tokens=1)
+        spender.settle(second, usage=used(1))
         assert await asyncio.wait_for(third, 5) == NANO // 100
 
     asyncio.run(run())
@@ -119,7 +117,7 @@ def test_when_nobody_can_turn_out_cheaper_any_more_it_is_over(inputs):
         first = await spender.reserve()
         waiting = [asyncio.create_task(spender.reserve()) for _ in range(3)]
         await settle()
-        spender.settle(first, tokens=10)
+        spender.settle(first, usage=used(10))
         assert await asyncio.wait_for(asyncio.gather(*waiting), 5) == [None, None, None]
 
     asyncio.run(run())
@@ -128,11 +126,11 @@ def test_when_nobody_can_turn_out_cheaper_any_more_it_is_over(inputs):
 @pytest.mark.parametrize(
     ("facts", "left_for"),
     [
-        ({"tokens": 3}, 3),  # by its price
-        ({"tokens": 3, "cost_usd": 0.001}, 3),  # as the server says
+        ({"usage": used(3)}, 3),  # by its price
+        ({"usage": used(3), "cost_usd": 0.001}, 3),  # as the server says
         ({}, 2),  # nobody knows: the reservation stays
         ({"failure_type": "timeout"}, 2),
-        ({"attempts": 0, "failure_type": "connection_error"}, 3),  # nothing was asked
+        ({"attempt_count": 0, "failure_type": "connection_error"}, 3),  # nothing was asked
     ],
 )
 def test_a_reservation_gives_way_to_what_is_known(inputs, facts, left_for):
@@ -171,10 +169,10 @@ def test_without_max_tokens_the_dearest_trial_so_far_is_what_one_may_cost(projec
 
     async def run():
         spender = Spender(inputs, 0.01)
-        spender.settle(await spender.reserve(), tokens=4)
+        spender.settle(await spender.reserve(), usage=used(4))
         second = await spender.reserve()
         assert second == 4 * NANO // 1000
-        spender.settle(second, tokens=2)
+        spender.settle(second, usage=used(2))
         assert await asyncio.wait_for(spender.reserve(), 5) == 4 * NANO // 1000
 
     asyncio.run(run())
@@ -192,7 +190,7 @@ def test_who_waits_for_money_holds_no_place(inputs):
         second = asyncio.create_task(spender.reserve(second_place))
         await settle()
         await asyncio.wait_for(first_place.take(), 5)
-        spender.settle(first, tokens=0)
+        spender.settle(first, usage=used(0))
         await settle()
         assert not second.done(), "it has its money, and waits for its place"
         first_place.leave()
@@ -216,7 +214,7 @@ class Scripted:
             place.learn(Reply(failure_type="http_429"))
             await place.back_off(0.01)
         await asyncio.sleep(0.01)
-        return executed(trial, case, tokens=1, attempts=1 + self.waits)
+        return executed(trial, case, usage=used(1), attempt_count=1 + self.waits)
 
     async def warm_up(self):
         raise AssertionError

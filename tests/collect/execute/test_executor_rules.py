@@ -8,8 +8,7 @@ import pytest
 from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.execute.budget import Budget
 from collect.execute.executor import WORKERS_PER_PLACE, Executor, Hooks
-from collect.providers.base import Reply
-from collect.runners.base import Execution
+from tests.support.executions import executed
 from tests.support.run_rows import planned
 
 CASE = LoadedCase("c", "P0", "name", (), None, (), ())
@@ -46,7 +45,7 @@ class Work:
         self.begun.append(trial)
         if self._run is not None:
             await self._run(trial, place)
-        return Execution(trial, case, Reply(text="x"), 1, 0, 0, 0, {}, [])
+        return executed(trial, case, text="x")
 
     async def aclose(self): ...
 

@@ -8,10 +8,11 @@ from collect.checks.base import Verdict
 from collect.config.resolved import LoadedCase
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
 from collect.providers.base import Reply, Usage
-from collect.runners.base import Execution, Trace
+from collect.runners.base import Trace
 from collect.tools import tool_use
 from schemas.failures import FAILURES, classify
 from schemas.run.result import cut
+from tests.support.executions import executed
 from tests.support.run_rows import planned
 
 
@@ -23,7 +24,7 @@ def execution(reply, is_scorable=True, **fields):
     case = LoadedCase("c", "P0", "name", (), None, ("ls",), ("t",))
     trace = Trace()
     trace.final_output(reply.text)
-    return Execution(trial, case, reply, 1, 10, 20, 9, {}, trace.events, **fields)
+    return executed(trial, case, reply, trace=trace.events, **fields)
 
 
 def result(reply, verdict=NO_VERDICT, tools=NO_TOOLS, **fields):

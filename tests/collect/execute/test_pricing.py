@@ -8,10 +8,10 @@ import pytest
 
 from collect.execute.budget import cost_of, parse_assumed, refuse_unpriced, with_prices
 from collect.providers.base import Reply, Usage
-from collect.runners.base import Execution
 from schemas.config.prices import Price
 from schemas.errors import ConfigError
 from tests.support.endpoint import chunk, sse, usage
+from tests.support.executions import executed
 from tests.support.kept_run import collect
 from tests.support.run_rows import planned
 
@@ -114,7 +114,7 @@ def test_models_without_a_price_are_named_all_together(inputs):
     ],
 )
 def test_the_servers_word_counts_before_the_price(inputs, attempts, reply, nano):
-    execution = Execution(planned(), inputs.cases[0], reply, attempts, 0, 0, 0, {}, [])
+    execution = executed(planned(), inputs.cases[0], reply, attempt_count=attempts)
 
     assert cost_of(execution, PRICE) == nano
     if reply.cost_usd is None:
@@ -131,8 +131,7 @@ def test_the_servers_word_counts_before_the_price(inputs, attempts, reply, nano)
     ],
 )
 def test_a_price_without_rates_for_a_cache_prices_what_used_none(inputs, usage, nano):
-    reply = Reply(usage=usage)
-    execution = Execution(planned(), inputs.cases[0], reply, 1, 0, 0, 0, {}, [])
+    execution = executed(planned(), inputs.cases[0], usage=usage)
 
     assert cost_of(execution, PLAIN) == nano
 

@@ -17,12 +17,12 @@ from collect.execute.executor import GIVE_UP_AFTER, REFUSED_AT_FIRST, Executor, 
 from collect.execute.spec import RunRequest, new_spec
 from collect.providers.base import Reply
 from collect.providers.openai_chat import ChatCompletions
-from collect.runners.base import Execution
 from schemas.errors import ConfigError, RunExists
 from schemas.lake.layout import live_files
 from schemas.output.summary import RunSummary
 from schemas.run.result import Result
 from schemas.run.trace import Artifact
+from tests.support.executions import executed
 from tests.support.forked_mirror import forked_mirrors, no_mirrors
 from tests.support.run_rows import planned
 
@@ -331,7 +331,7 @@ def test_only_trials_in_a_row_that_reach_nobody_give_an_endpoint_up(project, rep
         async def run(self, trial, case, place):
             asked.append(trial.repetition)
             reply = meaning[replies[len(asked) - 1]]
-            return Execution(trial, case, reply, 1, 0, 0, 0, {}, [])
+            return executed(trial, case, reply)
 
         async def aclose(self): ...
 
