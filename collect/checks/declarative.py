@@ -52,7 +52,7 @@ def hindrance(check: DeterministicCheck, folder: Path | None, *, has_workspace: 
 
 
 def path_in_folder(name: str, folder: Path | None) -> Path | None:
-    """Return what a relative name leads to beside test.yaml, never elsewhere on the host."""
+    """Return what a relative name leads to in a folder, never elsewhere on the host."""
     if folder is None or Path(name).is_absolute():
         return None
     folder = folder.resolve()
@@ -69,6 +69,12 @@ class Trial:
     status: TrialStatus
     folder: Path | None
     """Where test.yaml lies; None for an entry of a prompt list."""
+    workspace: Path | None = None
+    """Where the trial's own files lie, in which a path is looked up first."""
+
+    def path(self, name: str) -> Path | None:
+        """Return what a relative name leads to."""
+        return path_in_folder(name, self.workspace) or path_in_folder(name, self.folder)
 
 
 Outcome = tuple[bool, str | None]
@@ -111,18 +117,18 @@ def called(check: checks.ToolCallCount, trial: Trial) -> Outcome:
 
 def file_exists(check: checks.FileExists, trial: Trial) -> Outcome:
     """Pass when the file is there."""
-    path = path_in_folder(check.path, trial.folder)
+    path = trial.path(check.path)
     return path is not None and path.is_file(), f"no file {check.path}"
 
 
 def path_exists(check: checks.PathExists, trial: Trial) -> Outcome:
     """Pass when a file or folder is there."""
-    return path_in_folder(check.path, trial.folder) is not None, f"nothing at {check.path}"
+    return trial.path(check.path) is not None, f"nothing at {check.path}"
 
 
 def contains(check: checks.FileContains, trial: Trial) -> Outcome:
     """Pass when the file is there and holds the text."""
-    path = path_in_folder(check.path, trial.folder)
+    path = trial.path(check.path)
     if path is None or not path.is_file():
         return False, f"no file {check.path}"
     if path.stat().st_size > CONTENT_LIMIT:
@@ -131,6 +137,11 @@ def contains(check: checks.FileContains, trial: Trial) -> Outcome:
     return check.text in path.read_text(encoding="utf-8"), f"{check.path} does not hold the text"
 
 
-def nothing(_check: checks.CheckRecord, _trial: Trial) -> Outcome:
-    """Fail: no trial here has a workspace or records artifacts."""
-    return False, "an llm_probe trial leaves no files"
+def unlisted(_check: checks.CheckRecord, _trial: Trial) -> Outcome:
+    """Refuse to look.
+
+    Raises:
+        ValueError: always; no runner lists files yet.
+    """
+    message = "nobody lists what the trial has left or changed"
+    raise ValueError(message)

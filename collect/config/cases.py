@@ -15,9 +15,10 @@ from pydantic import JsonValue, ValidationError
 from collect.checks.declarative import HINDRANCES, hindrance
 from collect.config.project_files import problem_at
 from collect.config.resolved import LoadedCase, WireMessage
+from collect.config.runners import RUNNERS
 from schemas.config.case import Case, CaseContext, Message, PromptMessage
 from schemas.config.run_profile import RunnerSettings
-from schemas.errors import ConfigError, Problem
+from schemas.errors import ConfigError, Problem, nearest
 from schemas.io.validation import check_extras, parse, problems_of
 from schemas.io.yaml import KeyPath, Source, decode, dotted, read_bytes, read_yaml
 
@@ -208,6 +209,10 @@ def load_case(path: Path) -> CaseFile:
     except ConfigError as exc:
         return CaseFile(path, name, tags, source.sha256, problems=exc.problems)
     notes = Notes(source)
+    if (runner := case.runner.type) not in RUNNERS:
+        facts = {"allowed": str(RUNNERS), "nearest": nearest(runner, RUNNERS)}
+        notes.add_problem("unknown value", ("runner", "type"), found=f"`{runner}`", **facts)
+        return CaseFile(path, name, tags, source.sha256, problems=tuple(notes.problems))
     if case.case_id != name:
         advice = f"rename the folder or write `case_id: {name}`"
         notes.add_problem(
@@ -312,10 +317,11 @@ def _check_context(case: Case, notes: Notes) -> None:
 def _unavailable(case: Case, notes: Notes) -> str | None:
     """Return why no trial of a case can be made; a suite that selects it is refused by name."""
     why = []
-    if case.runner.type == "openclaw":
-        why.append("the openclaw runner is not part of this version")
+    runner = RUNNERS[case.runner.type]
+    if not runner.opens:
+        why.append(f"the {case.runner.type} runner is not part of this version")
         notes.add_unbuilt(why[-1], ("runner", "type"), SKIP_TRIALS)
-    elif case.input.turns:
+    if case.input.turns and not runner.takes_turns:
         advice = "write them as `messages`"
         notes.add_problem("only openclaw cases have turns", ("input", "turns"), advice=advice)
     if case.input.context.llm_probe.tools:
@@ -331,7 +337,7 @@ def _unevaluable(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
     """Return the checks that cannot look here, and note what a run says of them."""
     found = []
     for number, check in enumerate(case.deterministic_checks):
-        has_workspace = case.runner.type == "openclaw"
+        has_workspace = RUNNERS[case.runner.type].has_workspace
         reason = hindrance(check, notes.source.path.parent, has_workspace=has_workspace)
         if reason is not None:
             found.append((check.check_id, reason))

@@ -11,7 +11,7 @@ from typing import NotRequired, TypedDict, cast
 from pydantic import JsonValue
 
 from collect.checks import judge_of
-from schemas.config.case import CaseContext, Expectations, Role, Rubric, RunnerType
+from schemas.config.case import CaseContext, Expectations, Role, Rubric
 from schemas.config.checks import DeterministicCheck
 from schemas.config.prices import Price
 from schemas.config.suite import Routing
@@ -48,7 +48,7 @@ class LoadedCase:
     validator: Validator | None
     expected_tool_calls: tuple[str, ...]
     tags: tuple[str, ...]
-    runner_type: RunnerType = "llm_probe"
+    runner_type: str = "llm_probe"
     settings: Mapping[str, JsonValue] = field(default_factory=lambda: NO_SETTINGS)
     attachments: tuple[tuple[str, int], ...] = ()
     """(sha256, bytes) of each attached file."""

@@ -1,8 +1,8 @@
 """Runs planned trials: workers over one iterator per model, and the rules that stop them.
 
-Knows runners only. Models on this machine run one after another, since their latency means
-something only alone; hosted models run beside each other (D-E13). Each finished trial is
-handed over before its worker takes the next one.
+Knows runners only: of each model one for each kind that its cases name. Models on this machine run
+one after another, since their latency means something only alone; hosted models run beside each
+other (D-E13). Each finished trial is handed over before its worker takes the next one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collect.http_client.pool import CompletionQueue
 from collect.limits import Limiter, Place, Stopped
 from collect.providers.base import Outcome
 from collect.runners.base import Execution, Runner, not_asked
+from schemas.errors import ConfigError
 from schemas.failures import SKIPPED_ON_REQUEST
 from schemas.run.config import PlannedTrial
 
@@ -53,14 +54,16 @@ class ModelWork:
     refused: int = 0
     """Requests that its address refused."""
     was_reached: bool = False
+    runners: dict[str, Runner] = field(default_factory=dict)
+    """By kind, each opened where the first trial wants it."""
 
 
 @dataclass
 class Hooks:
     """What happens around a model's trials, and with each finished one."""
 
-    open_runner: Callable[[ResolvedModel], Runner]
-    before_model: Callable[[ResolvedModel, Runner], Awaitable[None]]
+    open_runner: Callable[[str, ResolvedModel], Runner]
+    before_model: Callable[[ResolvedModel, Callable[[str], Runner]], Awaitable[None]]
     after_model: Callable[[ResolvedModel], Awaitable[None]]
     throttled: Callable[[ResolvedModel, int], None]
     """A server answers 429 too often: the model goes on with that many places."""
@@ -150,16 +153,20 @@ class Executor:
         if first is None:  # all of them are finished already
             return
         work = ModelWork(model, chain((first,), trials))
-        runner = self.hooks.open_runner(model)
         try:
-            await self.hooks.before_model(model, runner)
+            await self.hooks.before_model(model, partial(self._runner, work))
             async with asyncio.TaskGroup() as workers:
-                self._open(work, places, lambda: workers.create_task(self._worker(work, runner)))
+                self._open(work, places, lambda: workers.create_task(self._worker(work)))
         except* Exception as group:  # noqa: BLE001 - unwrapped, not swallowed
             raise group.exceptions[0] from None
         finally:
-            await runner.aclose()
+            await asyncio.gather(*(runner.aclose() for runner in work.runners.values()))
         await self.hooks.after_model(model)
+
+    def _runner(self, work: ModelWork, kind: str) -> Runner:
+        if (runner := work.runners.get(kind)) is None:
+            runner = work.runners[kind] = self.hooks.open_runner(kind, work.model)
+        return runner
 
     def _open(
         self, work: ModelWork, places: asyncio.Semaphore, start_worker: Callable[[], object]
@@ -190,16 +197,16 @@ class Executor:
         work.more_workers = partial(one_more, limit)
         work.more_workers()
 
-    async def _worker(self, work: ModelWork, runner: Runner) -> None:
+    async def _worker(self, work: ModelWork) -> None:
         # The next trial is taken only once there is a place for it, so that a stop leaves it
         # where it is. It begins after the answers that have arrived are written.
-        while await self._one(work, runner, await work.limiter.enter()):
+        while await self._one(work, await work.limiter.enter()):
             await self.completions.wait_turn()
 
-    async def _one(self, work: ModelWork, runner: Runner, place: Place) -> bool:
+    async def _one(self, work: ModelWork, place: Place) -> bool:
         """Execute and hand over one trial; return whether there may be another."""
         try:
-            execution = await self._next(work, runner, place)
+            execution = await self._next(work, place)
         except Stopped:
             execution = None
         finally:
@@ -209,7 +216,7 @@ class Executor:
         await self.hooks.finished(execution)
         return True
 
-    async def _next(self, work: ModelWork, runner: Runner, place: Place) -> Execution | None:
+    async def _next(self, work: ModelWork, place: Place) -> Execution | None:
         """Take the next trial and execute it; None when there is none to be made."""
         if self._is_stopped(work.model):
             return None
@@ -233,13 +240,24 @@ class Executor:
         try:
             if self._is_stopped(work.model):  # while the trial waited for its money
                 raise Stopped
-            execution = await _run_trial(runner, trial, case, place)
+            execution = await self._run_trial(work, trial, case, place)
         except Stopped:
             self.budget.release(reserved)
             raise
         self.budget.settle(reserved, execution, work.model.price)
         self._learn(work, execution)
         return execution
+
+    async def _run_trial(
+        self, work: ModelWork, trial: PlannedTrial, case: LoadedCase, place: Place
+    ) -> Execution:
+        """Run one trial; a mistake of ours costs this trial, not the run, and says what it was."""
+        try:
+            return await self._runner(work, trial.runner_type).run(trial, case, place)
+        except (Stopped, ConfigError):
+            raise
+        except Exception as exc:  # noqa: BLE001 - becomes a row of failure_type `exception`
+            return not_asked(trial, case, "exception", f"{type(exc).__name__}: {exc}")
 
     def _is_stopped(self, model: ResolvedModel) -> bool:
         return self.stop_reason is not None or model.model_id in self._halted
@@ -268,18 +286,6 @@ class Executor:
                 work.model.model_id,
                 f"{work.model.base_url} could not be reached {GIVE_UP_AFTER} times in a row",
             )
-
-
-async def _run_trial(
-    runner: Runner, trial: PlannedTrial, case: LoadedCase, place: Place
-) -> Execution:
-    """Run one trial; a mistake of ours costs this trial, not the run, and says what it was."""
-    try:
-        return await runner.run(trial, case, place)
-    except Stopped:
-        raise
-    except Exception as exc:  # noqa: BLE001 - becomes a row of failure_type `exception`
-        return not_asked(trial, case, "exception", f"{type(exc).__name__}: {exc}")
 
 
 def lanes(models: Iterable[ResolvedModel]) -> list[list[ResolvedModel]]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -87,7 +88,7 @@ def passed_of(
     return all(parts) if parts else None
 
 
-def checks_of(execution: Execution, n_tool_calls: int) -> tuple[CheckResult, ...]:
+def checks_of(execution: Execution, n_tool_calls: int, run_dir: Path) -> tuple[CheckResult, ...]:
     """Return what the case's checks found; a trial that the model never saw is not checked."""
     failure = execution.failure
     if failure is not None and not failure.counts_against_model:
@@ -97,6 +98,7 @@ def checks_of(execution: Execution, n_tool_calls: int) -> tuple[CheckResult, ...
         n_tool_calls=n_tool_calls,
         status="success" if failure is None else failure.status,
         folder=execution.case.folder,
+        workspace=None if execution.workspace is None else run_dir / execution.workspace,
     )
     hindered = dict(execution.case.unevaluable)
     return tuple(

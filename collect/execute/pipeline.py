@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from collect.checks import LONG_OUTPUT, judge
 from collect.config import ResolvedModel
 from collect.config.endpoints import PROVIDERS
+from collect.config.runners import RUNNERS
 from collect.console.progress import RunReport, Screen
 from collect.execute.budget import Budget
 from collect.execute.executor import MAX_COST, Executor, Hooks
@@ -28,12 +29,13 @@ from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
-from collect.runners.base import Execution, now_ms
-from collect.runners.chat import LlmProbe, LoopClock
+from collect.runners.base import Execution, Loan, Runner, now_ms
+from collect.runners.loop_clock import LoopClock
 from collect.tools import tool_use
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
 from schemas.failures import SKIPPED_ON_REQUEST
 from schemas.redact import redact, redact_json
+from schemas.registry import load_object
 from schemas.run.config import PlannedTrial
 from schemas.run.model_names import ModelNames
 from schemas.run.result import Event, Result
@@ -121,7 +123,7 @@ class Pipeline:
         self._meanwhile = meanwhile
         self._servers = servers
         self._clock = LoopClock()
-        self._completions = CompletionQueue()
+        self._loan = Loan(log.run_dir, self._clock, CompletionQueue())
         self._mirror_failed = False
         self._disk_error: CollectError | None = None
         self._elapsed_ms = finished.elapsed_ms
@@ -130,13 +132,15 @@ class Pipeline:
         self._failed_outside = bool(finished.count_into(self.report, final=True))
         self._models = {model.model_id: model for model in spec.models}
         self._names = ModelNames.of_models(spec.models)
-        around = Around(tags_of(spec.models), log.write_text, self._event)
+        kinds = dict.fromkeys(case.runner_type for case in spec.cases.values())
+        warms_up = next((kind for kind in kinds if RUNNERS[kind].warms_up), "")
+        around = Around(tags_of(spec.models), log.write_text, self._event, warms_up)
         self._executor = Executor(
             models=spec.models,
             trials_of=self._trials_of,
             cases=spec.cases,
             hooks=Hooks(
-                open_runner=lambda model: LlmProbe(model, self._clock, self._completions),
+                open_runner=self._open_runner,
                 before_model=around.before_model,
                 after_model=around.after_model,
                 throttled=self._throttled,
@@ -144,7 +148,7 @@ class Pipeline:
                 gone=self._absence_reason,
             ),
             max_concurrency=spec.policy.max_concurrency,
-            completions=self._completions,
+            completions=self._loan.completions,
             budget=Budget(spec.max_cost_usd, spec.models, finished.spent_usd),
         )
 
@@ -206,6 +210,10 @@ class Pipeline:
             if self._executor.stop_reason == MAX_COST:
                 self._screen.note(f"`{resume_command(self._log.run_dir)} --max-cost USD` raises it")
 
+    def _open_runner(self, kind: str, model: ResolvedModel) -> Runner:
+        opened: Runner = load_object(RUNNERS[kind].opens)(model, self._loan)
+        return opened
+
     def _trials_of(self, model_id: str) -> Iterator[PlannedTrial]:
         is_final = self._finished.is_final if len(self._finished) else None
         return trials_of(self._log.run_dir / "plan.jsonl", model_id, is_final)
@@ -226,7 +234,7 @@ class Pipeline:
         frame = await off_loop(text, partial(artifact_frame, artifact_of(execution)))
         path = self._log.append_artifact(trial.model_id, frame)
         n_tool_calls = len(execution.tool_calls) or len(tools.tool_calls)
-        checks = checks_of(execution, n_tool_calls)
+        checks = checks_of(execution, n_tool_calls, self._log.run_dir)
         model = self._models[trial.model_id]
         made = partial(
             result_of,

@@ -17,6 +17,7 @@ from collect.config import ResolvedModel
 from collect.config.embedded import engine, read_beside
 from collect.config.endpoints import PROVIDERS, key_problem, refuse_unusable_keys
 from collect.config.models import refuse_too_few_files
+from collect.config.runners import RUNNERS
 from collect.config.unsupported import reserved
 from collect.execute.budget import refuse_unpriced
 from collect.execute.spec import RunRequest, RunSpec
@@ -83,11 +84,13 @@ def stored_spec(log: RunLog, request: RunRequest, note: Callable[[str], None]) -
     Raises:
         NotResumable: the folder does not hold what the run was made of, or a model would be
             another one.
-        ConfigError: a limited cost cannot be known, a key would go to a host that it is not for, or
-            a model cannot be served.
+        ConfigError: a limited cost cannot be known, a key would go to a host that it is not for, a
+            model cannot be served, or a runner is not there.
     """
     run_dir = log.run_dir
     spec, again = _read_spec(run_dir, request)
+    for kind in {case.runner_type for case in spec.cases.values()}:
+        RUNNERS[kind]  # of a package that may not be here
     refuse_foreign_hosts(spec.models, request.allowed_hosts)
     refuse_unusable_keys(spec.models)
     if spec.has_embedded:

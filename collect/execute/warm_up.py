@@ -78,8 +78,10 @@ class Around:
     """model_id to the tag in the names of its snapshots."""
     write_text: Callable[[str, str], None]
     event: Note
+    warms_up: str
+    """The kind of runner that makes the requests of a warm-up; empty: the run has none."""
 
-    async def before_model(self, model: ResolvedModel, runner: Runner) -> None:
+    async def before_model(self, model: ResolvedModel, runner_of: Callable[[str], Runner]) -> None:
         """Make room for a model that runs alone, warm it up, then take its first snapshot."""
         if model.exclusive and PROVIDERS[model.provider].may_be_ollama:
             from collect.inventory.ollama import unload_others  # noqa: PLC0415 - rarely needed
@@ -91,8 +93,8 @@ class Around:
                 "error": done.error,
             }
             self.event("exclusive", model.model_id, detail)
-        for number in range(1, model.warmup + 1):
-            outcome = await runner.warm_up()
+        for number in range(1, model.warmup + 1) if self.warms_up else ():
+            outcome = await runner_of(self.warms_up).warm_up()
             facts = {name: getattr(outcome, name) for name in WARM_UP_FACTS}
             self.event("warmup", model.model_id, {"number": number, **facts})
         await self._snapshot(model, "before")

@@ -12,6 +12,7 @@ from datetime import date
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.endpoints import PROVIDERS, host_of
+from collect.config.runners import RUNNERS
 from schemas.config.prices import NANO, Price, PriceTable
 from schemas.run.config import PlannedTrial
 
@@ -112,7 +113,7 @@ def _tokens(
 ) -> _Tokens:
     if seen := history.get((model.model_id, case.case_id)):
         return _Tokens(seen.input_tokens, seen.output_tokens, seen.output_tokens)
-    if case.runner_type != "llm_probe" or PROVIDERS[model.provider].adds_prompts:
+    if not RUNNERS[case.runner_type].asks_once or PROVIDERS[model.provider].adds_prompts:
         # An agent writes its own prompts around ours, and asks more than once.
         return _Tokens(None, 0, None)
     sent = -(-characters // CHARACTERS_PER_TOKEN)

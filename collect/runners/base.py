@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from collect.config import LoadedCase
+from collect.http_client.pool import CompletionQueue
 from collect.limits import Place
 from collect.providers.base import Outcome
+from collect.runners.loop_clock import LoopClock
 from schemas.config.case import Role
 from schemas.run.config import PlannedTrial
 
@@ -96,8 +99,17 @@ class Execution(Outcome):
     """Folder of the trial's files, below the run's."""
 
 
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """What a run lends to its runners."""
+
+    run_dir: Path
+    clock: LoopClock
+    completions: CompletionQueue
+
+
 class Runner(Protocol):
-    """Executes trials of one model."""
+    """Executes the trials of one model whose cases name its kind."""
 
     async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
         """Execute one trial; whatever the other side does is in what is returned.
@@ -106,7 +118,10 @@ class Runner(Protocol):
         """
 
     async def warm_up(self) -> Outcome:
-        """Make one request whose answer is not counted, so that the first trial is like others."""
+        """Make one request whose answer is not counted, so that the first trial is like others.
+
+        Asked only of a kind that warms up.
+        """
 
     async def aclose(self) -> None:
         """Let go of what the runner holds."""

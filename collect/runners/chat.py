@@ -1,16 +1,8 @@
-"""Runs a case as one conversation with a model: its messages in, the final text out.
-
-`LoopClock` says how late the collector's own event loop is: latency that we may have made
-ourselves. A tick every 50 ms says when it should have come and when it came. A trial during which a
-tick was late has a latency that cannot be told from ours, and its row says by how much. A process
-that was stopped, or a machine that slept, is late as well.
-"""
+"""Runs a case as one conversation with a model: its messages in, the final text out."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from bisect import bisect_left
 from dataclasses import fields, replace
 
 from pydantic import JsonValue
@@ -18,16 +10,13 @@ from pydantic import JsonValue
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import key_of
 from collect.config.resolved import WireMessage
-from collect.http_client.pool import CompletionQueue
 from collect.limits import Place, with_retries
 from collect.plan.fingerprint import seed_of
 from collect.providers import provider_of
 from collect.providers.base import NOT_READ, Outcome, Prepared, Reply, Request
-from collect.runners.base import Execution, Trace, not_asked, now_ms
+from collect.runners.base import Execution, Loan, Trace, not_asked, now_ms
+from collect.runners.loop_clock import awake_or_not
 from schemas.run.config import PlannedTrial
-
-TICK_S = 0.05
-WORTH_NOTING_S = 0.001
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
 CONVERSATION = frozenset({"messages", "input"})
@@ -53,65 +42,16 @@ STOOD_STILL = (
 )
 
 
-def awake_or_not() -> float:
-    """Return seconds of a clock that goes on while the machine sleeps, where there is one."""
-    if hasattr(time, "CLOCK_BOOTTIME"):  # Linux
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    if hasattr(time, "CLOCK_MONOTONIC"):  # on macOS it counts sleep, unlike perf_counter
-        return time.clock_gettime(time.CLOCK_MONOTONIC)
-    return time.perf_counter()
-
-
-class LoopClock:
-    """Notes late ticks while it runs."""
-
-    def __init__(self) -> None:
-        self._at: list[float] = []
-        self._late: list[float] = []
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> LoopClock:
-        self._task = asyncio.create_task(self._tick())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _tick(self) -> None:
-        while True:
-            due = awake_or_not() + TICK_S
-            await asyncio.sleep(TICK_S)
-            late = awake_or_not() - due
-            if late > WORTH_NOTING_S:
-                self._at.append(time.perf_counter())
-                self._late.append(late)
-
-    def worst_since(self, began: float) -> int:
-        """Return the worst lateness in whole ms since a moment of `time.perf_counter`."""
-        return round(1000 * max(self._late[bisect_left(self._at, began) :], default=0.0))
-
-    def stood_still_since(self, began: float) -> float:
-        """Return for how many seconds the loop did nothing at all since such a moment.
-
-        What is shorter than a tick is the usual lateness of a busy loop, and in none of it.
-        """
-        late = self._late[bisect_left(self._at, began) :]
-        return sum(one for one in late if one >= TICK_S)
-
-
 class LlmProbe:
     """Asks one model; holds its connections for the whole run."""
 
-    def __init__(
-        self, model: ResolvedModel, clock: LoopClock, completions: CompletionQueue
-    ) -> None:
+    def __init__(self, model: ResolvedModel, loan: Loan) -> None:
         key = key_of(model)
         self._model = model
-        self._clock = clock
+        self._clock = loan.clock
         is_keyless = model.key_required and model.api_key_env and not key
         self._keyless = f"environment variable {model.api_key_env} is not set" if is_keyless else ""
-        self._provider = provider_of(model, key or None, completions)
+        self._provider = provider_of(model, key or None, loan.completions)
         self._stood_still = self._said_stood_still = False
 
     async def aclose(self) -> None:

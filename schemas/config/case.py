@@ -25,7 +25,6 @@ from schemas.config.checks import DeterministicCheck
 from schemas.config.validators import Validator
 
 Role = Literal["system", "user", "assistant", "tool"]
-RunnerType = Literal["llm_probe", "openclaw"]
 Cluster = Annotated[str, StringConstraints(pattern=CLUSTER_PATTERN, max_length=LONGEST_SLUG)]
 """Name of what several cases were made from; a repository's name is one."""
 
@@ -153,7 +152,7 @@ class CaseInput(Record):
 class RunnerConfig(OpenRecord):
     """Which runner executes the case; any further field overrides a runner setting."""
 
-    type: RunnerType
+    type: NonEmpty
 
 
 class Case(Record):

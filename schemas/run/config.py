@@ -21,7 +21,7 @@ from schemas.base import (
     Usd,
     read_stored,
 )
-from schemas.config.case import Cluster, RunnerType
+from schemas.config.case import Cluster
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
@@ -230,7 +230,7 @@ class PlannedTrial(Record):
     case_id: Slug = Field(description="Case that is asked.")
     repetition: Positive = Field(description="From 1.")
     trial_no: Count = Field(description="Place in the plan, from 0.")
-    runner_type: RunnerType = Field(default="llm_probe", description="Runner that executes it.")
+    runner_type: str = Field(default="llm_probe", description="Runner that executes it.")
     provider: str = Field(description="Transport the request goes through.")
     model: str = Field(description="The model string the server is asked for.")
     thinking_level: str | None = Field(default=None, description="Reasoning effort asked for.")

@@ -31,7 +31,6 @@ from schemas.base import (
     Unit,
     Usd,
 )
-from schemas.config.case import RunnerType
 from schemas.config.suite import Routing
 from schemas.failures import AvailabilityStatus, TrialStatus
 
@@ -91,7 +90,7 @@ class Result(Record):
     case_hash: Sha256 | None = Field(description="Of all that reaches the model or judges it.")
     run_fingerprint: Sha256 | None = Field(description="Of all that can change the output.")
     fingerprint_version: Positive | None = Field(description="How run_fingerprint was made.")
-    runner_type: RunnerType = Field(description="Runner that executed the trial.")
+    runner_type: str = Field(description="Runner that executed the trial.")
     status: TrialStatus = Field(description="How the trial ended.")
     passed: bool | None = Field(description="The verdict; null when there is none.")
     error_code: str | None = Field(description="The server's or our own finer code.")

@@ -12,6 +12,7 @@ import pytest
 from schemas.errors import ConfigError
 from schemas.registry import Registry
 from tests.support.analyze_cli import process
+from tests.support.endpoint import stream_of
 from tests.support.paths import ROOT
 from tests.support.project import Project
 
@@ -187,6 +188,104 @@ def test_a_validator_of_a_package_stands_in_errors(collect, tmp_path):
     assert "`validator.type`: unknown value; found `shoutd`; allowed: 'noop', " in done.stdout
     assert "'tool_invocation', 'shouted'; did you mean `shouted`?" in done.stdout
     assert "`validator.words`: unknown key; did you mean `word`?" in done.stdout
+
+
+@pytest.fixture
+def mixed(tmp_path, endpoint):
+    """Return a project of one model, asked by chat cases and by those of the package's runner."""
+    endpoint.script = lambda wire, _: wire.stream(stream_of("Hello."))
+    project = Project(tmp_path)
+    project.model(base_url=endpoint.base_url, warmup=2)
+    project.profile(execution_policy={"max_concurrency": 1}, runner_defaults={"retries": 0})
+    hello = {"type": "exact", "value": "Hello."}
+    for case_id in ("a_chat", "c_chat"):
+        project.case(case_id, validator=hello)
+    said = {"kind": "file_contains", "path": "said.txt", "text": "HELLO."}
+    crew = {
+        "runner": {"type": "crew"},
+        "deterministic_checks": [{"check_id": "left", "declarative": said}],
+    }
+    for case_id in ("b_crew", "d_crew"):
+        messages = [{"role": "user", "content": "Hello."}]
+        project.case(case_id, input={"messages": messages, "turns": messages}, **crew)
+    return project
+
+
+RUN = ("run", "--suite", "s", "--run-profile", "p", "--run-id", "r")
+ROWS = (
+    "sql", "--json",
+    "select case_id, runner_type, passed, failure_type from results where run_id = 'r' order by 1",
+)  # fmt: skip
+
+
+def rows_of(analyze):
+    done = analyze(*ROWS)
+    assert done.code == 0, done.err
+    return [tuple(row.values()) for row in json.loads(done.out)]
+
+
+def test_a_runner_of_a_package_runs_its_cases_beside_chats(
+    collect, analyze, mixed, endpoint, tmp_path
+):
+    done = collect(*RUN)
+    assert done.returncode == 0, done.stderr
+    assert rows_of(analyze) == [
+        ("a_chat", "llm_probe", True, None), ("b_crew", "crew", True, None),
+        ("c_chat", "llm_probe", True, None), ("d_crew", "crew", True, None),
+    ]  # fmt: skip
+    assert len(endpoint.requests) == 4, "two to warm the model up, and one a chat"
+    assert (tmp_path / "runs/r/workspaces/m/b_crew/1/said.txt").read_text() == "HELLO."
+    page = [
+        " ".join(line.split()) for line in analyze("show", "r", "b_crew", "m", "1").out.splitlines()
+    ]
+    assert {"turns 2", "workspace workspaces/m/b_crew/1"} <= set(page)
+
+
+def test_a_run_of_two_runners_goes_on_with_what_failed_of_one(
+    collect, analyze, mixed, endpoint, tmp_path
+):
+    (tmp_path / "down").touch()
+    done = collect(*RUN)
+    assert done.returncode == 1
+    assert [row[3] for row in rows_of(analyze)] == [None, "connection_error"] * 2
+    assert len(endpoint.requests) == 4
+
+    (tmp_path / "down").unlink()
+    done = collect("run", "--resume", "r")
+    assert done.returncode == 0, done.stderr
+    assert [row[2] for row in rows_of(analyze)] == [True] * 4
+    assert len(endpoint.requests) == 6, "the model is warmed up again, and no chat repeated"
+
+
+def test_a_mistake_of_one_runner_stops_the_model_for_both(collect, analyze, mixed, tmp_path):
+    (tmp_path / "bug").touch()
+
+    assert collect(*RUN).returncode == 1
+    assert [row[0] for row in rows_of(analyze)] == ["a_chat", "b_crew"]
+
+
+def test_an_endpoint_is_given_up_by_what_both_runners_find(collect, analyze, mixed, tmp_path):
+    (tmp_path / "down").touch()
+    mixed.model(base_url="http://0.0.0.0:9/v1")
+
+    assert collect(*RUN).returncode == 1
+    done = analyze("sql", "--json", "select error_code from results order by case_id")
+    codes = [row["error_code"] for row in json.loads(done.out)]
+    assert "endpoint_given_up" not in codes[:3], "one that refuses, one that is down, another one"
+    assert codes[3] == "endpoint_given_up"
+
+
+def test_a_case_of_a_runner_that_is_not_there_is_refused(collect, mixed, tmp_path):
+    mixed.case("e_crew", runner={"type": "crow"})
+
+    for words in (("validate",), ("plan", "--suite", "s", "--run-profile", "p"), RUN):
+        done = collect(*words)
+        assert done.returncode == 2
+        assert (
+            "`runner.type`: unknown value; found `crow`; allowed: llm_probe, openclaw or crew; "
+            "did you mean `crew`?" in done.stderr + done.stdout
+        )
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):

@@ -14,6 +14,7 @@ from analyze.exporters import EXPORTERS, Exporter
 from analyze.importers import IMPORTERS, Importer
 from analyze.query.catalog import VIEWS
 from collect.config.endpoints import PROVIDERS
+from collect.config.runners import RUNNERS
 from schemas.config.checks import CHECKS, Dimension
 from schemas.config.validators import VALIDATORS
 from schemas.registry import load_object
@@ -31,6 +32,17 @@ def test_a_provider_can_be_loaded_and_asked(name):
     provider = load_object(PROVIDERS[name].opens)
 
     assert all(callable(getattr(provider, method)) for method in ("prepare", "ask", "aclose"))
+
+
+@pytest.mark.parametrize("name", RUNNERS.names)
+def test_a_runner_of_this_version_runs_trials_and_warms_up_where_it_says_so(name):
+    kind = RUNNERS[name]
+    if not kind.opens:
+        assert name == "openclaw"
+        return
+    methods = ("run", "aclose", "warm_up")[: 3 if kind.warms_up else 2]
+
+    assert all(callable(getattr(load_object(kind.opens), method)) for method in methods)
 
 
 @pytest.mark.parametrize("name", VALIDATORS.names)

@@ -16,7 +16,6 @@ from analyze.importers.defaults import result_of
 from analyze.importers.pae.evaluations import Judged
 from analyze.importers.pae.files import Document, Key
 from analyze.importers.pae.trace import events_of, final_text, free, request_of, tools_of, trace_of
-from schemas.config.case import RunnerType
 from schemas.failures import classify
 from schemas.run.result import CostSource
 from schemas.run.trace import Artifact
@@ -213,7 +212,7 @@ def _violation(judged: Judged) -> str | None:
     return f"{checks.failed + checks.errored} of {sum(checks)} checks did not pass"
 
 
-def _runner_type(run: Document, asked: RequestedModel) -> RunnerType:
+def _runner_type(run: Document, asked: RequestedModel) -> str:
     if run.text("identity", "runner_type") == OPENCLAW or asked.provider == OPENCLAW:
         return "openclaw"
     return "llm_probe"

@@ -40,8 +40,8 @@ def trial(tmp_path):
         ({"kind": "file_contains", "path": "a.txt", "text": "hello"}, "failed"),
         ({"kind": "file_contains", "path": "no.txt", "text": ""}, "failed"),
         ({"kind": "file_contains", "path": "raw.bin", "text": "x"}, "error"),
-        ({"kind": "output_artifact_present", "artifact_type": "report"}, "failed"),
-        ({"kind": "openclaw_workspace_file_present", "relative_path": "a.txt"}, "failed"),
+        ({"kind": "output_artifact_present", "artifact_type": "report"}, "error"),
+        ({"kind": "openclaw_workspace_file_present", "relative_path": "a.txt"}, "error"),
     ],
 )
 def test_each_kind_finds_what_it_should(trial, fields, outcome):

@@ -240,7 +240,7 @@ def execute(inputs, *, names, max_usd, limit, waits, n_trials=4, stop_after=None
             executor.stop("enough")
 
     hooks = Hooks(
-        open_runner=lambda model: Scripted(waits),
+        open_runner=lambda *_: Scripted(waits),
         before_model=nothing,
         after_model=nothing,
         throttled=lambda model, limit: None,

@@ -26,17 +26,17 @@ def model(name, limit=1, **fields):
 class Work:
     """Trials of models, and what became of them."""
 
-    def __init__(self, *models, n_trials=4, run=None, finished=None, before=None):
+    def __init__(self, *models, n_trials=4, run=None, finished=None, before=None, kinds=("chat",)):
         self.models = models
-        self.begun, self.done, self.prepared = [], [], []
+        self.begun, self.done, self.prepared, self.opened = [], [], [], []
+        self.ended, self.closed = [], 0
+        self._kinds = kinds
         self._run, self._finished, self._before = run, finished, before
         self.executor = Executor(
             models=models,
-            trials_of=lambda name: iter(
-                [planned(model_id=name, case_id="c", repetition=n + 1) for n in range(n_trials)]
-            ),
+            trials_of=lambda name: iter([self._planned(name, n) for n in range(n_trials)]),
             cases={"c": CASE},
-            hooks=Hooks(lambda _: self, self._prepare, self._after, lambda *_: None, self._end),
+            hooks=Hooks(self._open, self._prepare, self._after, lambda *_: None, self._end),
             max_concurrency=8,
             budget=Budget(None, models),
         )
@@ -47,10 +47,18 @@ class Work:
             await self._run(trial, place)
         return executed(trial, case, text="x")
 
-    async def aclose(self): ...
+    async def aclose(self):
+        self.closed += 1
 
-    async def _prepare(self, model, runner):
-        assert runner is self
+    def _planned(self, name, number):
+        kind = self._kinds[number % len(self._kinds)]
+        return planned(model_id=name, case_id="c", repetition=number + 1, runner_type=kind)
+
+    def _open(self, kind, model):
+        self.opened.append((kind, model.model_id))
+        return self
+
+    async def _prepare(self, model, runner_of):
         assert not [trial for trial in self.begun if trial.model_id == model.model_id]
         self.prepared.append(model.model_id)
         if self._before is not None:
@@ -60,6 +68,7 @@ class Work:
 
     async def _end(self, execution):
         self.done.append(execution.trial)
+        self.ended.append(execution)
         if self._finished is not None:
             await self._finished(execution)
 
@@ -73,6 +82,34 @@ def test_a_model_is_prepared_once_before_its_first_trial():
 
     assert sorted(work.prepared) == ["a", "b"]
     assert len(work.done) == 8
+
+
+def test_a_model_has_one_runner_a_kind_opened_where_a_trial_wants_it_and_closed_with_the_model():
+    work = Work(model("a", limit=3), model("b"), n_trials=6, kinds=("chat", "agent"))
+    work.execute()
+
+    assert sorted(work.opened) == [
+        ("agent", "a"), ("agent", "b"), ("chat", "a"), ("chat", "b"),
+    ]  # fmt: skip
+    assert work.closed == 4
+
+
+def test_a_runner_that_cannot_be_opened_costs_its_own_trials_alone():
+    work = Work(model("a"), n_trials=4, kinds=("chat", "agent"))
+    opened = work._open
+
+    def open_runner(kind, model):
+        if kind == "agent":
+            message = "no such thing"
+            raise ImportError(message)
+        return opened(kind, model)
+
+    work.executor.hooks.open_runner = open_runner
+    work.execute()
+
+    assert [one.runner_type for one in work.begun] == ["chat", "chat"]
+    assert [one.failure_type for one in work.ended] == [None, "exception"] * 2
+    assert work.ended[1].error_message == "ImportError: no such thing"
 
 
 def test_trials_that_wait_leave_their_place_to_as_many_others_and_no_more():

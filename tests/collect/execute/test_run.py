@@ -338,7 +338,7 @@ def test_only_trials_in_a_row_that_reach_nobody_give_an_endpoint_up(project, rep
     async def nothing(*_): ...
 
     plan = [planned(case_id="one", repetition=n) for n in range(1, len(replies) + 1)]
-    hooks = Hooks(lambda _: Scripted(), nothing, nothing, lambda *_: None, nothing)
+    hooks = Hooks(lambda *_: Scripted(), nothing, nothing, lambda *_: None, nothing)
     cases = {case.case_id: case for case in inputs.cases}
     budget = Budget(None, inputs.models)
     executor = Executor(inputs.models, lambda _: iter(plan), cases, hooks, 1, budget)

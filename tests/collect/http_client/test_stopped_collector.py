@@ -13,7 +13,8 @@ import pytest
 from collect.http_client import Deadline, Exchange
 from collect.http_client.connection import MOST_PASSES
 from collect.providers.base import NOT_READ, Reply
-from collect.runners.chat import LoopClock, without_our_own
+from collect.runners.chat import without_our_own
+from collect.runners.loop_clock import LoopClock
 from tests.support.kept_run import Kept, wait_for
 
 STOPPED_S = 2.5

@@ -1,0 +1,35 @@
+"""The runners by name: how the trials of a case are executed, known without executing one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.registry import Registry
+
+
+@dataclass(frozen=True)
+class RunnerKind:
+    """What is known of a runner before anybody is asked."""
+
+    opens: str
+    """`module:attribute` of what opens it for a model, called with the model and a
+    `collect.runners.base.Loan`; loaded where a trial wants it. Empty: not part of this version."""
+    asks_once: bool = False
+    """A trial is one request, of the case's messages alone."""
+    warms_up: bool = False
+    """It can make a request whose answer is not counted, before a model's first trial."""
+    takes_turns: bool = False
+    """A case may go on after the first answer."""
+    has_workspace: bool = False
+    """A trial leaves files, in which checks can look."""
+
+
+RUNNERS = Registry(
+    "runners",
+    RunnerKind,
+    {
+        "llm_probe": RunnerKind("collect.runners.chat:LlmProbe", asks_once=True, warms_up=True),
+        "openclaw": RunnerKind("", takes_turns=True, has_workspace=True),
+    },
+)
+"""Every runner, as `runner.type` of a case names it; a new one is a file and an entry."""
