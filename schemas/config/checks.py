@@ -145,10 +145,10 @@ CHECKS = Registry(
         "path_exists": CheckSpec(PathExists, f"{_IN}:path_exists", ("task",), needs_files=True),
         "status_is": CheckSpec(StatusIs, f"{_IN}:ended", ("process",)),
         "output_artifact_present": CheckSpec(
-            OutputArtifactPresent, f"{_IN}:nothing", ("task",), needs_files=True
+            OutputArtifactPresent, f"{_IN}:unlisted", ("task",), needs_files=True
         ),
         "openclaw_workspace_file_present": CheckSpec(
-            WorkspaceFilePresent, f"{_IN}:nothing", needs_files=True
+            WorkspaceFilePresent, f"{_IN}:unlisted", needs_files=True
         ),
     },
 )
