@@ -139,6 +139,7 @@ def typed(place):
     project.case("long", validator=STARTS | {"value": "No"}, deterministic_checks=[
         {"check_id": "short", "declarative": SHORT["declarative"] | {"characters": 10}},
     ])  # fmt: skip
+    project.case("twice", validator=STARTS, runner={"type": "self_check"})
     done = subprocess.run(
         [sys.executable, "-P", "-c", CARRIED_OUT, json.dumps(TYPED)],
         cwd=place, env=os.environ | {"PYTHONPATH": str(place), "COLUMNS": "100"},
@@ -156,15 +157,17 @@ def rows(text):
     return list(csv.reader(text.splitlines()))[1:]
 
 
-def test_a_provider_a_validator_and_a_check_judge_a_run(typed):
+def test_a_provider_a_runner_a_validator_and_a_check_judge_a_run(typed):
     (_, ran, answered, *_), requests = typed
 
-    assert "2 of 2 trials, 1 passed" in ran
-    assert [request.body["random_seed"] for request in requests] == [7, 7]
+    assert "3 of 3 trials, 2 passed" in ran
+    assert [request.body["random_seed"] for request in requests] == [7] * 4
+    assert sorted(len(request.body["messages"]) for request in requests) == [1, 1, 1, 3]
     assert not any({"seed", "stream_options"} & request.body.keys() for request in requests)
     assert [row[:4] for row in rows(answered)] == [
         ["begins", "true", "0", ""],
         ["long", "false", "1", "other_beginning want='No'"],
+        ["twice", "true", "0", ""],
     ]
 
 
@@ -173,13 +176,13 @@ def test_a_column_is_in_the_log_the_lake_and_a_view(place, typed):
     log = (place / "runs" / "asked" / "results.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in log.splitlines()]
 
-    assert [row[4] for row in rows(answered)] == ["true", "true"]
+    assert [row[4] for row in rows(answered)] == ["true"] * 3
     assert all(one["wall_ms"] >= 0 for one in lines if one["record_type"] == "result")
     assert [n for n, n_whole in rows(before) if n != "0" and n_whole == "0"], "null of older rows"
 
 
 def test_a_mart_can_be_asked(typed):
-    assert rows(typed[0][4]) == [["begins", "true"], ["long", "true"]]
+    assert rows(typed[0][4]) == [["begins", "true"], ["long", "true"], ["twice", "true"]]
 
 
 def test_a_section_stands_in_the_page(place, typed):
@@ -188,7 +191,7 @@ def test_a_section_stands_in_the_page(place, typed):
 
     assert typed[0][5] == "page.html\n"
     assert '<a href="#endings">Why answers ended</a>' in page.partition("<main")[0]
-    assert re.sub(r"<[^>]+>", " ", section).split()[-3:] == ["m", "stop", "2"]
+    assert re.sub(r"<[^>]+>", " ", section).split()[-3:] == ["m", "stop", "3"]
     assert "As the server said it" in section, "the meaning of its column"
 
 
