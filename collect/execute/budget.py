@@ -77,11 +77,11 @@ def cost_of(execution: Execution, price: Price | None) -> int | None:
 
     None when it cannot be told, or when no request was made.
     """
+    outcome, usage = execution.outcome, execution.outcome.usage
     if execution.attempt_count == 0:
         return None
-    if execution.cost_usd is not None:
-        return round(execution.cost_usd * NANO)
-    usage = execution.usage
+    if outcome.cost_usd is not None:
+        return round(outcome.cost_usd * NANO)
     if price is None or (isinstance(usage.raw, dict) and usage.raw.get("is_byok") is True):
         return None  # with a key of one's own at an upstream nobody knows what a router leaves out
     return price.cost_nano_usd(

@@ -278,8 +278,9 @@ class Executor:
         """Count how often the endpoint could not be reached in a row."""
         if work.unreachable >= GIVE_UP_AFTER:  # given up for good, whatever comes late
             return
-        silent = execution.failure_type == "timeout" and not execution.accepted
-        unreachable = execution.failure_type == "connection_error" or silent
+        outcome = execution.outcome
+        silent = outcome.failure_type == "timeout" and not outcome.accepted
+        unreachable = outcome.failure_type == "connection_error" or silent
         work.unreachable = work.unreachable + 1 if unreachable else 0
         if work.unreachable == GIVE_UP_AFTER:
             self.stopped_models.setdefault(

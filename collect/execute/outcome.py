@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from collect.checks.base import Verdict
 from collect.checks.declarative import Trial, run_check
 from collect.execute.budget import cost_of
-from collect.providers.base import Usage
+from collect.providers.base import Outcome, Usage
 from collect.runners.base import Execution
 from collect.tools import ToolUse
 from schemas.base import SCHEMA_VERSION
@@ -31,17 +31,12 @@ NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
 OF_OTHERS = ("error_code", "error_message", "served_model", "served_provider", "finish_reason")
 """What others said, perhaps with secrets in it."""
 
-OF_TRIAL, OF_EXECUTION, OF_USAGE = (
-    tuple(
-        Result.model_fields.keys() & names - {"record_type", "tool_calls", "cost_usd", *OF_OTHERS}
-    )
-    for names in (
-        PlannedTrial.model_fields.keys(),
-        {field.name for field in fields(Execution)},
-        {field.name for field in fields(Usage)},
-    )
-)
-"""What a line says as the plan, the execution and its usage have it, under the same names."""
+COLUMNS = Result.model_fields.keys() - {"record_type", "tool_calls", "cost_usd", *OF_OTHERS}
+OF_TRIAL = tuple(COLUMNS & PlannedTrial.model_fields.keys())
+OF_EXECUTION = tuple(COLUMNS & {field.name for field in fields(Execution)})
+OF_OUTCOME = tuple(COLUMNS & {field.name for field in fields(Outcome)})
+OF_USAGE = tuple(COLUMNS & {field.name for field in fields(Usage)})
+"""What these have under the name of a column, and a line says as it is."""
 
 OF_AGENT = ("turns", "phases", "workspace")
 """Of an execution, what a single question has none of."""
@@ -75,7 +70,7 @@ def passed_of(
     could not look leaves the verdict open, whatever the others found: else a trial without it
     could only fail.
     """
-    failure = execution.failure
+    failure = execution.outcome.failure
     if not execution.trial.is_scorable:
         return None
     if failure is not None:
@@ -90,11 +85,11 @@ def passed_of(
 
 def checks_of(execution: Execution, n_tool_calls: int, run_dir: Path) -> tuple[CheckResult, ...]:
     """Return what the case's checks found; a trial that the model never saw is not checked."""
-    failure = execution.failure
+    failure = execution.outcome.failure
     if failure is not None and not failure.counts_against_model:
         return ()
     trial = Trial(
-        final_text=execution.text,
+        final_text=execution.outcome.text,
         n_tool_calls=n_tool_calls,
         status="success" if failure is None else failure.status,
         folder=execution.case.folder,
@@ -118,16 +113,17 @@ def result_of(
     elapsed_ms: int | None = None,
 ) -> Result:
     """Return the trial's line; verdict and tools of a failed trial are empty (D-A7)."""
-    failure = execution.failure
-    raw_output, truncated = cut(redact(execution.text))
-    outcomes = Counter(check.outcome for check in checks)
+    outcome, failure = execution.outcome, execution.outcome.failure
+    raw_output, truncated = cut(redact(outcome.text))
+    found = Counter(check.outcome for check in checks)
     cost_nano = cost_of(execution, price)
-    source: CostSource = "provider" if execution.cost_usd is not None else "computed"
+    source: CostSource = "provider" if outcome.cost_usd is not None else "computed"
     return Result(
         **{name: getattr(execution.trial, name) for name in OF_TRIAL},
         **{name: getattr(execution, name) for name in OF_EXECUTION},
-        **{name: getattr(execution.usage, name) for name in OF_USAGE},
-        **{name: _clean(getattr(execution, name)) for name in OF_OTHERS},
+        **{name: getattr(outcome, name) for name in OF_OUTCOME},
+        **{name: getattr(outcome.usage, name) for name in OF_USAGE},
+        **{name: _clean(getattr(outcome, name)) for name in OF_OTHERS},
         availability_status="ok" if failure is None else failure.availability_status,
         success=failure is None,
         objective_pass=verdict.objective_pass,
@@ -142,10 +138,10 @@ def result_of(
         requested_model=execution.trial.model,
         cost_usd=None if cost_nano is None else cost_nano / NANO,
         cost_source=None if cost_nano is None else source,
-        token_source=execution.usage.source,
-        checks_passed=outcomes["passed"],
-        checks_failed=outcomes["failed"],
-        checks_errored=outcomes["error"],
+        token_source=outcome.usage.source,
+        checks_passed=found["passed"],
+        checks_failed=found["failed"],
+        checks_errored=found["error"],
         checks=tuple(checks),
         tool_call_source=tool_use.tool_call_source,
         raw_output_truncated=truncated,
@@ -168,7 +164,7 @@ def artifact_of(execution: Execution) -> dict[str, Any]:
         "repetition": trial.repetition,
         "wall_ms": execution.wall_ms,
         "request": execution.request,
-        "usage": execution.usage.raw,
+        "usage": execution.outcome.usage.raw,
         "trace": execution.trace,
         **of_agent,
     }

@@ -29,7 +29,7 @@ from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
-from collect.runners.base import Execution, Loan, Runner, now_ms
+from collect.runners.base import Execution, Loan, now_ms
 from collect.runners.loop_clock import LoopClock
 from collect.tools import tool_use
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
@@ -140,7 +140,7 @@ class Pipeline:
             trials_of=self._trials_of,
             cases=spec.cases,
             hooks=Hooks(
-                open_runner=self._open_runner,
+                open_runner=lambda kind, model: load_object(RUNNERS[kind].opens)(model, self._loan),
                 before_model=around.before_model,
                 after_model=around.after_model,
                 throttled=self._throttled,
@@ -210,10 +210,6 @@ class Pipeline:
             if self._executor.stop_reason == MAX_COST:
                 self._screen.note(f"`{resume_command(self._log.run_dir)} --max-cost USD` raises it")
 
-    def _open_runner(self, kind: str, model: ResolvedModel) -> Runner:
-        opened: Runner = load_object(RUNNERS[kind].opens)(model, self._loan)
-        return opened
-
     def _trials_of(self, model_id: str) -> Iterator[PlannedTrial]:
         is_final = self._finished.is_final if len(self._finished) else None
         return trials_of(self._log.run_dir / "plan.jsonl", model_id, is_final)
@@ -222,18 +218,19 @@ class Pipeline:
         """Judge one finished trial and write it down, trace first."""
         began = self._executor.began or 0.0
         elapsed_ms = self._elapsed_ms + round((time.perf_counter() - began) * 1000)
-        trial, text, verdict, tools = execution.trial, execution.text, NO_VERDICT, NO_TOOLS
-        if execution.failure is None:
-            called = tuple(call.name for call in execution.tool_calls)
+        trial, outcome, verdict, tools = execution.trial, execution.outcome, NO_VERDICT, NO_TOOLS
+        text = outcome.text
+        if outcome.failure is None:
+            called = tuple(call.name for call in outcome.tool_calls)
             verdict = await judge(execution.case.validator, text, api_tool_calls=called)
             expected = execution.case.expected_tools
             tools = await off_loop(text, partial(tool_use, text, called, expected))
-        for note in execution.notes:
+        for note in outcome.notes:
             self._event("provider_note", trial.model_id, note)
             self._screen.note(f"model `{self._names.of(trial.model_id)}`: {redact(note)}")
         frame = await off_loop(text, partial(artifact_frame, artifact_of(execution)))
         path = self._log.append_artifact(trial.model_id, frame)
-        n_tool_calls = len(execution.tool_calls) or len(tools.tool_calls)
+        n_tool_calls = len(outcome.tool_calls) or len(tools.tool_calls)
         checks = checks_of(execution, n_tool_calls, self._log.run_dir)
         model = self._models[trial.model_id]
         made = partial(
@@ -257,7 +254,7 @@ class Pipeline:
     def _apply_rules(self, execution: Execution, result: Result) -> None:
         """Stop where the execution policy says so (D-E7)."""
         policy = self._spec.policy
-        failure = execution.failure
+        failure = execution.outcome.failure
         outside = (
             failure is not None
             and not failure.counts_against_model

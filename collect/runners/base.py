@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -77,23 +76,24 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Execution(Outcome):
-    """One trial as it was executed, and what came of it."""
+class Execution:
+    """One trial as it was executed."""
 
     trial: PlannedTrial
     case: LoadedCase
+    outcome: Outcome
     attempt_count: int = 1
     """Requests made; 0 when none was."""
     started_at_ms: int
     ended_at_ms: int
     wall_ms: int = 0
-    request: Mapping[str, JsonValue] = field(default_factory=dict)
+    request: dict[str, JsonValue] = field(default_factory=dict)
     """Its settings; the messages are the trace's."""
     trace: list[TraceObject]
     clock_late_ms: int | None = None
     turns: int | None = None
     """Requests and answers of the conversation; None: the runner does not count them."""
-    phases: Mapping[str, int] = field(default_factory=dict)
+    phases: dict[str, int] = field(default_factory=dict)
     """What the runner spent its time on: a name to whole ms."""
     workspace: str | None = None
     """Folder of the trial's files, below the run's."""
@@ -139,12 +139,14 @@ def not_asked(
     trace = Trace()
     trace.runner("not_asked", reason=error_message)
     return Execution(
-        failure_type=failure_type,
-        error_code=error_code,
-        error_message=error_message,
-        accepted=False,
         trial=trial,
         case=case,
+        outcome=Outcome(
+            failure_type=failure_type,
+            error_code=error_code,
+            error_message=error_message,
+            accepted=False,
+        ),
         attempt_count=0,
         started_at_ms=now,
         ended_at_ms=now,

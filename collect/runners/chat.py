@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -23,9 +23,6 @@ CONVERSATION = frozenset({"messages", "input"})
 """What the APIs call the messages."""
 
 KEYLESS = "api_key_missing"
-
-OUTCOME = tuple(field.name for field in fields(Outcome))
-"""What a reply and its trial have in common."""
 
 WARM_UP_TIMEOUT_S = 600.0
 """Loading a large model from a slow disk takes minutes."""
@@ -77,9 +74,9 @@ class LlmProbe:
         _finish(trace, reply)
         body = prepared.body
         return Execution(
-            **{name: getattr(reply, name) for name in OUTCOME},
             trial=trial,
             case=case,
+            outcome=reply,
             attempt_count=attempts,
             started_at_ms=started_at_ms,
             ended_at_ms=max(started_at_ms, ended_at_ms),

@@ -5,11 +5,11 @@ from dataclasses import fields
 from collect.providers.base import Outcome
 from collect.runners.base import Execution
 
-OUTCOME = [field.name for field in fields(Outcome)]
+OUTCOME = {field.name for field in fields(Outcome)}
 
 
 def executed(trial, case, outcome=None, **named):
     """Return a trial as it was executed, with what came of it."""
-    came = {} if outcome is None else {name: getattr(outcome, name) for name in OUTCOME}
+    came = {name: named.pop(name) for name in OUTCOME & named.keys()}
     usual = {"started_at_ms": 0, "ended_at_ms": 0, "trace": []}
-    return Execution(**{"trial": trial, "case": case} | came | usual | named)
+    return Execution(trial=trial, case=case, outcome=outcome or Outcome(**came), **usual | named)

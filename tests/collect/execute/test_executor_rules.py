@@ -68,7 +68,7 @@ class Work:
 
     async def _end(self, execution):
         self.done.append(execution.trial)
-        self.ended.append(execution)
+        self.ended.append(execution.outcome)
         if self._finished is not None:
             await self._finished(execution)
 

@@ -7,7 +7,7 @@ import pytest
 from collect.config.runners import RUNNERS, RunnerKind
 from collect.execute.collector import Collector
 from collect.execute.spec import RunRequest, new_spec
-from collect.providers.base import ToolCall, Usage
+from collect.providers.base import Outcome, ToolCall, Usage
 from collect.runners.base import Execution, Trace
 from tests.golden.exchange import FOLDER
 from tests.support.analyze_cli import call
@@ -76,11 +76,11 @@ class Recorded:
 
     async def run(self, trial, case, place):
         trace = Trace()
-        facts = self._came(trace)
-        trace.final_output(facts["text"])
+        outcome, facts = self._came(trace)
+        trace.final_output(outcome.text)
         return Execution(
-            trial=trial, case=case, started_at_ms=1_000, ended_at_ms=14_000, wall_ms=13_000,
-            trace=trace.events, **facts,
+            trial=trial, case=case, outcome=outcome, started_at_ms=1_000, ended_at_ms=14_000,
+            wall_ms=13_000, trace=trace.events, **facts,
         )  # fmt: skip
 
     async def aclose(self): ...
@@ -95,14 +95,16 @@ def of_claude(trace):
         if one["type"] == "assistant":
             trace.message("assistant", one["message"]["content"][0]["text"])
     used = result["usage"]
-    return {
-        "text": result["result"],
-        "finish_reason": result["stop_reason"],
-        "served_model": init["model"],
-        "usage": Usage(used["input_tokens"], used["output_tokens"], raw=used, source="usage"),
-        "cost_usd": result["total_cost_usd"],
-        "e2e_ms": result["duration_ms"],
-        "ttft_ms": result["ttft_ms"],
+    outcome = Outcome(
+        text=result["result"],
+        finish_reason=result["stop_reason"],
+        served_model=init["model"],
+        usage=Usage(used["input_tokens"], used["output_tokens"], raw=used, source="usage"),
+        cost_usd=result["total_cost_usd"],
+        e2e_ms=result["duration_ms"],
+        ttft_ms=result["ttft_ms"],
+    )
+    return outcome, {
         "turns": result["num_turns"],
         "phases": {"start": result["time_to_request_ms"], "agent": result["duration_ms"]},
     }
@@ -126,21 +128,23 @@ def of_openclaw(trace):
     used = [one["usage"] for one in turns]
     cached = sum(one["cacheRead"] for one in used)
     meta = SAID["meta"]
-    return {
-        "text": SAID["payloads"][0]["text"],
-        "tool_calls": tuple(calls),
-        "finish_reason": meta["stopReason"],
-        "served_model": meta["agentMeta"]["model"],
-        "usage": Usage(
+    outcome = Outcome(
+        text=SAID["payloads"][0]["text"],
+        tool_calls=tuple(calls),
+        finish_reason=meta["stopReason"],
+        served_model=meta["agentMeta"]["model"],
+        usage=Usage(
             sum(one["input"] for one in used) + cached,
             sum(one["output"] for one in used),
             cached_input_tokens=cached, raw=used, source="usage",
         ),
+    )  # fmt: skip
+    return outcome, {
         "attempt_count": len(turns),
         "turns": len(turns),
         "phases": {"container": 300, "agent": meta["durationMs"]},
         "workspace": "workspaces/m/one/1",
-    }  # fmt: skip
+    }
 
 
 def of_claude_runner(model, loan):

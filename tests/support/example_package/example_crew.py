@@ -6,6 +6,7 @@ Where a file `down` is, its server cannot be reached; where a file `bug` is, it 
 from pathlib import Path
 
 from collect.config.runners import RunnerKind
+from collect.providers.base import Outcome
 from collect.runners.base import Execution, Trace, now_ms
 
 
@@ -20,11 +21,12 @@ class Crew:
     async def run(self, trial, case, place):
         """Say each message in capitals, and leave the last of it in a file."""
         began, trace = now_ms(), Trace()
-        facts = self._said(trial, case, trace)
-        trace.final_output(facts.get("text", ""))
+        outcome, facts = self._said(trial, case, trace)
+        trace.final_output(outcome.text)
         return Execution(
             trial=trial,
             case=case,
+            outcome=outcome,
             started_at_ms=began,
             ended_at_ms=now_ms(),
             trace=trace.events,
@@ -35,7 +37,7 @@ class Crew:
         if Path("bug").exists():
             raise ZeroDivisionError
         if Path("down").exists():
-            return {"failure_type": "connection_error", "error_message": "down"}
+            return Outcome(failure_type="connection_error", error_message="down"), {}
         for message in (*case.messages, *case.turns):
             trace.message("user", message["content"])
             text = message["content"].upper()
@@ -43,7 +45,7 @@ class Crew:
         workspace = self._folder / trial.case_id / str(trial.repetition)
         (self._run_dir / workspace).mkdir(parents=True)
         (self._run_dir / workspace / "said.txt").write_text(text)
-        return {"text": text, "turns": 1 + len(case.turns), "workspace": str(workspace)}
+        return Outcome(text=text), {"turns": 1 + len(case.turns), "workspace": str(workspace)}
 
     async def aclose(self):
         """Let go of nothing."""
