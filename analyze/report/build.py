@@ -1,25 +1,14 @@
 """Puts the parts of a report together: reads what several need once, then asks each section.
 
-The baseline is the run of the suite that started before, unless somebody names another one. The
-glossary says every number that a report shows once; its words are in glossary.toml.
+The baseline is the run of the suite that started before, unless somebody names another one.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
 from importlib.metadata import version
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import schemas.base
-import schemas.output.comparison
-import schemas.output.regressions
-import schemas.output.report
-import schemas.output.summary
-import schemas.run.inventory
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import BASE_WORDS
@@ -31,19 +20,14 @@ from analyze.regressions.detect import METRICS
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories
 from analyze.report.caveats import doubts_of
-from analyze.report.sections import ReportContext
-from analyze.report.sections.answer import answers_of, reported_run
-from analyze.report.sections.cost_frontier import frontier_of
-from analyze.report.sections.failures import failures_of, latency_of, matrix_of
+from analyze.report.sections import SECTIONS, ReportContext
+from analyze.report.sections.answer import reported_run
 from analyze.report.sections.flips import flips_of
-from analyze.report.sections.history import history_of
-from analyze.report.sections.provenance import provenance_of
-from analyze.report.sections.transcripts import transcripts_of
+from analyze.report.sections.glossary import terms_of
 from analyze.summary.summarize import summary_of, thresholds_of
-from schemas.base import Record
 from schemas.output.comparison import Comparison, ThresholdsUsed
 from schemas.output.regressions import Regressions
-from schemas.output.report import RunReport, Term
+from schemas.output.report import RunReport
 from schemas.run.model_names import NO_NAMES, ModelNames
 
 if TYPE_CHECKING:
@@ -51,90 +35,14 @@ if TYPE_CHECKING:
     from analyze.regressions.detect import Tell
     from schemas.config.known_issues import KnownFile
 
-RECORDS: dict[str, type[Record]] = {
-    name: value
-    for module in (
-        schemas.base,
-        schemas.output.comparison,
-        schemas.output.regressions,
-        schemas.output.report,
-        schemas.output.summary,
-        schemas.run.inventory,
-    )
-    for name, value in vars(module).items()
-    if isinstance(value, type) and issubclass(value, Record)
-}
-"""What a report is made of, by name."""
-
-SECTIONS: dict[str, Callable[[RunReport], object]] = {
-    "answer": lambda report: report.answer,
-    "leaderboard": lambda report: report.summary.models,
-    "matrix": lambda report: report.matrix.cells,
-    "comparison": lambda report: report.comparison,
-    "history": lambda report: report.history,
-    "latency": lambda report: report.latency,
-    "frontier": lambda report: report.frontier,
-    "tiers": lambda report: any(model.tool_use.n for model in report.summary.models),
-    "failures": lambda report: report.failures,
-    "resources": lambda report: report.summary.models,
-}
-"""Sections of a report that show numbers, and what there is to show in each."""
+READ = {name: read for name in SECTIONS if (read := SECTIONS[name].read) is not None}
+"""What sections read; they are loaded with this module, for which the engine need not wait."""
 
 WITHOUT = "none"
 """Said instead of a baseline: compare with nothing."""
 
 TRANSCRIPT_BYTES = 100 * 1024
 """Of text of transcripts, unless somebody says otherwise."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One number.
-
-    Attributes:
-        name: as tables and charts have it.
-        field: its name in JSON, from the model or the case on.
-        sections: that show it.
-        record: name of the record that the last name of `field` is a field of.
-        said: what it means, where the record does not say it.
-        formula: how it is made.
-        source: where the formula is from.
-    """
-
-    name: str
-    field: str
-    sections: Sequence[str]
-    record: str
-    said: str | None = None
-    formula: str | None = None
-    source: str | None = None
-
-    @property
-    def meaning(self) -> str:
-        """What it means, in its own words or in those of its record."""
-        declared = RECORDS[self.record].model_fields[self.field.rpartition(".")[2]].description
-        return self.said or declared or ""
-
-
-@cache
-def entries() -> tuple[Entry, ...]:
-    """Return every number, in the order in which a reader meets them."""
-    text = (files("analyze.report") / "glossary.toml").read_text(encoding="utf-8")
-    return tuple(Entry(**entry) for entry in tomllib.loads(text)["entries"])
-
-
-def terms_for(sections: Collection[str]) -> tuple[Term, ...]:
-    """Return the numbers of some sections, in the order in which a reader meets them.
-
-    Args:
-        sections: that the report has, of `SECTIONS`.
-    """
-    shown = frozenset(sections)
-    return tuple(
-        Term.model_validate(entry, from_attributes=True)
-        for entry in entries()
-        if not shown.isdisjoint(entry.sections)
-    )
 
 
 def build_report(
@@ -174,7 +82,8 @@ def build_report(
     opened = find_open_shifts(
         session, [run_id], limits=limits.thresholds, known=known, histories=histories
     )
-    flips = flips_of(context)
+    context = replace(context, flips=flips_of(context), transcript_bytes=transcript_bytes)
+    parts = {name: read(context) for name, read in READ.items()}
     report = RunReport(
         generated_at=context.summary.generated_at,
         benchlake_version=version("benchlake"),
@@ -182,25 +91,18 @@ def build_report(
         baseline=tuple(
             reported_run(session, one) for one in read_runs_by_id(session, context.baseline)
         ),
-        answer=answers_of(context),
         doubts=doubts_of(context, shifts),
         open_shifts=tuple(one.shift for one in opened.shifts),
         summary=context.summary,
         thresholds=thresholds_of(context.folder),
-        matrix=matrix_of(context),
         comparison=context.comparison,
-        flips=flips,
-        history=history_of(context),
+        flips=context.flips,
         shifts=shifts,
-        latency=latency_of(context),
-        frontier=frontier_of(context),
-        failures=failures_of(context),
-        transcripts=transcripts_of(context, flips, transcript_bytes),
-        provenance=provenance_of(context),
         glossary=(),
+        added={name: parts.pop(name) for name in [*parts] if name not in SECTIONS.own},
+        **parts,
     )
-    shown = [name for name, content in SECTIONS.items() if content(report)]
-    return report.model_copy(update={"glossary": terms_for(shown)})
+    return report.model_copy(update={"glossary": terms_of(report)})
 
 
 def _read_baseline(

@@ -86,6 +86,12 @@ def runs_named(runs: Sequence[ReportedRun]) -> str:
     return f"{whole(len(runs))} runs, {first.run_id} to {others[-1].run_id}"
 
 
+def command_of(report: RunReport, name: str) -> str:
+    """Return the first command of a name that a report was given; empty without one."""
+    found = (one for one in report.provenance.commands if one.split()[1:2] == [name])
+    return next(found, "")
+
+
 def _how_good(answer: ModelAnswer) -> str:
     cases = in_cases(answer.n_cases, answer.n_clusters)
     trials = f"{counted(answer.n_scored, 'trial')} in {cases}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Record, UsdSum
 from schemas.config.project import Thresholds
@@ -361,3 +361,8 @@ class RunReport(Record):
     transcripts: Transcripts
     provenance: Provenance
     glossary: tuple[Term, ...] = Field(description="Of the numbers that this report shows.")
+    added: dict[str, JsonValue] = Field(
+        default={},
+        exclude_if=lambda added: not added,
+        description="Of sections that installed packages add, by id; left out without one.",
+    )

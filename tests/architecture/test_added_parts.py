@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -286,6 +287,22 @@ def test_a_case_of_a_runner_that_is_not_there_is_refused(collect, mixed, tmp_pat
             "did you mean `crew`?" in done.stderr + done.stdout
         )
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_section_of_a_package_stands_in_every_form_of_a_report(analyze, tmp_path):
+    (tmp_path / "one.tally").write_text("a pass\nb fail\nc pass\n")
+    assert analyze("import", "tally", "one.tally").code == 0
+
+    found = json.loads(analyze("report", "--format", "json").out)
+    assert found["added"] == {"tally": [{"model_id": "one", "n_passed": 2}]}
+    assert "\n\n## Tally\n\n- one: 2\n\n## Go deeper\n" in analyze("report", "--format", "md").out
+    done = analyze("report", "-o", "page.html")
+    assert done.code == 0, done.err
+    page = (tmp_path / "page.html").read_text()
+    assert '<a href="#tally">Tally</a>' in page
+    section = page.partition('<section id="tally"')[2].partition("</section>")[0]
+    assert "Trials that passed, repetitions and all." in section
+    assert re.sub(r"<[^>]+>", " ", section).split()[-2:] == ["one", "2"]
 
 
 def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):

@@ -9,6 +9,7 @@ import pytest
 
 from analyze.exporters import EXPORTERS
 from analyze.importers import IMPORTERS
+from analyze.report.sections import SECTIONS
 from tests.support.paths import ROOT
 
 PACKAGES = ("analyze", "collect", "schemas")
@@ -102,7 +103,7 @@ def test_no_module_is_left_alone():
     }  # fmt: skip
     in_registries = {
         target.partition(":")[0]
-        for registry in (EXPORTERS, IMPORTERS)
+        for registry in (EXPORTERS, IMPORTERS, SECTIONS)
         for target in registry.own.values()
     }
     alone = {

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -22,9 +23,9 @@ from markupsafe import Markup
 from analyze.render.numbers import duration, moment, whole
 from analyze.render.text import safe
 from analyze.report.html.chart_bundle import fetched_bundle
-from analyze.report.html.sections import sections_of
-from analyze.report.html.table import Mark
+from analyze.report.sections import SECTIONS
 from analyze.report.sentences import headline_of
+from analyze.report.table import Mark, Table, explained
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from schemas.run.model_names import id_of
@@ -73,6 +74,42 @@ def visible_in(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [visible_in(inner) for inner in value]
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSection:
+    """One section of the page: its id, its title, and what stands in it.
+
+    The id names its template too; a section that is a table alone needs none.
+    """
+
+    id: str
+    title: str
+    parts: dict[str, object]
+
+
+def sections_of(report: RunReport) -> list[ShownSection]:
+    """Return the sections of a report that have something to show, in the order of the page."""
+    found = []
+    meanings = {term.name: term.meaning for term in report.glossary} | {
+        term.field: term.meaning for term in report.glossary if term.field
+    }
+    for name in SECTIONS:
+        section = SECTIONS[name]
+        shown = section.show(report)
+        if isinstance(shown, Table):
+            shown = {"table": shown} if shown.rows else None
+        if shown:
+            parts = {key: _explained(value, meanings) for key, value in shown.items()}
+            found.append(ShownSection(name, section.title, parts))
+    return found
+
+
+def _explained(part: object, meanings: Mapping[str, str]) -> object:
+    """Return a part whose tables have columns that say what they mean."""
+    if isinstance(part, Table):
+        return replace(part, columns=explained(part.columns, meanings))
+    return [_explained(one, meanings) for one in part] if isinstance(part, list) else part
 
 
 def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:

@@ -1,22 +1,26 @@
-"""Typed parts of a report (`schemas.output.report`): one module a section, `build` joins them.
+"""Sections of a report: each says what it reads from the lake, and what people see of that.
 
-Each takes a context (the run, its baseline, and where both are read from) and returns records;
-nothing here knows how a report looks.
+What is read (from a context: the run, its baseline, and where both are read from) is a record of
+`schemas.output.report`. What is seen is made of the report alone: tables as values, lines of
+Markdown; `analyze.report.html` alone knows the page.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from analyze.lake.raw_tables import read_sql
 from analyze.query.run_list import ListedRun
 from analyze.query.session import Session
+from analyze.report.table import Table
 from schemas.errors import runs_flag
 from schemas.output.comparison import Comparison, ThresholdsUsed
+from schemas.output.report import Flip, RunReport
 from schemas.output.summary import RunSummary
+from schemas.registry import Registry
 from schemas.run.model_names import NO_NAMES, ModelNames
 
 
@@ -41,6 +45,9 @@ class ReportContext:
     limits: ThresholdsUsed
     names: ModelNames = NO_NAMES
     """What models are called in sentences; everywhere else an id stands until it is shown."""
+    flips: tuple[Flip, ...] = ()
+    transcript_bytes: int = 0
+    """Of text of transcripts that may be shown, as UTF-8."""
 
     @property
     def run_id(self) -> str:
@@ -54,3 +61,40 @@ class ReportContext:
     def command(self, *words: str) -> str:
         """Return an `analyze` command that can be copied as it stands."""
         return shlex.join(["analyze", *words, *runs_flag(self.session.runs_dir)])
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section; its id on the page is its name in `SECTIONS`."""
+
+    title: str
+    show: Callable[[RunReport], Table | Mapping[str, object] | None]
+    """On the page: a table, or what the template of its id prints. Left out if there is nothing."""
+    read: Callable[[ReportContext], object] | None = None
+    """Its field of the report, which is called as it is; of a package's section JSON in `added`."""
+    shows_numbers: Callable[[RunReport], object] | None = None
+    """Whether the glossary explains its numbers; None: where its field is not empty."""
+    markdown: Callable[[RunReport], Iterable[Sequence[str]]] = lambda _: ()
+    """Lines of each of its parts; none for most, since a pull request has little room."""
+
+
+SECTIONS = Registry(
+    "sections",
+    Section,
+    {
+        "answer": "analyze.report.sections.answer:ANSWER",
+        "leaderboard": "analyze.report.sections.leaderboard:LEADERBOARD",
+        "comparison": "analyze.report.sections.comparison:COMPARISON",
+        "matrix": "analyze.report.sections.failures:MATRIX",
+        "history": "analyze.report.sections.history:HISTORY",
+        "latency": "analyze.report.sections.failures:LATENCY",
+        "frontier": "analyze.report.sections.cost_frontier:FRONTIER",
+        "tiers": "analyze.report.sections.leaderboard:TIERS",
+        "failures": "analyze.report.sections.failures:FAILURES",
+        "resources": "analyze.report.sections.resources:RESOURCES",
+        "transcripts": "analyze.report.sections.transcripts:TRANSCRIPTS",
+        "provenance": "analyze.report.sections.provenance:PROVENANCE",
+        "glossary": "analyze.report.sections.glossary:GLOSSARY",
+    },
+)
+"""Sections in the order of the page; a new one is a file and a line, and a field of the report."""

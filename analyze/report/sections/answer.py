@@ -16,7 +16,8 @@ from analyze.comparison.pairing import own_trials
 from analyze.query.run_list import ListedRun
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
-from analyze.report.sections import ReportContext
+from analyze.report.first_screen import answer_markdown, answer_parts
+from analyze.report.sections import ReportContext, Section
 from analyze.stats.rates import RankedModel, is_ranked, may_be_best
 from schemas.output.comparison import CaseChange, GroupComparison
 from schemas.output.report import ModelAnswer, ReportedRun
@@ -213,3 +214,11 @@ def n_cases_of(session: Session, run_id: str) -> int:
     query = "select count(distinct case_id) from stg_plans where run_id = ?"
     ((n_cases,),) = session.rows(query, [run_id])
     return int(n_cases)
+
+
+ANSWER = Section(
+    "The answer",
+    show=answer_parts,
+    read=answers_of,
+    markdown=answer_markdown,
+)

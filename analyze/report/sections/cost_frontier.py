@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 from analyze.contracts.models import CostQualityRow
-from analyze.report.sections import ReportContext, query
+from analyze.render.numbers import limits_of, millis, percent, usd
+from analyze.report.sections import ReportContext, Section, query
 from analyze.report.sections.answer import may_be_named
+from analyze.report.table import MODEL, Cell, Column, Table, number
 from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.output.report import FrontierPoint
 from schemas.output.summary import GroupSummary
@@ -17,6 +19,8 @@ Limits = tuple[float | None, float | None]
 UNKNOWN: Limits = (None, None)
 
 N_SUMS = len(fields(CaseSums))
+
+YES = {None: "cannot be said", True: "yes", False: "no"}
 
 NANO = 1e9
 """Nano-dollars of a dollar."""
@@ -99,3 +103,43 @@ def _is_on_time_frontier(row: CostQualityRow, rivals: Sequence[CostQualityRow]) 
 
 def _dollars(nano_usd: float | None) -> float | None:
     return None if nano_usd is None else nano_usd / NANO
+
+
+def frontier(points: tuple[FrontierPoint, ...]) -> Table:
+    """Return what quality costs with each model, in money and in time."""
+    columns = (
+        MODEL,
+        Column("passed %", "passed_rate", is_number=True),
+        Column("95 %", "passed_ci95"),
+        Column("USD a trial", "cost_usd_per_scored", is_number=True),
+        Column("95 % USD", "cost_low"),
+        Column("best for its cost", "is_on_frontier"),
+        Column("mean ms", "e2e_ms_mean", is_number=True),
+        Column("95 % ms", "e2e_ms_low"),
+        Column("best for its time", "is_on_time_frontier"),
+    )
+    rows = [
+        [
+            Cell(one.model_id),
+            number(percent(one.passed_rate), look="lead"),
+            Cell(limits_of(one.passed_rate, one), look="n range"),
+            number(usd(one.cost_usd_per_scored), one.cost_usd_per_scored),
+            _range(one.cost_low, one.cost_high, usd),
+            Cell(YES[one.is_on_frontier]),
+            number(millis(one.e2e_ms_mean)),
+            _range(one.e2e_ms_low, one.e2e_ms_high, millis),
+            Cell(YES[one.is_on_time_frontier]),
+        ]
+        for one in points
+    ]
+    return Table("frontier", "Quality, cost and time of each model", columns, rows)
+
+
+def _range(low: float | None, high: float | None, form: Callable[[float | None], str]) -> Cell:
+    is_known = low is not None and high is not None
+    return Cell(f"[{form(low)}, {form(high)}]" if is_known else "", look="n range")
+
+
+FRONTIER = Section(
+    "Quality, cost, time", show=lambda report: frontier(report.frontier), read=frontier_of
+)

@@ -6,9 +6,36 @@ models has every repetition, as far as a page has room for them.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import groupby
+from typing import get_args
+
 from analyze.contracts.models import LatencyHistogramRow
-from analyze.report.sections import ReportContext, query
-from schemas.output.report import FailureCount, LatencyBin, Matrix, MatrixCell
+from analyze.render.numbers import BEYOND_LIMIT, millis, percent, whole
+from analyze.report.sections import ReportContext, Section, query
+from analyze.report.table import (
+    MODEL,
+    Cell,
+    Column,
+    Mark,
+    Place,
+    Table,
+    anchors_by_place,
+    model_cell,
+    number,
+    sorts_as,
+)
+from schemas.errors import counted
+from schemas.output.report import (
+    FailureCount,
+    LatencyBin,
+    Matrix,
+    MatrixCell,
+    RunReport,
+    TrialMark,
+)
+from schemas.output.summary import PercentileName, Percentiles
+from schemas.run.model_names import id_of
 
 MOST_KINDS = 300
 """Ways to fail, over all models; more names than this only a made-up log has."""
@@ -19,6 +46,27 @@ MOST_CELLS = 1_200
 
 MOST_MARKS = 20
 """Of a cell; its counts are of all repetitions."""
+
+MOST_FAILURES = 100
+"""Rows of the table."""
+
+PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
+
+LAST = 1e300
+"""What a time beyond the limit sorts by."""
+
+TOO_FEW = "Fewer than 5 trials are expected beyond this percentile; it is never compared."
+
+MARKS: dict[TrialMark, tuple[str, str]] = {
+    "passed": ("✓", "passed"),
+    "failed": ("✗", "did not pass"),
+    "no_verdict": ("–", "no verdict"),
+    "missing": ("·", "no result"),
+}
+"""Signs that tell the ways a trial went without colour, and their words."""
+
+LOOKS: dict[TrialMark, str] = {"passed": "b", "failed": "i", "no_verdict": "u", "missing": "u"}
+"""Elements that stand for them: the shortest there are, since a matrix holds thousands."""
 
 
 def failures_of(context: ReportContext) -> tuple[FailureCount, ...]:
@@ -72,3 +120,148 @@ def matrix_of(context: ReportContext) -> Matrix:
     names = tuple(MatrixCell.model_fields)
     cells = tuple(MatrixCell(**dict(zip(names, row, strict=True))) for row in found)
     return Matrix(n_cases=n_cases, n_shown=len(cases), cells=cells)
+
+
+def times(report: RunReport) -> Table | None:
+    """Return percentiles of both times of each model, in ms; None where no trial was timed."""
+    models = report.summary.models
+    if not any(group.latency_ms.n for group in models):
+        return None
+    heads = (("", "latency_ms"), ("first token ", "ttft_ms"))
+    columns = [MODEL]
+    for head, field in heads:
+        columns += [
+            Column(f"{head}{name} ms", f"{field}.{name}", is_number=True)
+            for name in (*PERCENTILES, "mean")
+        ]
+        columns += [
+            Column(f"{head}n", f"{field}.n", is_number=True),
+            Column(f"{head}timed out", f"{field}.n_timeouts", is_number=True),
+        ]
+    rows = [
+        [model_cell(group), *_percentiles(group.latency_ms), *_percentiles(group.ttft_ms)]
+        for group in models
+    ]
+    return Table("times", "Times of each model", columns, rows)
+
+
+def _percentiles(found: Percentiles) -> list[Cell]:
+    return [
+        *(_percentile(found, name) for name in PERCENTILES),
+        number(millis(found.mean)),
+        number(whole(found.n), found.n),
+        number(whole(found.n_timeouts), found.n_timeouts),
+    ]
+
+
+def _percentile(found: Percentiles, name: PercentileName) -> Cell:
+    is_beyond = name in found.beyond_limit
+    text = BEYOND_LIMIT if is_beyond else millis(getattr(found, name))
+    sort = LAST if is_beyond else getattr(found, name)
+    if getattr(found.supported, name) or not text:
+        return number(text, sort)
+    return Cell(text, sorts_as(text, sort) or text, "n", TOO_FEW, is_unsure=True)
+
+
+def failures(report: RunReport) -> Table:
+    """Return how trials ended without a success, by whose fault it was."""
+    counts = report.failures
+    columns = (
+        Column("failure", "failure_type"),
+        Column("model", "model_id"),
+        Column("cause", "cause"),
+        Column("counts against the model", "counts_against_model"),
+        Column("trials", "n_trials", is_number=True),
+    )
+    rows = [
+        [
+            Cell(one.failure_type),
+            Cell(one.model_id),
+            Cell(one.cause or "unknown"),
+            Cell("yes" if one.counts_against_model else "no"),
+            number(whole(one.n_trials), one.n_trials),
+        ]
+        for one in counts[:MOST_FAILURES]
+    ]
+    n_more = len(counts) - MOST_FAILURES
+    more = f"{counted(n_more, 'more row')}." if n_more > 0 else ""
+    return Table("failures", "Failures by cause", columns, rows, more, report.transcripts.command)
+
+
+def matrix(report: RunReport) -> Table:
+    """Return cases and models with a sign for each repetition, the hardest case first."""
+    found, run_id = report.matrix, report.run.run_id
+    anchors = anchors_by_place(report.transcripts.shown)
+    models = list(dict.fromkeys(cell.model_id for cell in found.cells))
+    of_case: defaultdict[str, dict[str, MatrixCell]] = defaultdict(dict)
+    for cell in found.cells:
+        of_case[cell.case_id][cell.model_id] = cell
+    columns = [
+        Column("case", "case_id"),
+        Column("all %", "passed_rate", is_number=True),
+        *(Column(model, f"model:{id_of(model)}", is_number=True) for model in models),
+    ]
+    rows = []
+    for case_id, cells in of_case.items():
+        n_passed = sum(cell.n_passed for cell in cells.values())
+        n_scored = sum(cell.n_scored for cell in cells.values())
+        rows.append(
+            [
+                Cell(case_id),
+                number(percent(n_passed / n_scored if n_scored else None)),
+                *(_outcomes(cells.get(model), run_id, anchors) for model in models),
+            ]
+        )
+    more = f"{whole(found.n_shown)} of {whole(found.n_cases)} cases: the hardest."
+    return Table(
+        "matrix",
+        "Cases and models",
+        columns,
+        rows,
+        more if found.n_shown < found.n_cases else "",
+        report.transcripts.command,
+    )
+
+
+def _outcomes(cell: MatrixCell | None, run_id: str, anchors: dict[Place, str]) -> Cell:
+    if cell is None:
+        return Cell("")
+    marks: list[Mark] = []
+    repetition = 0
+    for mark, same in groupby(cell.marks):
+        sign, words = MARKS[mark]
+        plain = ""
+        for _ in same:
+            repetition += 1
+            anchor = anchors.get((run_id, cell.model_id, cell.case_id, repetition))
+            if anchor is None:
+                plain += sign
+                continue
+            if plain:
+                marks.append(Mark(LOOKS[mark], plain))
+                plain = ""
+            told = f"repetition {repetition} of {cell.case_id} by {cell.model_id}: {words}"
+            marks.append(Mark(LOOKS[mark], sign, f"#{anchor}", told))
+        if plain:
+            marks.append(Mark(LOOKS[mark], plain))
+    if len(cell.marks) < cell.n_planned:
+        marks.append(Mark("u", f"+{whole(cell.n_planned - len(cell.marks))}"))
+    rate = cell.passed_rate
+    told = f"{whole(cell.n_passed)} of {whole(cell.n_scored)}"
+    return Cell(told, "" if rate is None else f"{rate:.3g}", marks=tuple(marks))
+
+
+def _matrix_parts(report: RunReport) -> dict[str, object] | None:
+    if not report.matrix.cells:
+        return None
+    used = {mark for cell in report.matrix.cells for mark in cell.marks}
+    return {"table": matrix(report), "legend": [MARKS[mark] for mark in MARKS if mark in used]}
+
+
+MATRIX = Section(
+    "Cases", show=_matrix_parts, read=matrix_of, shows_numbers=lambda report: report.matrix.cells
+)
+
+LATENCY = Section("Latency", show=times, read=latency_of)
+
+FAILURES = Section("Failures", show=failures, read=failures_of)

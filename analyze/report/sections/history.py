@@ -12,10 +12,23 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from analyze.query.session import Session
-from analyze.report.sections import ReportContext
+from analyze.regressions.document import (
+    details,
+    entry_line,
+    everything,
+    headline,
+    mark,
+    skipped_lines,
+)
+from analyze.render.numbers import limits_of, moment, percent, whole
+from analyze.report.markdown_text import LONGEST_TEXT, list_lines, plain
+from analyze.report.sections import ReportContext, Section
+from analyze.report.sentences import command_of
+from analyze.report.table import Cell, Column, Table
 from analyze.stats.rates import interval_of_units
 from schemas.base import Interval
-from schemas.output.report import HistoryPoint
+from schemas.output.report import HistoryPoint, RunReport
+from schemas.run.model_names import id_of
 
 CASES = """
 select
@@ -29,6 +42,14 @@ order by run_rows.run_group, passes.model_id, passes.case_id
 """
 
 MOST_RUNS = 100
+
+MOST_ROWS = 10
+"""Runs in the table; the chart shows all."""
+
+MOST_SHIFTS = 20
+
+MOST_LINES = 20
+"""Lines of what could not be judged."""
 
 MOST_POINTS = 600
 """Models of all these runs."""
@@ -206,3 +227,81 @@ def _each(counted: Sequence[Row]) -> tuple[list[str | None], list[int], list[int
 
 def _among(sql: str, run_ids: Sequence[str]) -> str:
     return sql.format(runs=", ".join("?" * len(run_ids)))
+
+
+def history(points: tuple[HistoryPoint, ...], command: str = "") -> Table:
+    """Return the newest runs of the suite, this one among them, newest first."""
+    models = list(dict.fromkeys(point.model_id for point in points))
+    of_run: defaultdict[str, dict[str, HistoryPoint]] = defaultdict(dict)
+    for point in points:
+        of_run[point.run_id][point.model_id] = point
+    runs = list(of_run)
+    newest = set(runs[-MOST_ROWS:])
+    columns = (
+        Column("run", "run_id"),
+        Column("started (UTC)", "started_at_ms"),
+        *(Column(f"{model} %", f"model:{id_of(model)}", is_number=True) for model in models),
+    )
+    rows = []
+    for run_id in reversed(runs):
+        found = of_run[run_id]
+        one = next(iter(found.values()))
+        if run_id in newest or one.is_this_run:
+            cells = [_cell(found.get(model)) for model in models]
+            below = "this run" if one.is_this_run else ""
+            rows.append([Cell(run_id, below=below), Cell(moment(one.started_at_ms)), *cells])
+    more = f"The newest {MOST_ROWS} of {whole(len(runs))} runs in the chart."
+    return Table(
+        "history",
+        "Runs of the suite",
+        columns,
+        rows,
+        more if len(runs) > MOST_ROWS else "",
+        command,
+    )
+
+
+def _cell(point: HistoryPoint | None) -> Cell:
+    if point is None:
+        return Cell("")
+    rate = percent(point.passed_rate)
+    return Cell(rate, rate, "n", below=limits_of(point.passed_rate, point))
+
+
+def _parts(report: RunReport) -> dict[str, object] | None:
+    if not report.history:
+        return None
+    found = report.shifts
+    shifts = everything(found) if found else []
+    n_more = len(shifts) - MOST_SHIFTS
+    return {
+        "shifts": [
+            (one.is_worse, mark(one) + headline(one), list(details(one)))
+            for one in shifts[:MOST_SHIFTS]
+        ],
+        "more": f"{whole(n_more)} more shifts" if n_more > 0 else "",
+        "is_part": any(doubt.code == "narrowed" for doubt in report.doubts),
+        "is_shard": report.run.shard is not None,
+        "unused": [entry_line(entry) for entry in found.unused] if found else [],
+        "skipped": skipped_lines(found.skipped)[:MOST_LINES] if found else [],
+        "command": command_of(report, "regressions"),
+        "table": history(report.history, command_of(report, "runs")),
+    }
+
+
+def _shifts(report: RunReport) -> list[str]:
+    """Return every shift, as on the page: recoveries and acknowledged ones say what they are."""
+    found = everything(report.shifts) if report.shifts else []
+    lines = []
+    for one in found:
+        changed = f"; changed with it: {'; '.join(one.changed)}" if one.changed else ""
+        lines.append(plain(mark(one) + headline(one) + changed, 2 * LONGEST_TEXT))
+    return lines
+
+
+HISTORY = Section(
+    "History",
+    show=_parts,
+    read=history_of,
+    markdown=lambda report: [list_lines("Level shifts", _shifts(report))],
+)

@@ -6,15 +6,22 @@ import json
 import shlex
 from collections.abc import Mapping
 
+from analyze.comparison.document import limits_line
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
-from analyze.report.sections import ReportContext
+from analyze.query.thresholds import HASH_SHOWN
+from analyze.report.first_screen import run_facts
+from analyze.report.sections import ReportContext, Section
 from analyze.report.sections.answer import config_of_run
+from analyze.report.table import MODEL, Cell, Column, Table, asked_as, filled
 from analyze.summary.summarize import read_inventory
-from schemas.errors import runs_flag
-from schemas.output.report import ModelProvenance, Provenance
+from schemas.errors import counted, runs_flag
+from schemas.output.report import ModelProvenance, Provenance, RunReport
 from schemas.output.summary import GroupSummary
 from schemas.run.config import RunConfig, RunModel
 from schemas.run.inventory import ConfigCommit, Inventory
+
+MOST_FILES = 20
+MOST_BASES = 20
 
 
 def provenance_of(context: ReportContext) -> Provenance:
@@ -101,3 +108,64 @@ def _commands(context: ReportContext) -> tuple[str, ...]:
         commands.append(context.command("compare", base, context.run_id, "--by", "cell"))
     suite = ["--suite", context.run.asked.suite_id]
     return (*commands, context.command("regressions", *suite), context.command("runs", *suite))
+
+
+def served(models: tuple[ModelProvenance, ...]) -> Table | None:
+    """Return exactly which model answered; None where nothing is known of any."""
+    if not models:
+        return None
+    columns = (
+        MODEL,
+        Column("served as", "served_models"),
+        Column("upstream", "served_providers"),
+        Column("routing", "routing"),
+        Column("endpoint", "base_url"),
+        Column("build", "model_build"),
+        Column("harness", "harness_version"),
+        Column("settings that are not defaults", "settings"),
+    )
+    kept = filled(columns, [_served(one) for one in models])
+    return Table("served", "Which model answered", *kept)
+
+
+def _served(one: ModelProvenance) -> list[Cell]:
+    build = one.model_build or ""
+    return [
+        Cell(one.model_id, below=asked_as(one)),
+        Cell(", ".join(one.served_models)),
+        Cell(", ".join(one.served_providers)),
+        Cell(one.routing or ""),
+        Cell(one.base_url or "", look="code"),
+        Cell(build[:HASH_SHOWN], look="code", note=build),
+        Cell(one.harness_version or ""),
+        Cell(", ".join(f"{name}={value}" for name, value in one.settings.items()), look="code"),
+    ]
+
+
+def config_files(provenance: Provenance) -> Table | None:
+    """Return the files that were read, with the beginning of their sha256; None without one."""
+    if not provenance.config_files:
+        return None
+    columns = (Column("file", "path"), Column("sha256", "sha256"))
+    rows = [
+        [Cell(path), Cell(digest[:HASH_SHOWN], look="code")]
+        for path, digest in list(provenance.config_files.items())[:MOST_FILES]
+    ]
+    n_more = len(provenance.config_files) - MOST_FILES
+    more = f"{counted(n_more, 'more file')}, in config.json." if n_more > 0 else ""
+    return Table("files", "Files that were read", columns, rows, more)
+
+
+def _parts(report: RunReport) -> dict[str, object]:
+    found = report.provenance
+    return {
+        "run": run_facts(report.run),
+        "baseline": [run_facts(run) for run in report.baseline[:MOST_BASES]],
+        "found": found,
+        "limits": limits_line(found.limits),
+        "served": served(found.models),
+        "files": config_files(found),
+    }
+
+
+PROVENANCE = Section("Provenance", show=_parts, read=provenance_of)

@@ -10,7 +10,7 @@ that neither a run of a million trials nor a trace of 256 MB costs more than the
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,13 +21,15 @@ from pydantic import JsonValue
 from analyze.comparison.evidence.outcomes import among
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
+from analyze.render.numbers import whole
 from analyze.render.text import beginning
-from analyze.report.sections import ReportContext, query
+from analyze.report.sections import ReportContext, Section, query
 from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
+from analyze.report.table import anchors_of
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, validators_of
 from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of
 from analyze.show.trial_rows import CutText, ShownTrial, TrialText, read_texts, read_trials
-from schemas.output.report import Flip, Transcript, TranscriptPart, Transcripts
+from schemas.output.report import Flip, RunReport, Transcript, TranscriptPart, Transcripts
 from schemas.run.trace import Artifact
 
 MOST_SAMPLED = 3
@@ -58,6 +60,15 @@ LINE_CHARS = 1_000
 """Of what was expected and what came, in one line."""
 
 MOST_LINES = 30
+
+WHY = {
+    "flipped": "whose case flipped",
+    "failed": "that failed or did not pass",
+    "sampled": "that passed",
+}
+"""In the order of the page."""
+
+BESIDE = "of the baseline beside them"
 
 
 class TrialKey(NamedTuple):
@@ -314,3 +325,29 @@ def _parts(
         n_left_out=text.n_left_out,
     )
     return [*parts, answer], [*units, [len(parts)]]
+
+
+def shown_trials(shown: Sequence[Transcript]) -> str:
+    """Return how many trials are shown, and why: `2 whose case flipped, 3 that passed`."""
+    counted = Counter(BESIDE if one.is_baseline else WHY[one.why] for one in shown)
+    order = [WHY["flipped"], BESIDE, WHY["failed"], WHY["sampled"]]
+    return ", ".join(f"{whole(counted[what])} {what}" for what in order if counted[what])
+
+
+def _page_parts(report: RunReport) -> dict[str, object] | None:
+    found = report.transcripts
+    if not found.shown and not found.n_not_passed:
+        return None
+    return {
+        "trials": list(zip(anchors_of(found.shown), found.shown, strict=True)),
+        "told": shown_trials(found.shown),
+        "n_left_out": whole(found.n_left_out) if found.n_left_out else "",
+        "command": found.command,
+    }
+
+
+TRANSCRIPTS = Section(
+    "Transcripts",
+    show=_page_parts,
+    read=lambda context: transcripts_of(context, context.flips, context.transcript_bytes),
+)

@@ -14,12 +14,12 @@ from analyze.charts.leaderboard import leaderboard
 from analyze.charts.registry import specs_of
 from analyze.comparison.document import ratio_word
 from analyze.render.numbers import in_cases, percent
-from analyze.report.html.sections import sections_of
-from analyze.report.html.tables_models import compared_models
-from analyze.report.html.tables_models import frontier as frontier_table
-from analyze.report.html.tables_models import leaderboard as leaderboard_table
-from analyze.report.html.tables_run import history as history_table
+from analyze.report.html.page import sections_of
 from analyze.report.markdown import report_markdown
+from analyze.report.sections.comparison import compared_models
+from analyze.report.sections.cost_frontier import frontier as frontier_table
+from analyze.report.sections.history import history as history_table
+from analyze.report.sections.leaderboard import leaderboard as leaderboard_table
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from tests.support.analyze_cli import call

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from analyze.report.html.first_screen import standings
+from analyze.report.first_screen import standings
 from schemas.output.report import RunReport
 from tests.analyze.importers.test_imports_sf_bench import given, instance, report
 from tests.support.analyze_cli import call

@@ -10,13 +10,14 @@ from importlib.resources import files
 import pytest
 from markupsafe import Markup
 
+from analyze.report.first_screen import standings
 from analyze.report.html.chart_bundle import embeddable, fetched_bundle
-from analyze.report.html.first_screen import standings
 from analyze.report.html.page import SCRIPTS, STYLE, read_asset, render_html, visible, visible_in
 from analyze.report.html.page import _since as since
-from analyze.report.html.table import anchors_of, sorts_as, trial_anchor
-from analyze.report.html.tables_models import _number_in as number_in
-from analyze.report.html.tables_models import changed_cases, leaderboard
+from analyze.report.sections.comparison import _number_in as number_in
+from analyze.report.sections.comparison import changed_cases
+from analyze.report.sections.leaderboard import leaderboard
+from analyze.report.table import anchors_of, sorts_as, trial_anchor
 from schemas.errors import AnalyzeError
 from schemas.output.report import RunReport
 from tests.support.hostile_strings import STRINGS

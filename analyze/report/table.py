@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from schemas.output.report import Transcript
-from schemas.run.model_names import id_of
+from schemas.output.report import ModelAnswer, ModelProvenance, Transcript
+from schemas.output.summary import GroupSummary
+from schemas.run.model_names import hidden_id, id_of
 
 UNSAFE = re.compile(r"[^a-z0-9_-]")
 
@@ -32,7 +34,7 @@ class Column:
     """Name of the field in JSON and SQL; deep links name the column by it."""
     is_number: bool = False
     meaning: str = ""
-    """From the glossary."""
+    """From the glossary, unless it says it here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,23 @@ class Table:
         return any(cell.is_unsure for row in self.rows for cell in row)
 
 
+MODEL = Column("model", "model_id")
+
+
+def model_cell(group: GroupSummary) -> Cell:
+    """Return the name of a model, and how it was asked below."""
+    return Cell(group.model_id, below=asked_as(group))
+
+
+def asked_as(one: GroupSummary | ModelAnswer | ModelProvenance) -> str:
+    """Return how a model was asked: `openrouter · vendor/model · thinking high`.
+
+    Where its name does not say its model_id that comes first.
+    """
+    level = f"thinking {one.thinking_level}" if one.thinking_level else ""
+    return " · ".join(filter(None, (hidden_id(one.model_id), one.provider, one.model, level)))
+
+
 def number(text: str, value: float | None = None, *, note: str = "", look: str = "") -> Cell:
     """Return a cell that holds a number.
 
@@ -102,10 +121,10 @@ def sorts_as(text: str, value: float | None) -> str:
     return "" if text.replace(".", "", 1).isdigit() else f"{value:.12g}"
 
 
-def explained(columns: Sequence[Column], meanings: dict[str, str]) -> tuple[Column, ...]:
+def explained(columns: Sequence[Column], meanings: Mapping[str, str]) -> tuple[Column, ...]:
     """Return columns with what the glossary says of their field, or of their title."""
     return tuple(
-        replace(one, meaning=meanings.get(one.key) or meanings.get(one.title, ""))
+        replace(one, meaning=one.meaning or meanings.get(one.key) or meanings.get(one.title, ""))
         for one in columns
     )
 
@@ -144,8 +163,22 @@ def place_of(one: Transcript) -> Place:
     return one.run_id, one.model_id, one.case_id, one.repetition
 
 
+def anchors_by_place(shown: Sequence[Transcript]) -> dict[Place, str]:
+    """Return the id of each transcript by its trial."""
+    return dict(zip(map(place_of, shown), anchors_of(shown), strict=True))
+
+
 def _safe(name: str) -> str:
     if len(name) <= LONGEST and not UNSAFE.search(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{UNSAFE.sub('_', name[:LONGEST].lower())}_{digest}"
+
+
+def filled(
+    columns: tuple[Column, ...], rows: list[list[Cell]]
+) -> tuple[list[Column], list[list[Cell]]]:
+    """Return a table without the columns in which no row has anything."""
+    filled = Counter(n for row in rows for n, cell in enumerate(row) if cell.text)
+    kept = [n for n in range(len(columns)) if filled[n]]
+    return [columns[n] for n in kept], [[row[n] for n in kept] for row in rows]

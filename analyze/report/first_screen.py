@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from analyze.regressions.document import open_sentences
-from analyze.render.numbers import case_mean, duration, moment, percent, strict_after, whole
-from analyze.report.html.tables_models import asked_as
+from analyze.regressions.document import entry_line, open_sentences
+from analyze.render.numbers import (
+    DASH,
+    case_mean,
+    duration,
+    millis,
+    moment,
+    percent,
+    strict_after,
+    usd,
+    whole,
+)
+from analyze.report.markdown_text import LONGEST_TEXT, command_text, list_lines, plain, table_lines
 from analyze.report.sentences import change_sentence, changes_beside
+from analyze.report.table import asked_as
 from schemas.errors import counted
 from schemas.output.comparison import Verdict
 from schemas.output.report import ModelAnswer, ReportedRun, RunReport
+from schemas.output.summary import GroupSummary
+from schemas.run.model_names import with_id
+
+TITLES = ("model", "passed %", "95 %", "since the baseline", "coverage %", "p50 ms", "cost USD")
 
 SIGNS: dict[Verdict, str] = {
     "improved": "▲",
@@ -139,3 +154,93 @@ def run_facts(run: ReportedRun) -> list[tuple[str, str]]:
         ("made by benchlake", run.benchlake_version or ""),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def answer_parts(report: RunReport) -> dict[str, object]:
+    """Return what the template of the first screen prints."""
+    shown = standings(report)
+    return {
+        "standings": shown,
+        "n_more": len(report.answer) - len(shown),
+        "open": open_shifts(report),
+        "doubts": Folded(report.doubts[:MOST_DOUBTS], report.doubts[MOST_DOUBTS:]),
+        "n_serious": sum(doubt.is_serious for doubt in report.doubts),
+    }
+
+
+def answer_markdown(report: RunReport) -> Iterator[Sequence[str]]:
+    """Yield the models, what stands, and what to distrust, for Markdown."""
+    yield table_lines(TITLES, [_model_row(answer, report) for answer in report.answer])
+    yield list_lines("Open shifts", _open_shifts(report))
+    yield list_lines("Acknowledged, and no such shift", _unused(report))
+    yield list_lines("To distrust", _doubts(report))
+
+
+def _model_row(answer: ModelAnswer, report: RunReport) -> list[str]:
+    model = _summary_of(answer, report)
+    known = answer.low is not None and answer.high is not None
+    mean = case_mean(answer.passed_rate, answer.estimate)
+    since = [change_sentence(answer), changes_beside(report).get(answer.model_id, "")]
+    return [
+        plain(with_id(answer.model_id)),
+        _passed(answer),
+        f"{mean}{percent(answer.low)} to {percent(answer.high)}" if known else DASH,
+        plain("; ".join(filter(None, since))) if report.baseline else DASH,
+        (percent(model.coverage) if model else "") or DASH,
+        _median(model) if model else DASH,
+        _cost(model) if model else DASH,
+    ]
+
+
+def _passed(answer: ModelAnswer) -> str:
+    if answer.passed_rate is None:
+        return DASH
+    strict = strict_after(answer.score_strict, answer.coverage)
+    return percent(answer.passed_rate) + strict
+
+
+def _summary_of(answer: ModelAnswer, report: RunReport) -> GroupSummary | None:
+    wanted = answer.provider, answer.model, answer.thinking_level, answer.model_id
+    for model in report.summary.models:
+        if (model.provider, model.model, model.thinking_level, model.model_id) == wanted:
+            return model
+    return None
+
+
+def _median(model: GroupSummary) -> str:
+    times = model.latency_ms
+    if times.p50 is None:
+        return DASH
+    return millis(times.p50) + ("" if times.supported.p50 else f" (of {whole(times.n)} only)")
+
+
+def _cost(model: GroupSummary) -> str:
+    if model.cost_usd is None:
+        return DASH
+    if model.n_cost_known == model.n_total:
+        return usd(model.cost_usd)
+    trials = counted(model.n_total, "trial")
+    return f"{usd(model.cost_usd)} (of {whole(model.n_cost_known)} of {trials})"
+
+
+def _doubts(report: RunReport) -> list[str]:
+    lines = []
+    for doubt in report.doubts:
+        head = "**serious**: " if doubt.is_serious else ""
+        command = command_text(doubt.command or "")
+        lines.append(head + plain(doubt.sentence) + (f" ({command})" if command else ""))
+    return lines
+
+
+def _open_shifts(report: RunReport) -> list[str]:
+    """Return what stands: neither mended nor acknowledged."""
+    return [
+        "; ".join(filter(None, (plain(sentence, 2 * LONGEST_TEXT), command_text(command))))
+        for sentence, command in open_sentences(report.open_shifts)
+    ]
+
+
+def _unused(report: RunReport) -> list[str]:
+    """Return the entries of the file of known things that fit no shift."""
+    entries = report.shifts.unused if report.shifts else ()
+    return [plain(entry_line(entry), 2 * LONGEST_TEXT) for entry in entries]

@@ -1,0 +1,106 @@
+"""Rates of each model: all that a summary has, and how reliably it called tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analyze.render.numbers import limits_of, percent, whole
+from analyze.report.sections import Section
+from analyze.report.table import MODEL, Cell, Column, Table, model_cell, number
+from schemas.config.project import Thresholds
+from schemas.output.report import ModelAnswer
+from schemas.output.summary import GroupSummary, RunSummary
+
+
+def leaderboard(summary: RunSummary, answers: Sequence[ModelAnswer]) -> Table:
+    """Return the models with every rate that there is of them.
+
+    Args:
+        summary: of the run.
+        answers: its models in their order: highest passed rate first, those that cannot be ranked
+            behind the others.
+    """
+    columns = (
+        MODEL,
+        Column("passed %", "passed_rate", is_number=True),
+        Column("95 %", "passed_ci95"),
+        Column("strict %", "score_strict", is_number=True),
+        Column("available %", "score_available", is_number=True),
+        Column("coverage %", "coverage", is_number=True),
+        Column("cases", "n_cases", is_number=True),
+        Column("verdicts", "n_scorable", is_number=True),
+        Column("answered %", "success_rate_ok", is_number=True),
+        Column("answered % (all)", "success_rate", is_number=True),
+        Column("obj pass %", "objective_pass_rate", is_number=True),
+        Column("ranked", "is_ranked"),
+    )
+    places = {_key(one): place for place, one in enumerate(answers)}
+    ranked = {_key(one) for one in answers if one.is_ranked}
+    groups = sorted(summary.models, key=lambda one: places.get(_key(one), len(places)))
+    rows = [_rates(one, _key(one) in ranked) for one in groups]
+    return Table("leaderboard", "Leaderboard: rates of each model", columns, rows)
+
+
+def _key(one: GroupSummary | ModelAnswer) -> tuple[str | None, ...]:
+    return one.provider, one.model, one.thinking_level, one.model_id
+
+
+def _rates(group: GroupSummary, is_ranked: bool) -> list[Cell]:
+    interval = group.passed_ci95
+    n_scored = round((group.coverage or 0) * group.n_scorable)
+    n_cases = interval.n_cases if interval else int(n_scored > 0)
+    n_cases = n_cases if group.n_cases is None else group.n_cases
+    return [
+        model_cell(group),
+        number(percent(group.passed_rate), look="lead"),
+        Cell(limits_of(group.passed_rate, interval), look="n range"),
+        number(percent(group.score_strict)),
+        number(percent(group.score_available)),
+        number(percent(group.coverage)),
+        number(whole(n_cases), n_cases),
+        number(f"{whole(n_scored)}/{whole(group.n_scorable)}", n_scored),
+        number(percent(group.success_rate_ok)),
+        number(percent(group.success_rate)),
+        number(percent(group.objective_pass_rate)),
+        Cell("yes" if is_ranked else "no: too few cases or verdicts"),
+    ]
+
+
+def tiers(summary: RunSummary, bounds: Thresholds) -> Table:
+    """Return how reliably each model called the tools it had to; no row: nobody had to."""
+    columns = (
+        MODEL,
+        Column("tools %", "tool_use.rate", is_number=True),
+        Column("95 %", "tool_use.ci95"),
+        Column("trials", "tool_use.n", is_number=True),
+        Column("tier", "tool_use.tier_label"),
+        Column("confident", "tool_use.tier_confident"),
+    )
+    rows = [_tier(group, bounds) for group in summary.models if group.tool_use.n]
+    return Table("tiers", "Tool use of each model", columns, rows)
+
+
+def _tier(group: GroupSummary, bounds: Thresholds) -> list[Cell]:
+    tools, edges = group.tool_use, (bounds.tier_1_from, bounds.tier_2_from)
+    sure = {None: "", True: "yes", False: "no: the interval leaves the tier"}
+    return [
+        model_cell(group),
+        number(percent(tools.rate, *edges), look="lead"),
+        Cell(limits_of(tools.rate, tools.ci95, *edges), look="n range"),
+        number(whole(tools.n), tools.n),
+        Cell(tools.tier_label or "unrated"),
+        Cell(sure[tools.tier_confident]),
+    ]
+
+
+LEADERBOARD = Section(
+    "Leaderboard",
+    show=lambda report: leaderboard(report.summary, report.answer),
+    shows_numbers=lambda report: report.summary.models,
+)
+
+TIERS = Section(
+    "Tool-use tiers",
+    show=lambda report: tiers(report.summary, report.thresholds),
+    shows_numbers=lambda report: any(model.tool_use.n for model in report.summary.models),
+)
