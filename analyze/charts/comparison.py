@@ -7,29 +7,18 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from analyze.charts import Chart, theme
 from analyze.charts.axes import axis_width, chosen, height_of, rows_of
-from analyze.charts.theme import (
-    BETTER,
-    INTERVAL,
-    QUIET,
-    SAME,
-    STEP,
-    WORSE,
-    finished,
-    legend_below,
-    listed,
-    shown,
-    tip,
-    with_texts,
-)
+from analyze.query.frames import frame
 from analyze.render.numbers import signed_points
 from schemas.errors import counted
+from schemas.output.report import RunReport
 
 VERDICTS = {
-    "improved": (BETTER, "triangle-up"),
-    "regressed": (WORSE, "triangle-down"),
-    "unchanged": (SAME, "circle"),
-    "inconclusive": (SAME, "diamond"),
+    "improved": (theme.BETTER, "triangle-up"),
+    "regressed": (theme.WORSE, "triangle-down"),
+    "unchanged": (theme.SAME, "circle"),
+    "inconclusive": (theme.SAME, "diamond"),
 }
 """Colour and shape, so that neither is needed to tell them apart."""
 
@@ -54,7 +43,7 @@ def comparison(groups: pl.DataFrame) -> Any:
                   "difference_low", "difference_high", "difference_n_cases").rename(
                       lambda name: name.removeprefix("difference_"))  # fmt: skip
     models = rows["candidate_model_id"].unique(maintain_order=True).to_list()
-    worded = with_texts(
+    worded = theme.with_texts(
         rows,
         difference_text=map(signed_points, rows["difference"]),
         limits_text=map(_limits_text, rows.iter_rows(named=True)),
@@ -67,28 +56,29 @@ def comparison(groups: pl.DataFrame) -> Any:
     interval = base.mark_rule(strokeWidth=4, opacity=0.45, aria=False).encode(
         x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2(field="high"), color=marked["color"]
     )
-    words = tip({
+    words = theme.tip({
         "model": "datum.candidate_model_id", "verdict": "datum.verdict",
-        "change in points": shown("difference_text"), INTERVAL: shown("limits_text"),
-        "cases": shown("n_cases", ","),
+        "change in points": theme.shown("difference_text"),
+        theme.INTERVAL: theme.shown("limits_text"),
+        "cases": theme.shown("n_cases", ","),
     })  # fmt: skip
     point = base.mark_point(filled=True, size=110, opacity=1, tooltip=words).encode(
         x=alt.X("difference:Q", scale=scale, axis=axis), **marked
     )
     zero = (
         alt.Chart(alt.InlineData([{}]))
-        .mark_rule(color=QUIET, strokeDash=[3, 3], aria=False)
+        .mark_rule(color=theme.QUIET, strokeDash=[3, 3], aria=False)
         .encode(x=alt.X(datum=0, type="quantitative", scale=scale))
     )
-    return finished(
+    return theme.finished(
         zero + interval + point,
         "Against the base",
         "paired by case, with 95 % intervals; models that cannot be compared are left out",
         f"Change of the passed rate of {counted(len(rows), 'model')} against the base, in points "
         "of 100 with 95 % intervals: "
-        + listed([_verdict_text(row) for row in rows.iter_rows(named=True)])
+        + theme.listed([_verdict_text(row) for row in rows.iter_rows(named=True)])
         + ".",
-        height_of(models, STEP + 4),
+        height_of(models, theme.STEP + 4),
     )
 
 
@@ -96,7 +86,7 @@ def _marked(rows: pl.DataFrame) -> dict[str, Any]:
     """Return colour and shape of each verdict that is there, with one legend for both."""
     there = set(rows["verdict"])
     seen = [verdict for verdict in VERDICTS if verdict in there]
-    legend = legend_below(seen, axis_width(rows["candidate_model_id"].to_list()))
+    legend = theme.legend_below(seen, axis_width(rows["candidate_model_id"].to_list()))
     colours, shapes = (
         alt.Scale(domain=seen, range=[VERDICTS[verdict][part] for verdict in seen])
         for part in (0, 1)
@@ -127,3 +117,17 @@ def _limits_text(row: dict[str, Any]) -> str:
 def _verdict_text(row: dict[str, Any]) -> str:
     change = f"{signed_points(row['difference'])} ({_limits_text(row)})"
     return f"{row['candidate_model_id']} {change}, {row['verdict'].replace('_', ' ')}"
+
+
+def _rows(report: RunReport) -> pl.DataFrame:
+    found = report.comparison
+    return pl.DataFrame() if found is None else comparable(frame(found, "groups"))
+
+
+COMPARISON = Chart(
+    ("comparison",),
+    _rows,
+    lambda rows, _: comparison(rows),
+    "no model can be compared with the baseline; `analyze compare` says why",
+    "comparison",
+)

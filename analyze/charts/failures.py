@@ -12,33 +12,20 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
+from analyze.charts import Chart, theme
 from analyze.charts.axes import MILLIS, LogRange, axis_width, chosen, height_of, log_range, rows_of
-from analyze.charts.theme import (
-    COLOURS,
-    GRID,
-    PAPER,
-    QUIET,
-    WORSE,
-    finished,
-    legend_below,
-    listed,
-    role,
-    share,
-    shown,
-    tip,
-    with_texts,
-)
+from analyze.query.frames import frame
 from analyze.render.numbers import BEYOND_LIMIT, whole
 from schemas.errors import counted
 from schemas.output.summary import RunSummary
 
 CAUSES = {
-    "model": COLOURS[1],
-    "provider": COLOURS[0],
-    "infrastructure": COLOURS[4],
-    "configuration": COLOURS[3],
-    "harness": COLOURS[2],
-    "unknown": QUIET,
+    "model": theme.COLOURS[1],
+    "provider": theme.COLOURS[0],
+    "infrastructure": theme.COLOURS[4],
+    "configuration": theme.COLOURS[3],
+    "harness": theme.COLOURS[2],
+    "unknown": theme.QUIET,
 }
 """Those that count against the model first."""
 
@@ -98,13 +85,13 @@ def failures(counts: pl.DataFrame) -> Any:
     few = list(range(max(totals["n_trials"]) + 1))  # of these the library marks halves too
     ticks = {"values": few} if len(few) <= MOST_TICKS else {"tickCount": MOST_TICKS - 1}
     axis = alt.Axis(format=",d", **ticks)
-    words = tip({
+    words = theme.tip({
         "model": "datum.model_id", "failure_type": "datum.failure_type", "cause": "datum.cause",
-        "trials": shown("n_trials", ","),
+        "trials": theme.shown("n_trials", ","),
     })  # fmt: skip
     bars = (
         alt.Chart(rows)
-        .mark_bar(height=16, stroke=PAPER, strokeWidth=1, tooltip=words)
+        .mark_bar(height=16, stroke=theme.PAPER, strokeWidth=1, tooltip=words)
         .encode(
             x=alt.X("begin:Q", title="trials", axis=axis),
             x2=alt.X2("end"),
@@ -112,7 +99,7 @@ def failures(counts: pl.DataFrame) -> Any:
             color=alt.Color(
                 "cause:N",
                 scale=alt.Scale(domain=seen, range=[CAUSES[cause] for cause in seen]),
-                legend=legend_below(seen, axis_width(models), "cause"),
+                legend=theme.legend_below(seen, axis_width(models), "cause"),
             ),
         )
     )
@@ -121,12 +108,14 @@ def failures(counts: pl.DataFrame) -> Any:
         .mark_text(align="left", dx=5, aria=False)
         .encode(x=alt.X("n_trials:Q"), y=y, text=alt.Text("n_trials:Q", format=","))
     )
-    return finished(
+    return theme.finished(
         bars + sums,
         "Failures",
         "trials that were not answered, by cause",
         f"Trials not answered of {counted(len(models), 'model')}, most first: "
-        + listed([_counts_text(model, rows.filter(rows["model_id"] == model)) for model in models])
+        + theme.listed(
+            [_counts_text(model, rows.filter(rows["model_id"] == model)) for model in models]
+        )
         + ".",
         height_of(models),
     )
@@ -157,14 +146,16 @@ def latency(
     late = _late(timeouts)
     models = pl.concat([rows["model_id"], late["model_id"]]).unique(maintain_order=True).to_list()
     span = log_range([*rows["low"], *rows["high"]], 1) or LogRange(1, 10, from_zero=False)
-    words = tip({
-        "model": "datum.model_id", "from ms": shown("from", ","), "to ms": shown("high", ","),
-        "trials": shown("n", ","),
+    words = theme.tip({
+        "model": "datum.model_id", "from ms": theme.shown("from", ","),
+        "to ms": theme.shown("high", ","), "trials": theme.shown("n", ","),
     })  # fmt: skip
     chart = (
         alt.Chart(rows)
         .mark_bar(
-            height=alt.ExprRef(f"max(2, {THICKEST} * datum.thick)"), color=COLOURS[0], tooltip=words
+            height=alt.ExprRef(f"max(2, {THICKEST} * datum.thick)"),
+            color=theme.COLOURS[0],
+            tooltip=words,
         )
         .encode(
             x=alt.X("low:Q", scale=span.scale, axis=span.axis(f"{of}, log scale", MILLIS)),
@@ -173,15 +164,17 @@ def latency(
         )
     )
     timed = rows["model_id"].unique(maintain_order=True).to_list()
-    return finished(
+    return theme.finished(
         chart if late.is_empty() else chart + _beyond(late, models),
         title,
         f"{told}, of answered trials; thick where many lie, for each model by itself"
         + "; at the end: time-outs, beyond the time limit" * (not late.is_empty()),
         f"{title} of {counted(len(models), 'model')}, where most answered trials lie: "
-        + listed([_latency_words(rows.filter(rows["model_id"] == model)) for model in timed])
+        + theme.listed([_latency_words(rows.filter(rows["model_id"] == model)) for model in timed])
         + "; beyond the time limit: " * (not late.is_empty())
-        + listed([f"{name} {whole(n)}" for name, n in late.select("model_id", "n").iter_rows()])
+        + theme.listed(
+            [f"{name} {whole(n)}" for name, n in late.select("model_id", "n").iter_rows()]
+        )
         + ".",
         height_of(models, STEP),
     )
@@ -202,17 +195,17 @@ def _late(timeouts: Mapping[str, int]) -> pl.DataFrame:
         {"model_id": list(known), "n": list(known.values())},
         schema={"model_id": pl.String, "n": pl.Int64},
     )
-    return with_texts(
+    return theme.with_texts(
         chosen(frame, "model_id", "n"), label=(f"{whole(n)} {BEYOND_LIMIT}" for n in known.values())
     )
 
 
 def _beyond(late: pl.DataFrame, models: list[str]) -> Any:
     """Return the number of time-outs at the end of each row."""
-    words = tip({"model": "datum.model_id", "beyond the time limit": shown("n", ",")})
+    words = theme.tip({"model": "datum.model_id", "beyond the time limit": theme.shown("n", ",")})
     return (
         alt.Chart(late)
-        .mark_text(align="right", tooltip=words, color=WORSE)
+        .mark_text(align="right", tooltip=words, color=theme.WORSE)
         .encode(
             x=alt.value(alt.ExprRef(f"width + {BESIDE}")),
             y=rows_of("model_id", models),
@@ -267,7 +260,7 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
     if n_all > len(order):
         told += f", {len(order)} of {n_all:,} cases"
         rows = rows.filter(rows["case_id"].is_in(order))
-    words = tip({
+    words = theme.tip({
         "case": "datum.case_id", "model": "datum.model_id", "passed": "datum.n_passed",
         "with a verdict": "datum.n_scored", "planned": "datum.n_planned",
     })  # fmt: skip
@@ -275,18 +268,18 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
         x=alt.X("model_id:N", title=None, axis=alt.Axis(orient="top", labelAngle=-30)),
         y=alt.Y("case_id:N", scale=alt.Scale(domain=order), sort=None, title=None),
     )
-    boxes = base.mark_rect(stroke=PAPER, strokeWidth=2, tooltip=words).encode(
+    boxes = base.mark_rect(stroke=theme.PAPER, strokeWidth=2, tooltip=words).encode(
         color=alt.condition(
             "datum.n_scored > 0",
             alt.Color(
                 "passed_rate:Q",
                 scale=alt.Scale(
-                    domain=[0, 0.5, 1], range=[WORSE, role("middle"), COLOURS[0]],
+                    domain=[0, 0.5, 1], range=[theme.WORSE, theme.role("middle"), theme.COLOURS[0]],
                     interpolate="rgb",
                 ),
                 legend=alt.Legend(title="passed", format="%"),
             ),
-            alt.value(GRID),
+            alt.value(theme.GRID),
         )
     )  # fmt: skip
     numbers = base.mark_text(
@@ -298,12 +291,12 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
     )  # fmt: skip
     n_models = rows["model_id"].n_unique()
     passed, scored = (int(rows[name].sum()) for name in ("n_passed", "n_scored"))
-    chart = finished(
+    chart = theme.finished(
         boxes + numbers,
         "Cases and models",
         told,
         f"{counted(len(order), 'case')} and {counted(n_models, 'model')}, hardest case first; "
-        + (f"{share(passed / scored)} of {counted(scored, 'trial')} passed." if scored else
+        + (f"{theme.share(passed / scored)} of {counted(scored, 'trial')} passed." if scored else
            "no trial has a verdict."),
         CELL * len(order),
     )  # fmt: skip
@@ -314,3 +307,33 @@ def _hardest_first(cells: pl.DataFrame) -> list[str]:
     rates = cells.group_by("case_id").agg(pl.sum("n_passed", "n_scored"))
     ordered = rates.sort([pl.col("n_passed") / pl.col("n_scored"), "case_id"], nulls_last=True)
     return list(ordered["case_id"])
+
+
+def _times(metric: Metric, nothing: str) -> Chart:
+    return Chart(
+        ("summary", "latency"),
+        lambda report: frame(report, "latency").filter(pl.col("metric") == metric),
+        lambda rows, report: latency(rows, metric, timeouts_of(report.summary, metric)),
+        nothing,
+        "ttft" if metric == "ttft_ms" else "latency",
+    )
+
+
+LATENCY = _times("e2e_ms", "no answered trial of it was timed")
+
+TTFT = _times("ttft_ms", "no answered trial of it was streamed")
+
+MATRIX = Chart(
+    ("matrix",),
+    lambda report: frame(report.matrix, "cells"),
+    lambda rows, report: matrix(rows, report.matrix.n_cases),
+    "it is empty",
+)
+
+FAILURES = Chart(
+    ("failures",),
+    lambda report: frame(report, "failures"),
+    lambda rows, _: failures(rows),
+    "no trial of it failed",
+    "failures",
+)

@@ -8,33 +8,9 @@ from typing import Any, Literal, NamedTuple
 import altair as alt
 import polars as pl
 
-from analyze.charts.axes import (
-    MILLIS,
-    USD,
-    LogRange,
-    Place,
-    Point,
-    chosen,
-    log_range,
-    placed,
-    shortened,
-)
+from analyze.charts import Chart, axes, theme
 from analyze.charts.leaderboard import has_other_means, ticks_said, with_estimate
-from analyze.charts.theme import (
-    COLOURS,
-    INTERVAL,
-    PAPER,
-    QUIET,
-    SHARE,
-    finished,
-    listed,
-    share,
-    share_axis,
-    shown,
-    tip,
-    with_rates,
-    with_texts,
-)
+from analyze.query.frames import frame
 from analyze.render.numbers import millis, usd
 from schemas.errors import counted
 
@@ -64,12 +40,12 @@ class _Along(NamedTuple):
 ALONG: dict[By, _Along] = {
     "cost": _Along(
         "cost_usd_per_scored", "cost_low", "cost_high", "is_on_frontier",
-        "USD per trial with a verdict, log scale", USD, usd, "cost in USD", "cheaper",
+        "USD per trial with a verdict, log scale", axes.USD, usd, "cost in USD", "cheaper",
         "Quality and cost",
     ),
     "time": _Along(
         "e2e_ms_mean", "e2e_ms_low", "e2e_ms_high", "is_on_time_frontier",
-        "mean time of answered trials, log scale", MILLIS, millis, "mean ms", "quicker",
+        "mean time of answered trials, log scale", axes.MILLIS, millis, "mean ms", "quicker",
         "Quality and time",
     ),
 }  # fmt: skip
@@ -97,12 +73,12 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
         .drop_nulls(["passed_rate", along.value])
         .sort([along.value, "passed_rate"], descending=[False, True])
     )
-    rows = chosen(known, "model_id", "passed_rate", "low", "high", "estimate", *along[:4]).rename(
-        {along.value: "x", along.low: "x_low", along.high: "x_high", along.best: "best"}
-    )
-    span = log_range(_ends(rows)) or LogRange(0.001, 1, from_zero=True)
-    worded = with_texts(
-        with_rates(rows, "passed_rate", ("low", "high", "estimate")),
+    rows = axes.chosen(
+        known, "model_id", "passed_rate", "low", "high", "estimate", *along[:4]
+    ).rename({along.value: "x", along.low: "x_low", along.high: "x_high", along.best: "best"})
+    span = axes.log_range(_ends(rows)) or axes.LogRange(0.001, 1, from_zero=True)
+    worded = theme.with_texts(
+        theme.with_rates(rows, "passed_rate", ("low", "high", "estimate")),
         x_text=map(along.form, rows["x"]),
         x_limits_text=(
             _limits(low, high, along.form)
@@ -113,14 +89,14 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
         pl.Series(name, texts) for name, texts in _names(rows, span).items()
     )
     best = rows.filter("best").select("model_id", "passed_rate", "x")
-    return finished(
+    return theme.finished(
         _layers(drawn, span, along),
         along.title,
         f"filled: no model is {along.better} and as good; lines are 95 % intervals"
         + ticks_said(rows, "passed_rate", "estimate"),
         f"Passed rate of {counted(len(rows), 'model')} over {along.axis}. "
         f"No model is {along.better} and as good as: "
-        + listed([_point_text(by, *row) for row in best.iter_rows()])
+        + theme.listed([_point_text(by, *row) for row in best.iter_rows()])
         + ".",
         HEIGHT,
     )
@@ -139,32 +115,34 @@ def _ends(rows: pl.DataFrame) -> list[float]:
     return [*rows["x"], *highs, *(low for low in lows if low > 0)]
 
 
-def _layers(rows: pl.DataFrame, span: LogRange, along: _Along) -> Any:
+def _layers(rows: pl.DataFrame, span: axes.LogRange, along: _Along) -> Any:
     x = alt.X("x:Q", scale=span.scale, axis=span.axis(along.axis, along.label))
-    y = alt.Y("passed_rate:Q", scale=SHARE, axis=share_axis("passed"))
+    y = alt.Y("passed_rate:Q", scale=theme.SHARE, axis=theme.share_axis("passed"))
     base = alt.Chart(rows)
     line = base.transform_filter("datum.best").mark_line(
-        interpolate="step-after", color=COLOURS[0], opacity=0.4, strokeDash=[4, 3], aria=False
+        interpolate="step-after", color=theme.COLOURS[0], opacity=0.4, strokeDash=[4, 3], aria=False
     )
-    rule: dict[str, Any] = {"color": QUIET, "opacity": 0.55, "aria": False}
+    rule: dict[str, Any] = {"color": theme.QUIET, "opacity": 0.55, "aria": False}
     of_rate = base.mark_rule(**rule).encode(
-        x=x, y=alt.Y("low:Q", scale=SHARE, axis=share_axis("passed")), y2=alt.Y2(field="high")
+        x=x,
+        y=alt.Y("low:Q", scale=theme.SHARE, axis=theme.share_axis("passed")),
+        y2=alt.Y2(field="high"),
     )
     of_x = base.mark_rule(**rule).encode(
         x=alt.X("x_low:Q", scale=span.scale), x2=alt.X2(field="x_high"), y=y
     )
-    words = tip({
-        "model": "datum.model_id", "passed": shown("rate_text"),
-        INTERVAL: shown("limits_text"), along.tip: shown("x_text"),
-        f"{INTERVAL} of it": shown("x_limits_text"),
+    words = theme.tip({
+        "model": "datum.model_id", "passed": theme.shown("rate_text"),
+        theme.INTERVAL: theme.shown("limits_text"), along.tip: theme.shown("x_text"),
+        f"{theme.INTERVAL} of it": theme.shown("x_limits_text"),
     })  # fmt: skip
     marks = base.mark_point(size=90, strokeWidth=2, opacity=1, tooltip=words).encode(
         x=x,
         y=y,
-        fill=alt.condition("datum.best", alt.value(COLOURS[0]), alt.value(PAPER)),
-        stroke=alt.condition("datum.best", alt.value(COLOURS[0]), alt.value(QUIET)),
+        fill=alt.condition("datum.best", alt.value(theme.COLOURS[0]), alt.value(theme.PAPER)),
+        stroke=alt.condition("datum.best", alt.value(theme.COLOURS[0]), alt.value(theme.QUIET)),
     )
-    halo = _text(base, stroke=PAPER, strokeWidth=3, strokeJoin="round").encode(x=x, y=y)
+    halo = _text(base, stroke=theme.PAPER, strokeWidth=3, strokeJoin="round").encode(x=x, y=y)
     names = _text(base).encode(x=x, y=y)
     means = [_means(base, x)] if has_other_means(rows, "passed_rate", "estimate") else []
     return alt.layer(line.encode(x=x, y=y), of_rate, of_x, *means, marks, halo, names)
@@ -172,8 +150,10 @@ def _layers(rows: pl.DataFrame, span: LogRange, along: _Along) -> Any:
 
 def _means(base: alt.Chart, x: alt.X) -> Any:
     """Return a tick at the mean over cases that an interval is of."""
-    tick = base.mark_tick(orient="horizontal", thickness=2, size=14, color=QUIET, aria=False)
-    return tick.encode(x=x, y=alt.Y("estimate:Q", scale=SHARE, axis=share_axis("passed")))
+    tick = base.mark_tick(orient="horizontal", thickness=2, size=14, color=theme.QUIET, aria=False)
+    return tick.encode(
+        x=x, y=alt.Y("estimate:Q", scale=theme.SHARE, axis=theme.share_axis("passed"))
+    )
 
 
 def _text(base: alt.Chart, **look: Any) -> Any:
@@ -186,7 +166,7 @@ def _text(base: alt.Chart, **look: Any) -> Any:
     )  # fmt: skip
 
 
-def _names(rows: pl.DataFrame, span: LogRange) -> dict[str, list[Any]]:
+def _names(rows: pl.DataFrame, span: axes.LogRange) -> dict[str, list[Any]]:
     """Return the columns of names and their places, on a narrow screen and a wide one."""
     ranked = rows.with_row_index("at").sort(
         ["best", "passed_rate"], descending=True, nulls_last=True
@@ -197,14 +177,14 @@ def _names(rows: pl.DataFrame, span: LogRange) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for kind, width in PLOT_WIDTHS.items():
         points = [
-            Point(
+            axes.Point(
                 width * span.place(row["x"]),
                 HEIGHT * (1 - row["passed_rate"]),
-                shortened(row["model_id"], MOST_CHARACTERS[kind]),
+                axes.shortened(row["model_id"], MOST_CHARACTERS[kind]),
             )
             for row in ranked.iter_rows(named=True)
         ]
-        sides = placed(points, width, HEIGHT)
+        sides = axes.placed(points, width, HEIGHT)
         named = {
             at: (point.name, side) for at, point, side in zip(order, points, sides, strict=True)
         }
@@ -212,7 +192,7 @@ def _names(rows: pl.DataFrame, span: LogRange) -> dict[str, list[Any]]:
     return columns
 
 
-def _columns(kind: str, sides: list[tuple[str, Place | None]]) -> dict[str, list[Any]]:
+def _columns(kind: str, sides: list[tuple[str, axes.Place | None]]) -> dict[str, list[Any]]:
     return {
         kind: [name if side else "" for name, side in sides],
         f"{kind}_align": [side.align if side else "left" for _, side in sides],
@@ -222,6 +202,21 @@ def _columns(kind: str, sides: list[tuple[str, Place | None]]) -> dict[str, list
 
 
 def _point_text(by: By, name: str, rate: float, value: float) -> str:
-    return f"{name}, {share(rate)} at " + (
+    return f"{name}, {theme.share(rate)} at " + (
         f"{usd(value)} USD" if by == "cost" else f"{millis(value)} ms"
     )
+
+
+def _chart(by: By, nothing: str) -> Chart:
+    return Chart(
+        ("frontier",),
+        lambda report: frame(report, "frontier").drop_nulls(["passed_rate", ALONG[by].value]),
+        lambda rows, _: frontier(rows, by),
+        nothing,
+        f"frontier_{by}",
+    )
+
+
+FRONTIER = _chart("cost", "no trial of it has a verdict and a known cost")
+
+FRONTIER_TIME = _chart("time", "no trial of it has a verdict and a time")

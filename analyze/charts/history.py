@@ -8,31 +8,15 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from analyze.charts import Chart, theme
 from analyze.charts.axes import LABEL_CHARACTER, chosen, shortened
 from analyze.charts.leaderboard import has_other_means, with_estimate
-from analyze.charts.theme import (
-    BETTER,
-    COLOURS,
-    INTERVAL,
-    IS_NARROW,
-    PAPER,
-    QUIET,
-    SHARE,
-    WORSE,
-    finished,
-    legend_below,
-    listed,
-    share,
-    share_axis,
-    shown,
-    tip,
-    with_rates,
-    with_texts,
-)
+from analyze.query.frames import frame
 from analyze.render.numbers import signed_points
 from analyze.render.text import line_of
 from schemas.base import APART
 from schemas.errors import counted
+from schemas.output.report import RunReport
 
 PLOT_WIDTH = 230.0
 """Of a narrow screen, in px: labels that find their place there find it everywhere."""
@@ -45,7 +29,7 @@ MOST_CHARACTERS = 14
 
 HEIGHT = 260
 
-MOST_COLOURED, MOST_BANDS = len(COLOURS), 4
+MOST_COLOURED, MOST_BANDS = len(theme.COLOURS), 4
 """Models that have a colour of their own, and an interval that is drawn; the others are grey."""
 
 ALMOST_ALL = 0.9
@@ -56,10 +40,10 @@ MOST_SPOKEN = 60
 
 DAY = 86_400_000
 
-WORDS = tip({
-    "model": "datum.model", "run": "datum.run", "passed": shown("rate_text"),
-    INTERVAL: shown("limits_text"), "coverage": shown("coverage_text"),
-    "verdicts": shown("n", ","),
+WORDS = theme.tip({
+    "model": "datum.model", "run": "datum.run", "passed": theme.shown("rate_text"),
+    theme.INTERVAL: theme.shown("limits_text"), "coverage": theme.shown("coverage_text"),
+    "verdicts": theme.shown("n", ","),
 })  # fmt: skip
 
 
@@ -73,10 +57,10 @@ def shift_rules(shifts: pl.DataFrame, points: pl.DataFrame) -> list[Any]:
     rows = _rows(shifts, points)
     if not rows:
         return []
-    words = tip({"new level since": "datum.run", "of": "datum.all"})
+    words = theme.tip({"new level since": "datum.run", "of": "datum.all"})
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X("at:T", scale=alt.Scale(type="utc")),
-        color=alt.condition("datum.worse", alt.value(WORSE), alt.value(BETTER)),
+        color=alt.condition("datum.worse", alt.value(theme.WORSE), alt.value(theme.BETTER)),
     )
     rule = base.mark_rule(strokeWidth=1.5, strokeDash=[5, 3], tooltip=words)
     label = base.transform_filter("datum.line >= 0").mark_text(
@@ -147,7 +131,7 @@ def _labels(shifts: list[dict[str, Any]]) -> tuple[str, ...]:
 
 def _shift_text(shift: dict[str, Any]) -> str:
     name = line_of(shift["series_model_id"])
-    return f"{name} from {share(shift['before'])} to {share(shift['after'])}"
+    return f"{name} from {theme.share(shift['before'])} to {theme.share(shift['after'])}"
 
 
 def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
@@ -165,9 +149,9 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
                   "estimate", "coverage", "n_scored", "is_this_run").rename(
                       {"model_id": "model", "run_id": "run", "started_at_ms": "at",
                        "passed_rate": "rate", "n_scored": "n", "is_this_run": "this"})  # fmt: skip
-    rows = with_texts(
-        with_rates(rows, "rate", ("low", "high", "estimate")),
-        coverage_text=map(share, rows["coverage"]),
+    rows = theme.with_texts(
+        theme.with_rates(rows, "rate", ("low", "high", "estimate")),
+        coverage_text=map(theme.share, rows["coverage"]),
     )
     moved = None if shifts is None else shifts.filter(shifts["series_metric"] == "passed_rate")
     coloured = _coloured(rows, moved)
@@ -179,7 +163,7 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
     n_models, n_shifts = rows["model"].n_unique(), 0 if moved is None else len(moved)
     grey = n_models - len(coloured)
     last = rows.filter(rows["at"] == rows["at"].max()).sort("rate", descending=True)
-    return finished(
+    return theme.finished(
         alt.layer(*layers),
         "Passed, run by run",
         "hollow: less than 90 % of the verdicts are there"
@@ -189,7 +173,9 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
         f"Passed rate of {counted(n_models, 'model')} in {counted(rows['run'].n_unique(), 'run')}"
         + (f", with {counted(n_shifts, 'level shift')}" if n_shifts else "")
         + "; in the newest run: "
-        + listed([f"{row['model']} {share(row['rate'])}" for row in last.iter_rows(named=True)])
+        + theme.listed(
+            [f"{row['model']} {theme.share(row['rate'])}" for row in last.iter_rows(named=True)]
+        )
         + ".",
         HEIGHT,
     )
@@ -211,10 +197,10 @@ def _grey(rows: pl.DataFrame, x: alt.X) -> list[Any]:
         return []
     base = _chart(rows).encode(
         x=x,
-        y=alt.Y("rate:Q", scale=SHARE, axis=share_axis("passed")),
+        y=alt.Y("rate:Q", scale=theme.SHARE, axis=theme.share_axis("passed")),
         detail=alt.Detail("model:N"),
     )
-    look: dict[str, Any] = {"color": QUIET, "opacity": 0.35, "aria": False}
+    look: dict[str, Any] = {"color": theme.QUIET, "opacity": 0.35, "aria": False}
     return [
         base.mark_line(strokeWidth=1, **look),
         base.mark_point(filled=True, size=14, tooltip=WORDS, **look),
@@ -222,13 +208,13 @@ def _grey(rows: pl.DataFrame, x: alt.X) -> list[Any]:
 
 
 def _bright(rows: pl.DataFrame, x: alt.X, coloured: list[str]) -> list[Any]:
-    scale = alt.Scale(domain=coloured, range=list(COLOURS[: len(coloured)]))
-    legend = legend_below(coloured, "60", symbolType="circle", symbolSize=60)
+    scale = alt.Scale(domain=coloured, range=list(theme.COLOURS[: len(coloured)]))
+    legend = theme.legend_below(coloured, "60", symbolType="circle", symbolSize=60)
     colour = alt.Color("model:N", scale=scale, legend=legend)
-    y = alt.Y("rate:Q", scale=SHARE, axis=share_axis("passed"))
+    y = alt.Y("rate:Q", scale=theme.SHARE, axis=theme.share_axis("passed"))
     base = _chart(rows).encode(x=x, color=colour)
     band = base.mark_area(opacity=0.14, aria=False).encode(
-        y=alt.Y("low:Q", scale=SHARE), y2=alt.Y2(field="high")
+        y=alt.Y("low:Q", scale=theme.SHARE), y2=alt.Y2(field="high")
     )
     line = base.mark_line(strokeWidth=2, aria=False).encode(y=y)
     n_runs = rows["run"].n_unique()
@@ -239,7 +225,7 @@ def _bright(rows: pl.DataFrame, x: alt.X, coloured: list[str]) -> list[Any]:
     points = base.mark_point(filled=True, aria=len(rows) <= MOST_SPOKEN, **look).encode(y=y)
     hollow = base.transform_filter(
         f"isValid(datum.coverage) && datum.coverage < {ALMOST_ALL}"
-    ).mark_point(fill=PAPER, strokeWidth=1.5, aria=False, **look)
+    ).mark_point(fill=theme.PAPER, strokeWidth=1.5, aria=False, **look)
     bands = [band] if len(coloured) <= MOST_BANDS else []
     has_gaps = (rows["coverage"] < ALMOST_ALL).any()  # a layer of nothing has no extent
     means = [_means(base)] if has_other_means(rows, "rate", "estimate") else []
@@ -251,7 +237,7 @@ def _means(base: alt.Chart) -> Any:
     ticks = base.transform_filter(
         f"isValid(datum.estimate) && abs(datum.estimate - datum.rate) > {APART}"
     ).mark_tick(orient="horizontal", thickness=2, size=10, aria=False)
-    return ticks.encode(y=alt.Y("estimate:Q", scale=SHARE))
+    return ticks.encode(y=alt.Y("estimate:Q", scale=theme.SHARE))
 
 
 def _chart(rows: pl.DataFrame) -> alt.Chart:
@@ -275,7 +261,20 @@ def _axis(rows: pl.DataFrame) -> alt.Axis:
         else "%H:%M" if span > DAY / 48
         else "%H:%M:%S"
     )  # fmt: skip
-    count = alt.ExprRef(f"{IS_NARROW} ? 3 : 6")
+    count = alt.ExprRef(f"{theme.IS_NARROW} ? 3 : 6")
     return alt.Axis(
         title="start of the run, UTC", format=form, tickCount=count, labelOverlap="greedy"
     )
+
+
+def _with_shifts(points: pl.DataFrame, report: RunReport) -> Any:
+    return history(points, None if report.shifts is None else frame(report.shifts, "shifts"))
+
+
+HISTORY = Chart(
+    ("history", "shifts"),
+    lambda report: frame(report, "history"),
+    _with_shifts,
+    "fewer than two runs of its suite have a verdict",
+    "history",
+)

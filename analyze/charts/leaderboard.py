@@ -11,20 +11,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from analyze.charts import Chart, theme
 from analyze.charts.axes import chosen, height_of, rows_of
-from analyze.charts.theme import (
-    COLOURS,
-    INTERVAL,
-    QUIET,
-    SHARE,
-    finished,
-    listed,
-    share,
-    share_axis,
-    shown,
-    tip,
-    with_rates,
-)
+from analyze.query.frames import frame
 from analyze.stats.rates import DEFAULT
 from schemas.base import is_apart
 from schemas.config.project import Thresholds
@@ -50,26 +39,26 @@ def rated(rows: pl.DataFrame, what: str, title: str, n: str, beside: Sequence[fl
         beside: bounds that the rates are held against.
     """
     rate, low, high, estimate = (f"{what}_{part}" for part in PARTS)
-    worded = with_rates(rows, rate, (low, high, estimate), *beside)
+    worded = theme.with_rates(rows, rate, (low, high, estimate), *beside)
     base = alt.Chart(worded).encode(y=rows_of("model_id", rows["model_id"].to_list()))
-    x = alt.X(f"{rate}:Q", scale=SHARE, axis=share_axis(title))
-    line = base.mark_rule(strokeWidth=4, color=COLOURS[0], opacity=0.4, aria=False).encode(
-        x=alt.X(f"{low}:Q", scale=SHARE, axis=share_axis(title)), x2=alt.X2(field=high)
+    x = alt.X(f"{rate}:Q", scale=theme.SHARE, axis=theme.share_axis(title))
+    line = base.mark_rule(strokeWidth=4, color=theme.COLOURS[0], opacity=0.4, aria=False).encode(
+        x=alt.X(f"{low}:Q", scale=theme.SHARE, axis=theme.share_axis(title)), x2=alt.X2(field=high)
     )
-    words = tip({
-        "model": "datum.model_id", title: shown("rate_text"), INTERVAL: shown("limits_text"),
-        "trials": shown(n, ","),
+    words = theme.tip({
+        "model": "datum.model_id", title: theme.shown("rate_text"),
+        theme.INTERVAL: theme.shown("limits_text"), "trials": theme.shown(n, ","),
     })  # fmt: skip
     point = base.mark_point(
-        filled=True, size=90, color=COLOURS[0], opacity=1, tooltip=words
+        filled=True, size=90, color=theme.COLOURS[0], opacity=1, tooltip=words
     ).encode(x=x)
     number = base.mark_text(align="right", aria=False).encode(
         x=alt.value(alt.ExprRef(f"width + {BESIDE}")), text=alt.Text("rate_text:N")
     )
     if not has_other_means(rows, rate, estimate):
         return line + point + number
-    mean = base.mark_tick(thickness=2, size=14, color=COLOURS[0], aria=False).encode(
-        x=alt.X(f"{estimate}:Q", scale=SHARE, axis=share_axis(title))
+    mean = base.mark_tick(thickness=2, size=14, color=theme.COLOURS[0], aria=False).encode(
+        x=alt.X(f"{estimate}:Q", scale=theme.SHARE, axis=theme.share_axis(title))
     )
     return line + mean + point + number
 
@@ -106,21 +95,21 @@ def leaderboard(models: pl.DataFrame) -> Any:
             passed_ci95_low, _high and _estimate, passed_ci95_n_trials.
     """
     rows = _best_first(models, "passed", "passed_ci95_n_trials")
-    return finished(
+    return theme.finished(
         rated(rows, "passed", "passed", "passed_ci95_n_trials"),
         "Passed",
         "of the trials with a verdict; lines are 95 % intervals by cases"
         + ticks_said(rows, "passed_rate", "passed_ci95_estimate"),
         f"Passed rate of {counted(len(rows), 'model')} with 95 % intervals, highest first: "
-        + listed([_rate_text(*row) for row in rows.select(rows.columns[:4]).iter_rows()])
+        + theme.listed([_rate_text(*row) for row in rows.select(rows.columns[:4]).iter_rows()])
         + ".",
         height_of(rows["model_id"].to_list()),
     )
 
 
 def _rate_text(name: str, rate: float, low: float | None, high: float | None) -> str:
-    limits = "" if low is None or high is None else f" ({share(low)} to {share(high)})"
-    return f"{name} {share(rate)}{limits}"
+    limits = "" if low is None or high is None else f" ({theme.share(low)} to {theme.share(high)})"
+    return f"{name} {theme.share(rate)}{limits}"
 
 
 def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
@@ -135,28 +124,45 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
     edges = (bounds.tier_1_from, bounds.tier_2_from)
     rules = [layer for number, edge in enumerate(edges, 1) for layer in _bound(number, edge)]
     rates = rated(rows, "tool_use", "expected tool used", "tool_use_n", edges)
-    first, second = map(share, edges)
+    first, second = map(theme.share, edges)
     said = [
-        f"{name} {share(rate, *edges)}"
+        f"{name} {theme.share(rate, *edges)}"
         for name, rate in rows.select("model_id", "tool_use_rate").iter_rows()
     ]
-    return finished(
+    return theme.finished(
         alt.layer(*rules, rates),
         "Tool use",
         f"tier 1 from {first}, tier 2 from {second}; lines are 95 % intervals"
         + ticks_said(rows, "tool_use_rate", "tool_use_ci95_estimate"),
         f"How often {counted(len(rows), 'model')} used an expected tool, best first: "
-        f"{listed(said)}. Tier 1 begins at {first}, tier 2 at {second}.",
+        f"{theme.listed(said)}. Tier 1 begins at {first}, tier 2 at {second}.",
         height_of(rows["model_id"].to_list()),
     )
 
 
 def _bound(number: int, bound: float) -> tuple[alt.Chart, alt.Chart]:
     base = alt.Chart(alt.InlineData([{}])).encode(
-        x=alt.X(datum=bound, type="quantitative", scale=SHARE)
+        x=alt.X(datum=bound, type="quantitative", scale=theme.SHARE)
     )
-    line = base.mark_rule(color=QUIET, strokeDash=[4, 4], aria=False)
+    line = base.mark_rule(color=theme.QUIET, strokeDash=[4, 4], aria=False)
     name = base.mark_text(
-        color=QUIET, fontSize=11, align="left", baseline="bottom", dx=3, dy=-3, aria=False
+        color=theme.QUIET, fontSize=11, align="left", baseline="bottom", dx=3, dy=-3, aria=False
     ).encode(y=alt.value(0), text=alt.value(f"tier {number}"))
     return line, name
+
+
+LEADERBOARD = Chart(
+    ("summary",),
+    lambda report: frame(report.summary, "models").drop_nulls("passed_rate"),
+    lambda rows, _: leaderboard(rows),
+    "no trial of it has a verdict",
+    "leaderboard",
+)
+
+TIERS = Chart(
+    ("summary", "thresholds"),
+    lambda report: frame(report.summary, "models").drop_nulls("tool_use_rate"),
+    lambda rows, report: tiers(rows, report.thresholds),
+    "no case of it expects a tool",
+    "tiers",
+)

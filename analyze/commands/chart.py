@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from analyze.charts import CHARTS
 from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption, RunsOption
 
 if TYPE_CHECKING:
-    from analyze.query.session import Session
     from analyze.report.sections import ReportContext
     from schemas.output.comparison import Comparison
 
-Name = Literal[
-    "leaderboard", "matrix", "comparison", "history", "latency", "ttft", "frontier",
-    "frontier_time", "tiers", "failures",
-]  # fmt: skip
+    Name = str
+else:
+    Name = Literal[CHARTS.names]
 
 SCALE = 2
 """Pixels of a PNG for each of the chart's own: sharp on the screens of today."""
 
 
 def chart(
-    name: Annotated[
-        Name,
-        typer.Argument(
-            metavar="NAME",
-            help=" or ".join(", ".join(get_args(Name)).rsplit(", ", 1)) + ".",
-        ),
-    ],
+    name: Annotated[Name, typer.Argument(metavar="NAME", help=f"{CHARTS}.")],
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="A name that ends in .svg or .png."),
@@ -52,16 +45,18 @@ def chart(
     """
     kind = _kind_of(output, force=force)
 
-    from analyze.charts.registry import Source, drawn
+    from analyze.charts.drawing import drawn
     from analyze.charts.theme import DARK, LIGHT, themed
     from analyze.query.run_ref import read_names, resolve_run, runs_dir_of
     from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
+    from analyze.report.sections import read_context
 
     with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
         run_id = resolve_run(session, run)
-        context = _read_context(session, run_id)
+        context = read_context(session, run_id, limits_in_force(Path.cwd()))
         names = read_names(session)
-        made = drawn(name, Source(context, lambda: _compared(context, baseline), names))
+        made = drawn(name, context, lambda: _compared(context, baseline), names)
     _write(themed(made, DARK if dark else LIGHT), output, kind)
     typer.echo(output)
 
@@ -88,25 +83,6 @@ def _kind_of(output: Path, *, force: bool) -> str:
         if not force:
             raise NotOurFile(output, "a file")
     return kind
-
-
-def _read_context(session: Session, run_id: str) -> ReportContext:
-    from analyze.query.run_list import read_run
-    from analyze.query.run_ref import run_folder
-    from analyze.query.thresholds import limits_in_force
-    from analyze.report.sections import ReportContext
-    from analyze.summary.summarize import summary_of
-
-    folder = run_folder(session, run_id)
-    return ReportContext(
-        session,
-        read_run(session, run_id),
-        folder,
-        summary_of(session, run_id, folder),
-        baseline=(),
-        comparison=None,
-        limits=limits_in_force(Path.cwd()),
-    )
 
 
 def _compared(context: ReportContext, baseline: str) -> Comparison:

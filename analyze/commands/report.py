@@ -21,7 +21,7 @@ Form = Literal["html", "md", "json"]
 BUILDERS = ("analyze.report.build", "analyze.query.thresholds")
 """What takes long to load, and is needed in any form."""
 
-PAINTERS = (*BUILDERS, "polars", "analyze.charts.registry", "analyze.report.html.page")
+PAINTERS = (*BUILDERS, "polars", "analyze.charts.drawing", "analyze.report.html.page")
 
 MAKE_ONE = "make a run with `collect demo` or `collect run`"
 
@@ -133,7 +133,7 @@ def _bundle_for(form: str) -> AbstractContextManager[Callable[[], str] | None]:
 
 
 def _page_of(found: RunReport, bundle: Callable[[], str]) -> str:
-    from analyze.charts.registry import config_of_report, specs_of
+    from analyze.charts.drawing import config_of_report, specs_of
     from analyze.report.html.page import render_html
 
     charts = {"config": config_of_report(), "specs": specs_of(found)}

@@ -13,18 +13,17 @@ from analyze.comparison.compare import compare
 from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import BASE_WORDS
 from analyze.gate.base_runs import resolve_compared
-from analyze.query.run_list import ListedRun, read_run, read_runs_by_id
-from analyze.query.run_ref import run_folder
+from analyze.query.run_list import ListedRun, read_runs_by_id
 from analyze.regressions.alerts import find_regressions
 from analyze.regressions.detect import METRICS
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories
 from analyze.report.caveats import doubts_of
-from analyze.report.sections import SECTIONS, ReportContext
+from analyze.report.sections import SECTIONS, ReportContext, read_context
 from analyze.report.sections.answer import reported_run
 from analyze.report.sections.flips import flips_of
 from analyze.report.sections.glossary import terms_of
-from analyze.summary.summarize import summary_of, thresholds_of
+from analyze.summary.summarize import thresholds_of
 from schemas.output.comparison import Comparison, ThresholdsUsed
 from schemas.output.regressions import Regressions
 from schemas.output.report import RunReport
@@ -73,10 +72,9 @@ def build_report(
         ConfigError: the baseline means nothing, or the run itself.
         ViewError: the lake cannot be read.
     """
-    run, folder = read_run(session, run_id), run_folder(session, run_id)
-    compared = _read_baseline(session, run, baseline, limits, known)
-    summary = summary_of(session, run_id, folder)
-    context = ReportContext(session, run, folder, summary, *compared, limits, names)
+    context = read_context(session, run_id, limits, names)
+    base_ids, comparison = _read_baseline(session, context.run, baseline, limits, known)
+    context = replace(context, baseline=base_ids, comparison=comparison)
     histories = Histories(session, METRICS, tell=tell)
     shifts = _shifts(context, known, tell, histories)
     opened = find_open_shifts(

@@ -305,6 +305,16 @@ def test_a_section_of_a_package_stands_in_every_form_of_a_report(analyze, tmp_pa
     assert re.sub(r"<[^>]+>", " ", section).split()[-2:] == ["one", "2"]
 
 
+def test_a_chart_of_a_package_is_drawn(analyze, tmp_path):
+    (tmp_path / "one.tally").write_text("a pass\nb fail\nc pass\n")
+    assert analyze("import", "tally", "one.tally").code == 0
+
+    assert " failures or tally." in " ".join(analyze("chart", "--help").out.split())
+    done = analyze("chart", "tally", "-o", "tally.svg")
+    assert (done.code, done.out) == (0, "tally.svg\n"), done.err
+    assert ">Tally of one<" in (tmp_path / "tally.svg").read_text()
+
+
 def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):
     assert "|tally" in analyze("import", "--help").out
     done = analyze("import", "tall", "x")

@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 import pytest
 
+from analyze.charts import CHARTS
 from analyze.exporters import EXPORTERS
 from analyze.importers import IMPORTERS
 from analyze.report.sections import SECTIONS
@@ -103,7 +104,7 @@ def test_no_module_is_left_alone():
     }  # fmt: skip
     in_registries = {
         target.partition(":")[0]
-        for registry in (EXPORTERS, IMPORTERS, SECTIONS)
+        for registry in (CHARTS, EXPORTERS, IMPORTERS, SECTIONS)
         for target in registry.own.values()
     }
     alone = {

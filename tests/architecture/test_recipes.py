@@ -11,7 +11,7 @@ import sys
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from analyze.charts.registry import CHARTS
+from analyze.charts import CHARTS
 from analyze.commands import COMMANDS
 from schemas.config.validators import Validator
 from tests.support.endpoint import Endpoint, stream_of

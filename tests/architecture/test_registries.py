@@ -7,16 +7,18 @@ import pytest
 import typer
 
 from analyze import cli as analyze_cli
-from analyze.charts.registry import CHARTS
-from analyze.commands import COMMANDS, chart
+from analyze.charts import CHARTS, Chart
+from analyze.commands import COMMANDS
 from analyze.contracts import CONTRACTS
 from analyze.exporters import EXPORTERS, Exporter
 from analyze.importers import IMPORTERS, Importer
 from analyze.query.catalog import VIEWS
+from analyze.report.sections import SECTIONS, Section
 from collect.config.endpoints import PROVIDERS
 from collect.config.runners import RUNNERS
 from schemas.config.checks import CHECKS, Dimension
 from schemas.config.validators import VALIDATORS
+from schemas.output.report import RunReport
 from schemas.registry import load_object
 from tests.support.paths import ROOT
 
@@ -62,8 +64,20 @@ def test_a_check_that_can_be_written_is_made(name):
     assert set(spec.dimensions) <= set(get_args(Dimension))
 
 
-def test_a_chart_that_can_be_named_is_drawn():
-    assert list(CHARTS) == [*get_args(chart.Name)]
+@pytest.mark.parametrize("name", CHARTS.names)
+def test_a_chart_that_can_be_named_is_drawn_from_parts_of_a_report(name):
+    chart = CHARTS[name]
+
+    assert isinstance(chart, Chart)
+    assert set(chart.parts) <= RunReport.model_fields.keys()
+
+
+@pytest.mark.parametrize("name", SECTIONS.names)
+def test_a_section_that_is_read_has_its_field_of_the_report(name):
+    section = SECTIONS[name]
+
+    assert isinstance(section, Section)
+    assert section.read is None or name in RunReport.model_fields
 
 
 @pytest.mark.parametrize("name", COMMANDS.names)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from analyze.charts.registry import config_of_report, specs_of
+from analyze.charts.drawing import config_of_report, specs_of
 from analyze.report.html.page import render_html, visible
 from schemas.output.report import RunReport
 from tests.support.hostile_strings import MEGABYTE, STRINGS

@@ -1,16 +1,14 @@
 """A run as the rooms of a report get it: read, summed up, and beside its baseline."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import resolve_sides
-from analyze.query.run_list import read_run
-from analyze.query.run_ref import run_folder
 from analyze.query.session import open_session
 from analyze.regressions.alerts import find_regressions
-from analyze.report.sections import ReportContext
-from analyze.summary.summarize import summary_of
+from analyze.report.sections import read_context
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
 
@@ -34,9 +32,8 @@ def context_of(session, run_id, baseline=None, **thresholds):
         sides = resolve_sides(session, baseline, run_id)
         comparison = compare(read_evidence(session, *sides), limits=limits)
         run_ids = sides[0].run_ids
-    run, folder = read_run(session, run_id), run_folder(session, run_id)
-    summary = summary_of(session, run_id, folder)
-    return ReportContext(session, run, folder, summary, run_ids, comparison, limits)
+    context = read_context(session, run_id, limits)
+    return replace(context, baseline=run_ids, comparison=comparison)
 
 
 @contextmanager

@@ -8,29 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import get_args
 
+from analyze.report.caveats import requests, scope
 from analyze.report.caveats.baseline import changed_with_it, not_comparable, skipped_history
 from analyze.report.caveats.facts import RunDoubtFacts, doubt_facts
-from analyze.report.caveats.requests import (
-    late_client,
-    served_model,
-    timeouts,
-    truncated,
-    unpinned_routing,
-)
-from analyze.report.caveats.scope import (
-    coverage,
-    few_cases,
-    identical_repetitions,
-    imported,
-    infrastructure,
-    missing_trials,
-    narrowed,
-    no_verdict,
-    one_repetition,
-    reused,
-    shard,
-    unknown_cost,
-)
 from analyze.report.sections import ReportContext
 from schemas.output.regressions import Regressions
 from schemas.output.report import Doubt, DoubtCode
@@ -38,23 +18,23 @@ from schemas.output.report import Doubt, DoubtCode
 CODES: tuple[DoubtCode, ...] = get_args(DoubtCode)
 
 OF_THE_RUN: tuple[Callable[[RunDoubtFacts], Iterator[Doubt]], ...] = (
-    no_verdict,
-    missing_trials,
-    coverage,
-    infrastructure,
-    few_cases,
-    one_repetition,
-    identical_repetitions,
-    unpinned_routing,
-    served_model,
-    late_client,
-    timeouts,
-    truncated,
-    reused,
-    shard,
-    narrowed,
-    imported,
-    unknown_cost,
+    scope.no_verdict,
+    scope.missing_trials,
+    scope.coverage,
+    scope.infrastructure,
+    scope.few_cases,
+    scope.one_repetition,
+    scope.identical_repetitions,
+    requests.unpinned_routing,
+    requests.served_model,
+    requests.late_client,
+    requests.timeouts,
+    requests.truncated,
+    scope.reused,
+    scope.shard,
+    scope.narrowed,
+    scope.imported,
+    scope.unknown_cost,
 )
 """Each looks for one reason."""
 

@@ -11,11 +11,14 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from analyze.lake.raw_tables import read_sql
-from analyze.query.run_list import ListedRun
+from analyze.query.run_list import ListedRun, read_run
+from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
 from analyze.report.table import Table
+from analyze.summary.summarize import summary_of
 from schemas.errors import runs_flag
 from schemas.output.comparison import Comparison, ThresholdsUsed
 from schemas.output.report import Flip, RunReport
@@ -38,13 +41,13 @@ class ReportContext:
     folder: Path | None
     """Of the run; None when it is not here."""
     summary: RunSummary
-    baseline: tuple[str, ...]
-    """run_ids, oldest first; empty without one."""
-    comparison: Comparison | None
-    """With the baseline."""
     limits: ThresholdsUsed
     names: ModelNames = NO_NAMES
     """What models are called in sentences; everywhere else an id stands until it is shown."""
+    baseline: tuple[str, ...] = ()
+    """run_ids, oldest first; empty without one."""
+    comparison: Comparison | None = None
+    """With the baseline."""
     flips: tuple[Flip, ...] = ()
     transcript_bytes: int = 0
     """Of text of transcripts that may be shown, as UTF-8."""
@@ -63,6 +66,15 @@ class ReportContext:
         return shlex.join(["analyze", *words, *runs_flag(self.session.runs_dir)])
 
 
+def read_context(
+    session: Session, run_id: str, limits: ThresholdsUsed, names: ModelNames = NO_NAMES
+) -> ReportContext:
+    """Return one run without a baseline; it is known to be there."""
+    folder = run_folder(session, run_id)
+    summary = summary_of(session, run_id, folder)
+    return ReportContext(session, read_run(session, run_id), folder, summary, limits, names)
+
+
 @dataclass(frozen=True)
 class Section:
     """One section; its id on the page is its name in `SECTIONS`."""
@@ -70,7 +82,7 @@ class Section:
     title: str
     show: Callable[[RunReport], Table | Mapping[str, object] | None]
     """On the page: a table, or what the template of its id prints. Left out if there is nothing."""
-    read: Callable[[ReportContext], object] | None = None
+    read: Callable[[ReportContext], Any] | None = None
     """Its field of the report, which is called as it is; of a package's section JSON in `added`."""
     shows_numbers: Callable[[RunReport], object] | None = None
     """Whether the glossary explains its numbers; None: where its field is not empty."""

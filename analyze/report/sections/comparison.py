@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
 from analyze.comparison import document, render
 from analyze.render.numbers import whole
 from analyze.report.markdown_text import command_text, plain, table_lines
@@ -12,23 +15,26 @@ from schemas.errors import counted
 from schemas.output.comparison import CaseChange, Comparison
 from schemas.output.report import RunReport
 
-MODEL_KEYS = (
+MODELS = dict(zip(render.MODEL_TITLES, (
     "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
     "p", "q", "detectable",
-)  # fmt: skip
+), strict=True))  # fmt: skip
+"""Title to field, here and below."""
 
-RATIO_KEYS = (
+RATIOS = dict(zip(render.RATIO_TITLES, (
     "model_id", "metric", "n_cases", "ratio", "ratios.low", "q", "totals_ratio",
     "left_out_base", "night", "verdict",
-)  # fmt: skip
+), strict=True))  # fmt: skip
 
-SCORE_KEYS = ("model_id", "score_strict", "score_available", "coverage", "causes")
+SCORES = dict(zip(render.SCORE_TITLES, (
+    "model_id", "score_strict", "score_available", "coverage", "causes",
+), strict=True))  # fmt: skip
 
-REPEAT_KEYS = ("model_id", "k", "pass_at_k", "pass_hat_k")
+REPEATS = dict(zip(render.REPEAT_TITLES, ("model_id", "k", "pass_at_k", "pass_hat_k"), strict=True))
 
-TAG_KEYS = (
+TAGS = dict(zip(render.TAG_TITLES, (
     "name", "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
-)  # fmt: skip
+), strict=True))  # fmt: skip
 
 TEXTS = {"name", "model_id", "metric", "verdict", "causes", "night", "difference_low", "ratios.low"}
 """Columns that are no numbers."""
@@ -46,15 +52,13 @@ FLIP_TITLES = ("flip", "case", "model", "baseline", "this run", "both answers")
 
 def compared_models(comparison: Comparison) -> Table:
     """Return the models on both sides, those that need a look first."""
-    columns = [*_columns(render.MODEL_TITLES, MODEL_KEYS), Column("verdict", "verdict")]
-    rows = [
-        [
-            *_row(render.model_cells(group), MODEL_KEYS),
-            Cell(document.WORDS[group.verdict], look=group.verdict),
-        ]
-        for group in document.by_need(comparison.groups)
-    ]
-    return Table("compared", "Each model beside the baseline", columns, rows)
+    groups = document.by_need(comparison.groups)
+    found = _table(
+        "compared", "Each model beside the baseline", MODELS, map(render.model_cells, groups)
+    )
+    verdicts = [Cell(document.WORDS[group.verdict], look=group.verdict) for group in groups]
+    rows = [[*row, verdict] for row, verdict in zip(found.rows, verdicts, strict=True)]
+    return replace(found, columns=[*found.columns, Column("verdict", "verdict")], rows=rows)
 
 
 def compared_tables(comparison: Comparison) -> list[Table]:
@@ -62,56 +66,29 @@ def compared_tables(comparison: Comparison) -> list[Table]:
     groups = document.by_need(comparison.groups)
     parts = [*filter(None, [comparison.overall]), *comparison.tags]
     tables = (
-        (
-            "parts",
-            "All models together, and tags",
-            render.TAG_TITLES,
-            TAG_KEYS,
-            map(render.tag_cells, parts),
-        ),
-        (
-            "scores",
-            "How complete both sides are",
-            render.SCORE_TITLES,
-            SCORE_KEYS,
-            render.score_rows(groups),
-        ),
-        (
-            "repeats",
-            "Repeated trials on both sides",
-            render.REPEAT_TITLES,
-            REPEAT_KEYS,
-            render.repeat_rows(groups),
-        ),
-        (
-            "ratios",
-            "Times, tokens and costs over the base's",
-            render.RATIO_TITLES,
-            RATIO_KEYS,
-            render.ratio_rows(groups),
+        _table("parts", "All models together, and tags", TAGS, map(render.tag_cells, parts)),
+        _table("scores", "How complete both sides are", SCORES, render.score_rows(groups)),
+        _table("repeats", "Repeated trials on both sides", REPEATS, render.repeat_rows(groups)),
+        _table(
+            "ratios", "Times, tokens and costs over the base's", RATIOS, render.ratio_rows(groups)
         ),
     )
-    return [
-        Table(name, label, _columns(titles, keys), rows)
-        for name, label, titles, keys, texts in tables
-        if (rows := [_row(row, keys) for row in texts])
-    ]
+    return [table for table in tables if table.rows]
 
 
-def _columns(titles: tuple[str, ...], keys: tuple[str, ...]) -> list[Column]:
-    return [
+def _table(name: str, label: str, keys: Mapping[str, str], texts: Iterable[list[str]]) -> Table:
+    """Return a table of cells that a terminal would show, with the field of each title."""
+    columns = [
         Column(title.replace("%", " %").replace("  ", " "), key, is_number=key not in TEXTS)
-        for title, key in zip(titles, keys, strict=True)
+        for title, key in keys.items()
     ]
+    return Table(name, label, columns, [list(map(_cell, row, keys.values())) for row in texts])
 
 
-def _row(texts: list[str], keys: tuple[str, ...]) -> list[Cell]:
-    return [
-        Cell(text, look="n range" if key.endswith("low") else "")
-        if key in TEXTS
-        else number(text, _number_in(text))
-        for text, key in zip(texts, keys, strict=True)
-    ]
+def _cell(text: str, key: str) -> Cell:
+    if key in TEXTS:
+        return Cell(text, look="n range" if key.endswith("low") else "")
+    return number(text, _number_in(text))
 
 
 def _number_in(text: str) -> float | None:
@@ -135,15 +112,10 @@ def changed_cases(comparison: Comparison, command: str) -> Table | None:
         Column("base", "base_passed", is_number=True),
         Column("this run", "candidate_passed", is_number=True),
     )
+    rows = [_change(change) for change in comparison.cases[:MOST_CHANGES]]
     n_more = len(comparison.cases) - MOST_CHANGES
-    return Table(
-        "changes",
-        "Cases that changed",
-        columns,
-        [_change(change) for change in comparison.cases[:MOST_CHANGES]],
-        f"{counted(n_more, 'more case')} changed." if n_more > 0 else "",
-        command,
-    )
+    more = f"{counted(n_more, 'more case')} changed." if n_more > 0 else ""
+    return Table("changes", "Cases that changed", columns, rows, more, command)
 
 
 def _change(change: CaseChange) -> list[Cell]:

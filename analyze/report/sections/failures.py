@@ -26,14 +26,7 @@ from analyze.report.table import (
     sorts_as,
 )
 from schemas.errors import counted
-from schemas.output.report import (
-    FailureCount,
-    LatencyBin,
-    Matrix,
-    MatrixCell,
-    RunReport,
-    TrialMark,
-)
+from schemas.output.report import FailureCount, LatencyBin, Matrix, MatrixCell, RunReport, TrialMark
 from schemas.output.summary import PercentileName, Percentiles
 from schemas.run.model_names import id_of
 
@@ -212,15 +205,9 @@ def matrix(report: RunReport) -> Table:
                 *(_outcomes(cells.get(model), run_id, anchors) for model in models),
             ]
         )
-    more = f"{whole(found.n_shown)} of {whole(found.n_cases)} cases: the hardest."
-    return Table(
-        "matrix",
-        "Cases and models",
-        columns,
-        rows,
-        more if found.n_shown < found.n_cases else "",
-        report.transcripts.command,
-    )
+    said = f"{whole(found.n_shown)} of {whole(found.n_cases)} cases: the hardest."
+    more = said if found.n_shown < found.n_cases else ""
+    return Table("matrix", "Cases and models", columns, rows, more, report.transcripts.command)
 
 
 def _outcomes(cell: MatrixCell | None, run_id: str, anchors: dict[Place, str]) -> Cell:

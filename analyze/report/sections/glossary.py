@@ -8,31 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-import schemas.base
-import schemas.output.comparison
-import schemas.output.regressions
-import schemas.output.report
-import schemas.output.summary
-import schemas.run.inventory
+from pydantic.fields import FieldInfo
+
 from analyze.report.sections import SECTIONS, Section
 from analyze.report.table import Cell, Column, Table
-from schemas.base import Record
 from schemas.output.report import RunReport, Term
-
-RECORDS: dict[str, type[Record]] = {
-    name: value
-    for module in (
-        schemas.base,
-        schemas.output.comparison,
-        schemas.output.regressions,
-        schemas.output.report,
-        schemas.output.summary,
-        schemas.run.inventory,
-    )
-    for name, value in vars(module).items()
-    if isinstance(value, type) and issubclass(value, Record)
-}
-"""What a report is made of, by name."""
+from schemas.registry import load_object
 
 
 @dataclass(frozen=True)
@@ -43,7 +24,7 @@ class Entry:
         name: as tables and charts have it.
         field: its name in JSON, from the model or the case on.
         sections: that show it.
-        record: name of the record that the last name of `field` is a field of.
+        record: `module:name` of the record that the last name of `field` is a field of.
         said: what it means, where the record does not say it.
         formula: how it is made.
         source: where the formula is from.
@@ -60,8 +41,8 @@ class Entry:
     @property
     def meaning(self) -> str:
         """What it means, in its own words or in those of its record."""
-        declared = RECORDS[self.record].model_fields[self.field.rpartition(".")[2]].description
-        return self.said or declared or ""
+        fields: dict[str, FieldInfo] = load_object(self.record).model_fields
+        return self.said or fields[self.field.rpartition(".")[2]].description or ""
 
 
 @cache

@@ -250,15 +250,9 @@ def history(points: tuple[HistoryPoint, ...], command: str = "") -> Table:
             cells = [_cell(found.get(model)) for model in models]
             below = "this run" if one.is_this_run else ""
             rows.append([Cell(run_id, below=below), Cell(moment(one.started_at_ms)), *cells])
-    more = f"The newest {MOST_ROWS} of {whole(len(runs))} runs in the chart."
-    return Table(
-        "history",
-        "Runs of the suite",
-        columns,
-        rows,
-        more if len(runs) > MOST_ROWS else "",
-        command,
-    )
+    said = f"The newest {MOST_ROWS} of {whole(len(runs))} runs in the chart."
+    more = said if len(runs) > MOST_ROWS else ""
+    return Table("history", "Runs of the suite", columns, rows, more, command)
 
 
 def _cell(point: HistoryPoint | None) -> Cell:

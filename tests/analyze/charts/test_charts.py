@@ -14,12 +14,13 @@ import pytest
 import vl_convert
 
 from analyze.api import frame, open_history
+from analyze.charts import CHARTS
 from analyze.charts.axes import Point, folded, placed, shortened, ticks_of
+from analyze.charts.drawing import config_of_report, specs_of
 from analyze.charts.failures import failures, latency, matrix
 from analyze.charts.frontier import frontier
 from analyze.charts.history import history
 from analyze.charts.leaderboard import leaderboard
-from analyze.charts.registry import CHARTS, config_of_report, specs_of
 from analyze.charts.theme import DARK, LIGHT, config_of
 from analyze.commands.chart import Name
 from schemas.config.project import Thresholds

@@ -7,11 +7,11 @@ import pytest
 
 from analyze.api import frame
 from analyze.charts.comparison import comparison
+from analyze.charts.drawing import specs_of
 from analyze.charts.failures import latency, timeouts_of
 from analyze.charts.frontier import frontier
 from analyze.charts.history import history
 from analyze.charts.leaderboard import leaderboard
-from analyze.charts.registry import specs_of
 from analyze.comparison.document import ratio_word
 from analyze.render.numbers import in_cases, percent
 from analyze.report.html.page import sections_of
