@@ -43,13 +43,13 @@ KnownOption = Annotated[
     Path | None,
     typer.Option("--known", metavar="FILE", help="Shifts that are acknowledged: TOML or YAML."),
 ]
+Form = Literal["table", "md", "html", "json"]
 FormOption = Annotated[
-    Literal["table", "md", "json"] | None,
-    typer.Option("--format", help="Default: table, for the terminal; md is Markdown."),
+    Form | None, typer.Option("--format", help="Default: table, for the terminal; md is Markdown.")
 ]
 
 
-def form_of(form: Literal["table", "md", "json"] | None, *, json: bool) -> str:
+def form_of(form: Form | None, *, json: bool) -> str:
     """Return the form that `--format` and `--json` ask for together."""
     if json and form not in {None, "json"}:
         message = f"--json and --format {form} exclude each other"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,8 @@ import typer
 from schemas.registry import Registry
 
 if TYPE_CHECKING:
-    from schemas.base import Record
+    from analyze.query.session import Session
+    from analyze.render.document import Document
     from schemas.config.known_issues import KnownFile
     from schemas.run.model_names import ModelNames
 
@@ -55,28 +56,48 @@ def known_in(path: Path | None) -> KnownFile | None:
     return read_known(path)
 
 
-def print_record(
-    found: Record,
+def print_document(
+    found: Any,
     form: str,
     names: ModelNames,
-    markdown: Callable[[Any], str],
-    lines: Callable[[Any, int], Iterable[str]],
+    document: Callable[[Any], Document],
+    json: Callable[[Any], str] | None = None,
 ) -> None:
     """Print what a command found.
 
     Args:
-        found: the record; as JSON it is printed as it is.
-        form: `json`, `md` or `table`.
+        found: that.
+        form: `json`, `md`, `html` or `table`.
         names: of models, for people.
-        markdown: makes a page of it.
-        lines: makes lines of it for so many columns of a terminal.
+        document: makes that of it which people are told.
+        json: makes that of it which programs are told, where it is no record itself.
     """
-    from analyze.render.text import record_json, screen_width
+    if form == "json":
+        from analyze.render.text import record_json
+
+        typer.echo((json or record_json)(found))
+        return
     from schemas.run.model_names import with_names
 
-    if form == "json":
-        typer.echo(record_json(found))
-    elif form == "md":
-        typer.echo(markdown(with_names(found, names)), nl=False)
+    shown = document(with_names(found, names))
+    if form == "md":
+        from analyze.render.markdown import markdown_page
+
+        typer.echo(markdown_page(shown), nl=False)
+    elif form == "html":
+        from analyze.render.html import html_page
+
+        typer.echo(html_page(shown), nl=False)
     else:
-        typer.echo("\n".join(lines(with_names(found, names), screen_width())))
+        from analyze.render.screen import screen_lines
+        from analyze.render.text import screen_width
+
+        typer.echo("\n".join(screen_lines(shown, screen_width())))
+
+
+def names_for(form: str, session: Session) -> ModelNames:
+    """Return the names of models that a form shows; in JSON they have their ids."""
+    from analyze.query.run_ref import read_names
+    from schemas.run.model_names import NO_NAMES
+
+    return NO_NAMES if form == "json" else read_names(session)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,7 +18,7 @@ from analyze.cli_options import (
     RunsOption,
     form_of,
 )
-from analyze.commands import known_in, print_record
+from analyze.commands import known_in, names_for, print_document
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE
 
 if TYPE_CHECKING:
@@ -72,10 +71,9 @@ def compare(
     from analyze.cli_startup import imported_meanwhile
     from analyze.comparison.evidence.read import read_evidence
     from analyze.gate.base_runs import resolve_compared
-    from analyze.query.run_ref import meant_model, read_names, runs_dir_of
+    from analyze.query.run_ref import meant_model, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
-    from schemas.run.model_names import NO_NAMES
 
     wanted, allowed, entries = form_of(form, json=json), _axes(allow), known_in(known)
     where = runs_dir_of(runs, candidate or base)
@@ -95,19 +93,13 @@ def compare(
             known=entries,
         )
         evidence = read_evidence(session, *sides)
-        names = NO_NAMES if wanted == "json" else read_names(session)
+        names = names_for(wanted, session)
 
     from analyze.comparison.compare import compare
-    from analyze.comparison.render import comparison_lines, comparison_markdown
+    from analyze.comparison.render import comparison_document
 
     found = compare(evidence, limits=limits, allow=allowed, by=by)
-    print_record(
-        found,
-        wanted,
-        names,
-        partial(comparison_markdown, all_cases=by == "cell"),
-        partial(comparison_lines, all_cases=by == "cell"),
-    )
+    print_document(found, wanted, names, lambda it: comparison_document(it, all_cases=by == "cell"))
     verdicts = {group.verdict for group in found.groups}
     if "regressed" in verdicts:
         raise typer.Exit(EXIT_BAD_NEWS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +17,7 @@ from analyze.cli_options import (
     SuiteOption,
     form_of,
 )
-from analyze.commands import known_in, print_record
+from analyze.commands import known_in, names_for, print_document
 
 
 def flaky(
@@ -40,13 +39,12 @@ def flaky(
 
     Example: analyze flaky --suite nightly
     """
-    from analyze.query.run_ref import meant_model, read_names, require_those
+    from analyze.query.run_ref import meant_model, require_those
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from analyze.regressions.flaky import find_flaky
-    from analyze.regressions.render import flaky_lines, flaky_markdown
+    from analyze.regressions.render import flaky_document
     from analyze.render.progress import Progress
-    from schemas.run.model_names import NO_NAMES
 
     wanted = form_of(form, json=json)
     limits = limits_in_force(Path.cwd())
@@ -54,9 +52,8 @@ def flaky(
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
         model = meant_model(session, model)
         require_those(session, suite, model)
-        names = NO_NAMES if wanted == "json" else read_names(session)
+        names = names_for(wanted, session)
         found = find_flaky(
             session, limits=limits, known=known, suite=suite, model=model, tell=progress
         )
-    markdown, lines = partial(flaky_markdown, is_all=is_all), partial(flaky_lines, is_all=is_all)
-    print_record(found, wanted, names, markdown, lines)
+    print_document(found, wanted, names, lambda it: flaky_document(it, is_all=is_all))

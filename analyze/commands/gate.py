@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +18,7 @@ from analyze.cli_options import (
     RunsOption,
     form_of,
 )
-from analyze.commands import known_in, print_record
+from analyze.commands import known_in, names_for, print_document
 
 METRIC_HELP = (
     "Judge this: passed_rate, the default, e2e_ms, ttft_ms, input_tokens, output_tokens, cost_usd. "
@@ -90,12 +89,11 @@ def gate(
 
     from analyze.comparison.axes import axes_named, metrics_named
     from analyze.gate.decide import Question, decide
-    from analyze.gate.render import gate_lines, gate_markdown
-    from analyze.query.run_ref import meant_model, read_names, runs_dir_of
+    from analyze.gate.document import gate_document
+    from analyze.query.run_ref import meant_model, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from schemas.output.regressions import GateRules
-    from schemas.run.model_names import NO_NAMES
 
     wanted, limits = form_of(form, json=json), limits_in_force(Path.cwd())
     least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
@@ -117,14 +115,13 @@ def gate(
     with open_session(where, sync=not no_sync) as session:
         meant = replace(question, model=meant_model(session, model))
         decision = decide(session, meant, datetime.now(UTC).date())
-        names = NO_NAMES if wanted == "json" else read_names(session)
+        names = names_for(wanted, session)
         if junit is not None:
             from analyze.gate.decide import candidate_cases
             from analyze.gate.junit import junit_xml
 
             report = junit_xml(decision.result, candidate_cases(session, decision.candidate))
-    markdown, lines = partial(gate_markdown, runs_dir=where), partial(gate_lines, runs_dir=where)
-    print_record(decision.result, wanted, names, markdown, lines)
+    print_document(decision.result, wanted, names, lambda result: gate_document(result, where))
     if junit is not None:
         _write(junit, report)
     if decision.result.exit_code:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,7 +17,7 @@ from analyze.cli_options import (
     SuiteOption,
     form_of,
 )
-from analyze.commands import known_in, print_record
+from analyze.commands import known_in, names_for, print_document
 from schemas.errors import EXIT_BAD_NEWS
 
 if TYPE_CHECKING:
@@ -56,14 +55,13 @@ def regressions(
 
     Example: analyze regressions --suite nightly
     """
-    from analyze.query.run_ref import meant_model, read_names, require_those
+    from analyze.query.run_ref import meant_model, require_those
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from analyze.regressions.alerts import find_regressions
     from analyze.regressions.document import everything, is_alert, look_options
-    from analyze.regressions.render import regressions_lines, regressions_markdown
+    from analyze.regressions.render import regressions_document
     from analyze.render.progress import Progress
-    from schemas.run.model_names import NO_NAMES
 
     wanted = form_of(form, json=json)
     allowed: tuple[Axis, ...] = () if allow is None else (allow,)
@@ -73,7 +71,7 @@ def regressions(
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
         model = meant_model(session, model)
         require_those(session, suite, model)
-        names = NO_NAMES if wanted == "json" else read_names(session)
+        names = names_for(wanted, session)
         found = find_regressions(
             session,
             limits=limits,
@@ -84,7 +82,6 @@ def regressions(
             model=model,
             tell=progress,
         )
-    lines = partial(regressions_lines, options=look, is_all=is_all)
-    print_record(found, wanted, names, partial(regressions_markdown, options=look), lines)
+    print_document(found, wanted, names, lambda it: regressions_document(it, look, is_all=is_all))
     if any(map(is_alert, everything(found))):
         raise typer.Exit(EXIT_BAD_NEWS)

@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyze.cli_options import RUNS, JsonOption, KnownOption, NoSyncOption, RunsOption
-from analyze.commands import known_in
+from analyze.cli_options import (
+    RUNS,
+    FormOption,
+    JsonOption,
+    KnownOption,
+    NoSyncOption,
+    RunsOption,
+    form_of,
+)
+from analyze.commands import known_in, names_for, print_document
 
 if TYPE_CHECKING:
     from analyze.query.run_list import Listed
     from analyze.query.session import Session
+    from analyze.render.document import Document
     from schemas.config.known_issues import Acknowledged, KnownFile
     from schemas.output.regressions import OpenShift
 
@@ -30,6 +39,7 @@ def runs(
         int, typer.Option(min=0, metavar="N", help="List the newest N; 0: all.")
     ] = LIMIT,
     known: KnownOption = None,
+    form: FormOption = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
@@ -41,32 +51,27 @@ def runs(
     Example: analyze runs --limit 20
     """
     from analyze.query.run_list import read_runs
-    from analyze.query.run_list_render import run_lines, runs_json
-    from analyze.query.run_ref import meant_model, read_names, require_label, require_those
+    from analyze.query.run_list_render import runs_document, runs_json
+    from analyze.query.run_ref import meant_model, require_label, require_those
     from analyze.query.session import open_session
-    from analyze.regressions.document import open_lines, unused_lines
-    from analyze.render.text import screen_width
-    from schemas.run.model_names import NO_NAMES, with_names
+    from analyze.regressions.document import open_section, unused_section
 
-    entries = known_in(known)
+    wanted, entries = form_of(form, json=json), known_in(known)
     with open_session(runs, sync=not no_sync) as session:
         model = meant_model(session, model)
         require_those(session, suite, model)
         if label is not None:
             require_label(session, label)
         listed = read_runs(session, suite=suite, model=model, label=label, limit=limit)
-        names = NO_NAMES if json else read_names(session)
-        opened, unused = _open_shifts(session, listed, model, entries) if not json else ([], [])
-    if json:
-        typer.echo(runs_json(listed.runs))
-        return
-    width = screen_width()
-    for line in [
-        *run_lines(with_names(listed, names), width),
-        *open_lines(with_names(opened, names), width),
-        *unused_lines(with_names(unused, names), width),
-    ]:
-        typer.echo(line)
+        names = names_for(wanted, session)
+        is_json = wanted == "json"
+        stands = ([], []) if is_json else _open_shifts(session, listed, model, entries)
+
+    def document(found: tuple[Listed, list[OpenShift], list[Acknowledged]]) -> Document:
+        listed, opened, unused = found
+        return runs_document(listed, open_section(opened), unused_section(unused))
+
+    print_document((listed, *stands), wanted, names, document, lambda _: runs_json(listed.runs))
 
 
 def _open_shifts(

@@ -1,12 +1,12 @@
-"""A comparison for the terminal and as Markdown: the same sentences, and the same tables as cells.
+"""A comparison as a document, and its tables as cells.
 
-What happened comes first, then why it can be said, then the details. Cells hold names from outside
-as they are: who prints them makes them safe for the place, in Markdown as text only.
+What happened comes first, then why it can be said, then the details.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from analyze.aliases import rename_lines
 from analyze.comparison.document import (
@@ -26,19 +26,19 @@ from analyze.comparison.document import (
     side_of,
 )
 from analyze.comparison.verdict import cause_counts
-from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
-from analyze.render.text import (
-    UNLIMITED,
-    Column,
-    cells,
-    facts,
-    least_width,
-    line_of,
-    markdown_rows,
-    table,
-    wrapped,
+from analyze.render.document import (
+    Document,
+    Facts,
+    Fitted,
+    Item,
+    Items,
+    Part,
+    Section,
+    Sentence,
+    Table,
 )
-from analyze.summary.summary_table import as_text
+from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
+from analyze.render.text import Column, line_of, widths_fit
 from schemas.output.comparison import (
     CaseChange,
     Comparison,
@@ -48,6 +48,8 @@ from schemas.output.comparison import (
 )
 
 MODEL_TITLES = ("model", "cases", "base%", "cand%", "points", "95 %", "p", "q", "shows")
+
+SHOWN_TITLES = (*CHANGE_TITLES, "both answers")
 
 MOST_CASES = 20
 """Cases that are listed unless all are asked for."""
@@ -166,159 +168,86 @@ def tag_cells(plain: PlainDifference) -> list[str]:
     ]
 
 
-def comparison_lines(comparison: Comparison, width: int, *, all_cases: bool = False) -> list[str]:
-    """Return a comparison as lines of a width, on demand with every case that changed."""
-    blocks = [
-        list(_verdicts(comparison, width)),
-        list(_sides(comparison, width)),
-        *(_table(titles, rows, width, spare) for titles, rows, spare in _tables(comparison)),
-        list(_cases(comparison.cases, width, all_cases=all_cases)),
-        list(wrapped(f"limits: {limits_line(comparison.limits)}", width)),
-    ]
-    return spaced(blocks)
-
-
-def _verdicts(comparison: Comparison, width: int) -> Iterator[str]:
-    """Yield a line a model, and below it what belongs to its verdict."""
-    if not comparison.groups:
-        yield "nothing to compare: no model is on both sides"
-    if comparison.next_command is not None:
-        yield "two models are compared by"
-        yield f"  {line_of(comparison.next_command)}"
-    for group in by_need(comparison.groups):
-        yield from wrapped(headline(group), width)
-        for note in notes_of(group):
-            yield from wrapped(note, width, "  ")
-
-
-def _sides(comparison: Comparison, width: int) -> Iterator[str]:
-    """Yield what was compared, what differs between the sides, and what is not in the test."""
-    yield from facts(
+def comparison_document(comparison: Comparison, *, all_cases: bool = False) -> Document:
+    """Return a comparison as a document, on demand with every case that changed."""
+    groups = by_need(comparison.groups)
+    none = Sentence("" if groups else "nothing to compare: no model is on both sides")
+    cases = comparison.cases if all_cases else comparison.cases[:MOST_CASES]
+    sides = [("base", comparison.base), ("candidate", comparison.candidate)]
+    facts = Facts([(name, side_of(side)) for name, side in sides])
+    return Document(
+        "Comparison",
         [
-            ("base", line_of(side_of(comparison.base))),
-            ("candidate", line_of(side_of(comparison.candidate))),
-        ]
+            Section([none, Items([*_next(comparison), *map(_verdict, groups)])]),
+            Section([facts, Items(list(_differences(comparison)))]),
+            *(Section([one]) for one in _tables(comparison)),
+            Section([Fitted(partial(_cases, cases, len(comparison.cases)))]),
+            cases_section(cases, len(comparison.cases)),
+            Section([Sentence(limits_line(comparison.limits), "limits")]),
+        ],
     )
+
+
+def _next(comparison: Comparison) -> list[Item]:
+    command = comparison.next_command
+    title = "two models are compared by"
+    return [] if command is None else [Item(title, commands=[command], joint=" ")]
+
+
+def _verdict(group: GroupComparison) -> Item:
+    """Return one model, and below it what belongs to its verdict."""
+    return Item(headline(group), list(notes_of(group)), is_strong=True)
+
+
+def _differences(comparison: Comparison) -> Iterator[str]:
+    """Yield what differs between the sides, and what is not in the test."""
     differ = list(axis_lines(comparison))
     if comparison.groups and not differ:
         yield "nothing that is known to change an answer differs"
-    for line in differ:
-        yield from wrapped(line, width)
-    for line in excluded_lines(comparison.excluded):
-        yield from wrapped(f"not in the test: {line}", width)
-    for line in (*comparison.unmatched, *rename_lines(comparison.renames)):
-        yield from wrapped(line, width)
+    yield from differ
+    yield from (f"not in the test: {line}" for line in excluded_lines(comparison.excluded))
+    yield from comparison.unmatched
+    yield from rename_lines(comparison.renames)
 
 
-def _tables(
-    comparison: Comparison,
-) -> Iterator[tuple[Sequence[str], list[list[str]], Sequence[str]]]:
-    """Yield titles and rows of each table, and the columns that it can spare, in order."""
+def _tables(comparison: Comparison) -> Iterator[Table]:
     groups = by_need(comparison.groups)
-    yield MODEL_TITLES, [model_cells(group) for group in groups], ("p",)
-    yield SCORE_TITLES, score_rows(groups), ()
-    yield REPEAT_TITLES, repeat_rows(groups), ()
-    yield RATIO_TITLES, ratio_rows(groups), ("nights", "cases", "totals")
+    yield table_of(MODEL_TITLES, [model_cells(group) for group in groups], ("p",))
+    yield table_of(SCORE_TITLES, score_rows(groups))
+    yield table_of(REPEAT_TITLES, repeat_rows(groups))
+    yield table_of(RATIO_TITLES, ratio_rows(groups), ("nights", "cases", "totals"))
     plain = [*([comparison.overall] if comparison.overall else []), *comparison.tags]
-    yield TAG_TITLES, [tag_cells(one) for one in plain], ()
+    yield table_of(TAG_TITLES, [tag_cells(one) for one in plain])
 
 
-def _cases(cases: Sequence[CaseChange], width: int, *, all_cases: bool) -> Iterator[str]:
-    """Yield the cases that changed: each with the commands that show both answers, if they fit."""
-    shown = cases if all_cases else cases[:MOST_CASES]
-    if not shown:
-        return
-    rows = [[*change_cells(case), " && ".join(case.commands)] for case in shown]
-    whole_lines = _table((*CHANGE_TITLES, "both answers"), rows, UNLIMITED)
-    if max(map(cells, whole_lines)) <= width:
-        yield from whole_lines
-    else:
-        yield from _table(CHANGE_TITLES, [row[:-1] for row in rows], width)
-    if more := len(cases) - len(shown):
-        yield f"and {more:,} more: --by cell lists all"
-    if max(map(cells, whole_lines)) > width:
-        yield "both answers of the first, and so of every other:"
-        yield from (f"  {line_of(command)}" for command in shown[0].commands)
-
-
-def _table(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[str] = ()
-) -> list[str]:
-    """Return a table; of its columns those to spare are left out, in order, until it fits."""
-    if not rows:
-        return []
+def table_of(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str] = ()
+) -> Table:
+    """Return a table under titles of this file, with the columns that it can spare, in order."""
     columns = [
         Column(title, "left" if title in WORDY else "right", CUT.get(title), title in NAMES)
         for title in titles
     ]
-    shown = [[line_of(cell) for cell in row] for row in rows]
-    if spare and least_width(columns, shown) > width:
-        gone = titles.index(spare[0])
-        kept = [[cell for n, cell in enumerate(row) if n != gone] for row in (titles, *rows)]
-        return _table(kept[0], kept[1:], width, spare[1:])
-    return table(columns, shown, width)
+    return Table(columns, rows, spare)
 
 
-def comparison_markdown(comparison: Comparison, *, all_cases: bool = False) -> str:
-    """Return a comparison as Markdown, on demand with every case that changed."""
-    cases = comparison.cases if all_cases else comparison.cases[:MOST_CASES]
-    blocks = [
-        ["# Comparison"],
-        list(_verdicts_listed(comparison)),
-        list(_sides_listed(comparison)),
-        *(markdown_table(titles, rows) for titles, rows, _ in _tables(comparison)),
-        cases_markdown(cases, len(comparison.cases)),
-        [as_text(f"Limits: {limits_line(comparison.limits)}")],
-    ]
-    return markdown_text(blocks)
-
-
-def markdown_text(blocks: Iterable[Sequence[str]]) -> str:
-    """Return blocks of lines with an empty line between; a block without lines is none."""
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
-
-
-def spaced(blocks: Iterable[Sequence[str]]) -> list[str]:
-    """Return the same as lines of a terminal."""
-    lines: list[str] = []
-    for block in blocks:
-        lines += ["", *block] if lines and block else block
-    return lines
-
-
-def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table of cells from outside; nothing at all without rows."""
-    return markdown_rows(titles, [[as_text(cell) for cell in row] for row in rows])
-
-
-def cases_markdown(cases: Sequence[CaseChange], n_all: int) -> list[str]:
-    """Return a table of changed cases (of `n_all`), with the commands that show both answers."""
+def _cases(cases: Sequence[CaseChange], n_all: int, width: int) -> Iterator[Part]:
+    """Yield the cases that changed: each with the commands that show both answers, if they fit."""
     if not cases:
-        return []
+        return
+    rows = [[*change_cells(case), " && ".join(case.commands)] for case in cases]
+    full = table_of(SHOWN_TITLES, rows)
+    is_fit = widths_fit(full.columns, [[line_of(cell) for cell in row] for row in rows], width)
+    yield full if is_fit else table_of(CHANGE_TITLES, [row[:-1] for row in rows])
+    if more := n_all - len(cases):
+        yield Sentence(f"and {more:,} more: --by cell lists all")
+    if not is_fit:
+        title = "both answers of the first, and so of every other:"
+        yield Items([Item(title, commands=cases[0].commands)])
+
+
+def cases_section(cases: Sequence[CaseChange], n_all: int, *lead: Part, title: str = "") -> Section:
+    """Return changed cases (of `n_all`) for a page, with the commands that show both answers."""
     rows = [[*change_cells(case), "; ".join(case.commands)] for case in cases]
-    more = [f"and {n_all - len(cases):,} more"] if n_all > len(cases) else []
-    lines = markdown_table((*CHANGE_TITLES, "both answers"), rows)
-    return [*lines, *(["", *more] if more else [])]
-
-
-def _verdicts_listed(comparison: Comparison) -> Iterator[str]:
-    if not comparison.groups:
-        yield "nothing to compare: no model is on both sides"
-    if comparison.next_command is not None:
-        yield f"- two models are compared by {as_text(comparison.next_command)}"
-    for group in by_need(comparison.groups):
-        yield f"- **{as_text(headline(group).replace(' -> ', ' → '))}**"
-        yield from (f"  - {as_text(note)}" for note in notes_of(group))
-
-
-def _sides_listed(comparison: Comparison) -> Iterator[str]:
-    yield f"- base: {as_text(side_of(comparison.base))}"
-    yield f"- candidate: {as_text(side_of(comparison.candidate))}"
-    differ = list(axis_lines(comparison))
-    if comparison.groups and not differ:
-        yield "- nothing that is known to change an answer differs"
-    yield from (f"- {as_text(line)}" for line in differ)
-    for line in excluded_lines(comparison.excluded):
-        yield f"- not in the test: {as_text(line)}"
-    for line in (*comparison.unmatched, *rename_lines(comparison.renames)):
-        yield f"- {as_text(line)}"
+    more = [Sentence(f"and {n_all - len(cases):,} more")] if n_all > len(cases) else []
+    return Section([*lead, table_of(SHOWN_TITLES, rows), *more], title, "page")

@@ -1,7 +1,4 @@
-"""The sentences of a gate, for the terminal and for Markdown alike.
-
-Plain text that holds names from outside as they are: who prints it makes them safe for the place.
-"""
+"""A gate as a document: the verdict, what decides it, what it could not see, and where to look."""
 
 from __future__ import annotations
 
@@ -12,18 +9,23 @@ from pathlib import Path
 
 from analyze.aliases import rename_lines
 from analyze.comparison.document import (
+    CHANGE_TITLES,
     RATIO_NAMES,
     asked_of,
     axis_lines,
+    change_cells,
     excluded_lines,
     runs_named,
     side_of,
 )
+from analyze.comparison.render import NAMES, cases_section
 from analyze.query.thresholds import limits_source
-from analyze.regressions.document import entry_line
-from analyze.render.numbers import percent, points
+from analyze.regressions.document import entry_line, open_section
+from analyze.render.document import FLUSH, Document, Facts, Item, Section, Sentence, Table, listed
+from analyze.render.numbers import percent, points, whole
+from analyze.render.text import Column
 from schemas.config.known_issues import Quarantined
-from schemas.errors import runs_flag
+from schemas.errors import counted, runs_flag
 from schemas.output.comparison import CaseChange, Comparison, GroupComparison, Metric
 from schemas.output.regressions import GateLine, GateResult, GateRules, Outcome
 
@@ -37,6 +39,66 @@ ORDER: tuple[Outcome, ...] = ("failed", "cannot_judge", "passed")
 
 MOST_CASES = 20
 """Cases that are listed; all of them are in the JSON."""
+
+CASE_COLUMNS = tuple(
+    Column(title, "left" if least else "right", least, title in NAMES)
+    for title, least in zip(CHANGE_TITLES, (6, 8, 6, None, None), strict=True)
+)
+
+
+def gate_document(result: GateResult, runs_dir: Path | None = None) -> Document:
+    """Return a gate as a document; its commands name where the runs are."""
+    return Document(
+        headline(result).capitalize(),
+        [
+            Section([Sentence(headline(result))], only="screen"),
+            Section([Facts(list(header_fields(result)))]),
+            *(_line(result, line) for line in by_need(result.lines)),
+            Section([_lines_table(result)], only="page"),
+            open_section(result.open_shifts),
+            listed("not in the test:", not_tested(result)),
+            listed("to know:", notes(result)),
+            *_worse(worse_cases(result)),
+            listed("next:", next_steps(result, runs_dir)),
+        ],
+        level=2,
+        wrap=FLUSH,
+    )
+
+
+def _line(result: GateResult, line: GateLine) -> Section:
+    runs = held_against(result, line)
+    lines = [line.why, *([f"held against {runs}"] if runs else [])]
+    return listed(f"{OUTCOMES[line.outcome]}: {line_title(line)}", lines, "screen")
+
+
+def _lines_table(result: GateResult) -> Table:
+    titles, cells = ["Outcome", "Model", "Metric", "Why"], []
+    is_each = has_own_baselines(result)
+    for line in by_need(result.lines):
+        row = [OUTCOMES[line.outcome], line.model_id, metric_name(line.metric), line.why]
+        cells.append([*row, *([held_against(result, line)] if is_each else [])])
+    return Table(
+        [Column(title) for title in [*titles, *(["Held against"] if is_each else [])]], cells
+    )
+
+
+def _worse(cases: Sequence[CaseChange]) -> Iterator[Section]:
+    """Yield the cases that passed less often, and where their answers are."""
+    if not cases:
+        return
+    told = cases[:MOST_CASES]
+    more = "" if len(cases) == len(told) else f", the worst {MOST_CASES} of them"
+    title = f"{counted(len(cases), 'case')} passed less often{more}; one alone proves nothing:"
+    rows = Table(CASE_COLUMNS, [change_cells(change) for change in told])
+    commands = Item("", commands=[change.commands[-1] for change in told])
+    yield Section([Sentence(title), rows], only="screen")
+    yield listed("their answers, the worst first:", [commands], "screen")
+    title, alone = (
+        f"Passed less often: {whole(len(cases))}",
+        Sentence("One case alone proves nothing."),
+    )
+    yield cases_section(told, len(cases), alone, title=title)
 
 
 def headline(result: GateResult) -> str:

@@ -11,8 +11,19 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from analyze.render.document import (
+    FLUSH,
+    Document,
+    Fitted,
+    Item,
+    Section,
+    Sentence,
+    Table,
+)
+from analyze.render.document import listed as listed_section
 from analyze.render.numbers import (
     best_first_key,
     duration,
@@ -40,6 +51,27 @@ class Field:
     text: Callable[[ListedRun], str]
 
 
+def runs_document(listed: Listed, *more: Section) -> Document:
+    """Return the list as a document, with more sections below it."""
+    columns = [field.column for field in LAYOUTS[0]]
+    rows = [[field.text(run) for field in LAYOUTS[0]] for run in listed.runs]
+    several = [
+        Item(f"{run.run_id}:", models) for run in listed.runs if (models := model_lines(run))
+    ]
+    none = "" if listed.runs else "no runs to list" if listed.n_all else "no runs"
+    sections = [
+        Section([Fitted(partial(run_lines, listed))]),
+        Section([Sentence(none), Table(columns, rows), Sentence(_older(listed))], only="page"),
+        listed_section("models of a run:", several, "page"),
+    ]
+    return Document("Runs", [*sections, *more], wrap=FLUSH)
+
+
+def _older(listed: Listed) -> str:
+    more = listed.n_all - len(listed.runs)
+    return f"and {whole(more)} older: --limit 0 lists all" if listed.runs and more else ""
+
+
 def run_lines(listed: Listed, width: int) -> list[str]:
     """Return the list as lines that fit a terminal of so many columns."""
     if not listed.runs:
@@ -62,8 +94,7 @@ def run_lines(listed: Listed, width: int) -> list[str]:
         if is_strict_below and (strict := strict_after(run.came.score_strict, run.came.coverage)):
             shown.append(f"   {strict.removeprefix(', ')}")
         shown += [part for told in models for part in _wrapped(told, width)]
-    more = listed.n_all - len(listed.runs)
-    return [*shown, *([f"and {whole(more)} older: --limit 0 lists all"] if more else [])]
+    return [*shown, *filter(None, [_older(listed)])]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

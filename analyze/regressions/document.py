@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
+from analyze.render.document import Item, Section, listed
 from analyze.render.numbers import (
     chance,
     in_cases,
@@ -26,7 +27,6 @@ from analyze.render.numbers import (
     usd,
     whole,
 )
-from analyze.render.text import UNLIMITED, line_of, wrapped
 from schemas.config.known_issues import Acknowledged, ShiftMetric
 from schemas.errors import counted, runs_flag
 from schemas.output.comparison import Axis
@@ -42,8 +42,6 @@ SOME_CASES = re.compile(r" \([0-9]+ of [0-9]+ cases\)")
 
 MOST_NAMES = 8
 """Names in a sentence; JSON has them all."""
-
-INDENT = "  "
 
 
 def everything(found: Regressions) -> list[Shift | CellShift]:
@@ -261,31 +259,17 @@ def open_sentences(opened: Iterable[OpenShift]) -> Iterator[tuple[str, str]]:
         yield f"{open_title(shift)}: {open_words(shift)}{_role(shift)}", shift.command
 
 
-def open_lines(opened: Sequence[OpenShift], width: int = UNLIMITED) -> Iterator[str]:
-    """Yield what stands as lines of a terminal, with a title; nothing at all where nothing does.
-
-    Sentences are wrapped at the width, and commands never cut.
-    """
-    if opened:
-        yield ""
-        yield "open shifts, until the level is back or a file for --known acknowledges them:"
-    for sentence, command in open_sentences(opened):
-        yield from indented(sentence, width)
-        yield INDENT + line_of(command)
+def open_section(opened: Sequence[OpenShift]) -> Section:
+    """Return what stands, each with the command that shows it."""
+    return listed(
+        "open shifts, until the level is back or a file for --known acknowledges them:",
+        (Item(sentence, commands=[look]) for sentence, look in open_sentences(opened)),
+    )
 
 
-def unused_lines(unused: Sequence[Acknowledged], width: int = UNLIMITED) -> Iterator[str]:
-    """Yield the entries of a file of known things that fit no shift, as lines of a terminal."""
-    if unused:
-        yield ""
-        yield "acknowledged, and no such shift:"
-    for entry in unused:
-        yield from indented(entry_line(entry), width)
-
-
-def indented(sentence: str, width: int) -> list[str]:
-    """Return a sentence as indented lines; names are never cut."""
-    return wrapped(sentence, max(width, 20 + len(INDENT)), INDENT, hang="", least=0)
+def unused_section(unused: Sequence[Acknowledged]) -> Section:
+    """Return the entries of a file of known things that fit no shift."""
+    return listed("acknowledged, and no such shift:", map(entry_line, unused))
 
 
 def _role(shift: OpenShift) -> str:

@@ -1,16 +1,11 @@
-"""Shifts of a history, and how flaky cells are, for the terminal and as Markdown.
-
-What is worse and unknown comes first, and how to go on. Both have the same sentences; in Markdown
-names from outside are text only.
-"""
+"""Shifts of a history, and how flaky cells are, as documents: what is worse and unknown first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from analyze.aliases import rename_lines
 from analyze.comparison.document import limits_line
-from analyze.comparison.render import markdown_table, markdown_text, spaced
 from analyze.regressions.document import (
     command,
     details,
@@ -23,10 +18,21 @@ from analyze.regressions.document import (
     summary,
     to_paste,
 )
+from analyze.render.document import (
+    Code,
+    Document,
+    Item,
+    Items,
+    Place,
+    Section,
+    Sentence,
+    Table,
+    listed,
+)
 from analyze.render.numbers import percent, percent_range, whole
-from analyze.render.text import Column, line_of, table, wrapped
-from analyze.summary.summary_table import as_text
+from analyze.render.text import Column
 from schemas.errors import counted
+from schemas.output.comparison import ThresholdsUsed
 from schemas.output.regressions import CellShift, Flaky, FlakyCell, Regressions, Shift
 
 MOST_ALERTS = 20
@@ -65,55 +71,55 @@ MEANING = (
 )
 
 
-def regressions_lines(
-    found: Regressions, width: int, options: Sequence[str], *, is_all: bool = False
-) -> list[str]:
-    """Return the shifts of a history as lines.
+def regressions_document(
+    found: Regressions, options: Sequence[str], *, is_all: bool = False
+) -> Document:
+    """Return the shifts of a history as a document.
 
-    With `is_all` that is everything in full, what is better or acknowledged too.
+    A page has everything; with `is_all` a screen too, what is better or acknowledged in full.
     """
     every = everything(found)
     alerts = [one for one in every if is_alert(one)]
     others = [one for one in every if not is_alert(one)]
-    shown = alerts if is_all else alerts[:MOST_ALERTS]
-    blocks = [
-        wrapped(summary(found), width),
-        *(list(_in_full(one, width, options)) for one in shown),
-        _more(len(alerts) - len(shown), "alert"),
-        *(list(_in_full(one, width, options)) for one in others if is_all),
-        [line for one in others if not is_all for line in _in_a_line(one, width)],
-        list(_rest(found, width, is_all=is_all)),
-        wrapped(TO_SILENCE, width) if shown else [],
-        wrapped(f"limits: {limits_line(found.limits)}", width) if found.n_runs else [],
-    ]
-    return spaced(blocks)
-
-
-def _in_full(one: Shift | CellShift, width: int, options: Sequence[str]) -> Iterator[str]:
-    yield from wrapped(headline(one), width)
-    for line in details(one):
-        yield from wrapped(line, width, "  ")
-    yield f"  {line_of(command(one, options))}"
-    if is_alert(one):
-        yield from (f"    {line}" for line in to_paste(one))
-
-
-def _in_a_line(one: Shift | CellShift, width: int) -> list[str]:
-    """Return what is better or acknowledged, in one sentence."""
-    return wrapped(f"{mark(one)}{headline(one)}", width)
-
-
-def _rest(found: Regressions, width: int, *, is_all: bool) -> Iterator[str]:
-    """Yield entries that silence nothing, and what could not be judged."""
-    for entry in found.unused:
-        yield from wrapped(f"acknowledged, and no such shift: {entry_line(entry)}", width)
+    most = len(alerts) if is_all else MOST_ALERTS
     skipped = skipped_lines(found.skipped)
-    for line in skipped if is_all else skipped[:MOST_SKIPPED]:
-        yield from wrapped(f"not judged: {line}", width)
-    if not is_all:
-        yield from _more(len(skipped) - MOST_SKIPPED, "series")
-    for line in rename_lines(found.renames):
-        yield from wrapped(line, width)
+    n_skipped = len(skipped) if is_all else MOST_SKIPPED
+    renames = list(rename_lines(found.renames))
+    screen = [
+        *(f"acknowledged, and no such shift: {entry_line(entry)}" for entry in found.unused),
+        *(f"not judged: {line}" for line in skipped[:n_skipped]),
+        *_more(len(skipped) - n_skipped, "series"),
+        *renames,
+    ]
+    return Document(
+        "Level shifts",
+        [
+            Section([Sentence(summary(found))]),
+            *(_in_full(one, options) for one in alerts[:most]),
+            *(_in_full(one, options, "page") for one in alerts[most:]),
+            listed("", _more(len(alerts) - most, "alert"), "screen"),
+            *(_in_full(one, options, "screen") for one in others if is_all),
+            listed("", (mark(one) + headline(one) for one in others if not is_all), "screen"),
+            listed("", screen, "screen"),
+            listed("", [TO_SILENCE] if alerts else [], "screen"),
+            listed("Better, or acknowledged", map(headline, others), "page"),
+            listed("Acknowledged, and no such shift", map(entry_line, found.unused), "page"),
+            listed("Not judged", skipped, "page"),
+            listed("Renamed, and not joined", renames, "page"),
+            limits_section(found.limits, is_on_screen=bool(found.n_runs)),
+        ],
+    )
+
+
+def _in_full(one: Shift | CellShift, options: Sequence[str], only: Place | None = None) -> Section:
+    look = Item("", commands=[command(one, options)], joint="look: ")
+    code = [Code(to_paste(one), "toml", "To silence it:")] if is_alert(one) else []
+    return Section([Items([*details(one), look]), *code], headline(one), only)
+
+
+def limits_section(limits: ThresholdsUsed, *, is_on_screen: bool) -> Section:
+    """Return which limits are in force; a page always has them."""
+    return Section([Sentence(limits_line(limits), "limits")], only=None if is_on_screen else "page")
 
 
 def _more(number: int, what: str) -> list[str]:
@@ -121,71 +127,21 @@ def _more(number: int, what: str) -> list[str]:
     return [f"and {more}: --all lists them"] if number > 0 else []
 
 
-def regressions_markdown(found: Regressions, options: Sequence[str]) -> str:
-    """Return everything that was found, what is worse and unknown first."""
-    every = everything(found)
-    alerts = [one for one in every if is_alert(one)]
-    others = [one for one in every if not is_alert(one)]
-    blocks = [
-        ["# Level shifts"],
-        [as_text(summary(found))],
-        *(list(_section(one, options)) for one in alerts),
-        list(_list("Better, or acknowledged", [headline(one) for one in others])),
-        list(_list("Acknowledged, and no such shift", [entry_line(one) for one in found.unused])),
-        list(_list("Not judged", skipped_lines(found.skipped))),
-        list(_list("Renamed, and not joined", list(rename_lines(found.renames)))),
-        [as_text(f"Limits: {limits_line(found.limits)}")],
-    ]
-    return markdown_text(blocks)
-
-
-def _section(one: Shift | CellShift, options: Sequence[str]) -> Iterator[str]:
-    yield f"## {as_text(headline(one))}"
-    yield ""
-    for line in (*details(one), f"look: {command(one, options)}"):
-        yield f"- {as_text(line)}"
-    yield ""
-    yield "To silence it:"
-    yield ""
-    yield "```toml"
-    yield from to_paste(one)
-    yield "```"
-
-
-def _list(title: str, lines: list[str]) -> Iterator[str]:
-    if lines:
-        yield f"## {title}"
-        yield ""
-        yield from (f"- {as_text(line)}" for line in lines)
-
-
-def flaky_lines(found: Flaky, width: int, *, is_all: bool = False) -> list[str]:
-    """Return the cells as lines, the flaky ones alone or every one."""
-    lines = wrapped(flaky_summary(found), width)
-    shown = _shown(found, is_all=is_all)
-    if shown:
-        rows = [[line_of(cell) for cell in _row(one)] for one in shown]
-        lines += ["", *table(COLUMNS, rows, width)]
-    lines += _more_cells(found, shown, is_all=is_all)
-    if not found.n_cells:
-        return lines
-    limits = wrapped(f"limits: {limits_line(found.limits)}", width)
-    return [*lines, "", *wrapped(MEANING, width), "", *limits]
-
-
-def flaky_markdown(found: Flaky, *, is_all: bool = False) -> str:
-    """Return the cells as Markdown."""
-    shown = _shown(found, is_all=is_all)
-    titles = [column.title for column in COLUMNS]
-    blocks = [
-        ["# Flaky cases"],
-        [as_text(flaky_summary(found))],
-        markdown_table(titles, [_row(one) for one in shown]),
-        _more_cells(found, shown, is_all=is_all),
-        [as_text(MEANING)],
-        [as_text(f"Limits: {limits_line(found.limits)}")],
-    ]
-    return markdown_text(blocks)
+def flaky_document(found: Flaky, *, is_all: bool = False) -> Document:
+    """Return the cells, the flaky ones alone or every one."""
+    flaky = [cell for cell in found.cells if cell.steadiness == "flaky"]
+    shown = found.cells if is_all else flaky[:MOST_CELLS]
+    more = 0 if is_all else found.n_flaky - len(shown)
+    left_out = f"and {whole(more)} more flaky ones: --all lists every cell" * (more > 0)
+    return Document(
+        "Flaky cases",
+        [
+            Section([Sentence(flaky_summary(found))]),
+            Section([Table(COLUMNS, [_row(one) for one in shown]), Sentence(left_out)]),
+            Section([Sentence(MEANING)], only=None if found.n_cells else "page"),
+            limits_section(found.limits, is_on_screen=bool(found.n_cells)),
+        ],
+    )
 
 
 def flaky_summary(found: Flaky) -> str:
@@ -196,18 +152,6 @@ def flaky_summary(found: Flaky) -> str:
         f"{counted(found.n_cells, 'cell')} (a case with a model): {whole(found.n_flaky)} flaky, "
         f"{whole(found.n_steady)} steady, {whole(found.n_unknown)} unknown"
     )
-
-
-def _shown(found: Flaky, *, is_all: bool) -> Sequence[FlakyCell]:
-    flaky = [cell for cell in found.cells if cell.steadiness == "flaky"]
-    return found.cells if is_all else flaky[:MOST_CELLS]
-
-
-def _more_cells(found: Flaky, shown: Sequence[FlakyCell], *, is_all: bool) -> list[str]:
-    more = found.n_flaky - len(shown)
-    if is_all or more <= 0:
-        return []
-    return [f"and {whole(more)} more flaky ones: --all lists every cell"]
 
 
 def _row(cell: FlakyCell) -> list[str]:

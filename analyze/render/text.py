@@ -256,13 +256,6 @@ def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) 
     return GAP.join(parts).rstrip()
 
 
-def markdown_rows(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table in Markdown of cells that are safe already; nothing at all without rows."""
-    if not rows:
-        return []
-    return [f"| {' | '.join(line)} |" for line in (titles, ["---"] * len(titles), *rows)]
-
-
 def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield `name  value` lines with the values below each other; empty values are left out."""
     kept = [(name, value) for name, value in pairs if value]

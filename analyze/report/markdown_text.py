@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from analyze.render.markdown import as_text, markdown_rows
 from analyze.render.numbers import whole
-from analyze.render.text import beginning, markdown_rows, safe
-from analyze.summary.summary_table import as_text
+from analyze.render.text import beginning, safe
 
 MOST_ROWS = 40
 """Of each table or list; the page has more, and JSON all of them."""

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from analyze.render.markdown import as_text, markdown_rows
 from analyze.render.numbers import duration, percent, percent_range, whole
-from analyze.render.text import beginning, markdown_rows
+from analyze.render.text import beginning
 from analyze.report_v2.files import given_report
 from analyze.stats.intervals import MIN_CASES, wilson
-from analyze.summary.summary_table import as_text
 from schemas.errors import counted
 from schemas.formats.report_v2 import EvaluationReport, ReportSummary
 from schemas.formats.report_v2_instance import (

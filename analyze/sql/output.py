@@ -124,7 +124,7 @@ def _blocks(heads: Sequence[str], texts: Sequence[Sequence[str]], width: int) ->
 
 def markdown(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
     """Return rows as a table in Markdown; nothing in a cell is markup."""
-    from analyze.summary.summary_table import as_text  # noqa: PLC0415 - brings the models along
+    from analyze.render.markdown import as_text  # noqa: PLC0415 - brings the models along
 
     heads = [as_text(spelled(column.name)) for column in columns]
     rule = ["---:" if column.is_number else "---" for column in columns]

@@ -6,15 +6,13 @@ neither end a cell nor become a link, markup or a terminal command.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from typing import get_args
 
+from analyze.render.markdown import as_text
 from analyze.render.numbers import BEYOND_LIMIT, limits_of, millis, pair, percent
 from schemas.output.summary import GroupSummary, PercentileName, Percentiles, RunSummary
-from schemas.redact import spelled
 from schemas.run.inventory import Inventory, ResourceSnapshot
 from schemas.run.model_names import NO_NAMES, ModelNames
 
@@ -28,11 +26,6 @@ RATES = ("Model", "passed%", "95 % interval", "strict%", "cover%", "cases", "suc
 """Of the table that comes first: how good each model is, and how much that rests on."""
 
 PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
-
-ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-
-MARKUP = re.compile(r"[\\`|*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that Markdown acts on; an underscore inside a word it leaves alone."""
 
 
 def summary_markdown(
@@ -65,17 +58,6 @@ def summary_markdown(
         *(_line([as_text(cell) for cell in row]) for row in rows),
     ]
     return "\n".join(lines) + "\n"
-
-
-def as_text(text: str) -> str:
-    """Return text that Markdown and a terminal show as it is, on one line."""
-    safe = " ".join(text.split())
-    safe = spelled(safe, lambda _: "\N{REPLACEMENT CHARACTER}", _is_harmless)
-    return MARKUP.sub(r"\\\g<0>", safe).translate(ENTITIES)
-
-
-def _is_harmless(char: str) -> bool:
-    return unicodedata.category(char) not in {"Cc", "Cf", "Cs"}
 
 
 def _line(cells: tuple[str, ...] | list[str]) -> str:

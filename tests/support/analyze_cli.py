@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typer.testing import CliRunner
 
 import analyze.cli
+from analyze.render.screen import screen_lines
+from analyze.render.text import UNLIMITED
 from schemas.errors import BenchError
 from tests.support.forks import forks
 from tests.support.paths import ROOT
@@ -30,6 +32,11 @@ def call(*args, columns=100):
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Done(result.exit_code, result.stdout, result.stderr)
+
+
+def on_screen(document, columns=UNLIMITED):
+    """Return what a command prints of a document."""
+    return "\n".join(screen_lines(document, columns))
 
 
 def forked(*args, cwd, **env):

@@ -7,10 +7,11 @@ import pytest
 from junitparser import JUnitXml
 
 from analyze.api import open_history
-from analyze.gate.render import gate_lines, gate_markdown
+from analyze.gate.document import gate_document
+from analyze.render.markdown import markdown_page
 from schemas.errors import ConfigError
 from schemas.output.regressions import GateResult
-from tests.support.analyze_cli import call
+from tests.support.analyze_cli import call, on_screen
 from tests.support.gates import night
 from tests.support.nights import Nights
 
@@ -115,7 +116,7 @@ def test_each_model_has_its_own_nights_and_each_line_says_which(answer, nights, 
     assert "baseline    of each line its own [history]\n" in text
     assert "\n  held against night-009, night-010, night-011 (3 runs)\n" in text
     assert "\n  held against night-005 to night-011 (7 runs)\n" in text
-    markdown = gate_markdown(result)
+    markdown = markdown_page(gate_document(result))
     assert "| Held against |" in markdown
     assert "| night-005 to night-011 (7 runs) |" in markdown
     gate = {case.classname: case for case in next(iter(JUnitXml.fromfile(xml)))}
@@ -145,7 +146,7 @@ def test_the_pass_rate_leads_however_the_metrics_are_named(answer):
 
 def test_one_baseline_is_said_once(answer):
     result = answer(8, BOTH)
-    told = "\n".join(gate_lines(result))
+    told = on_screen(gate_document(result))
 
     assert result.other_baselines == ()
     assert "baseline    night-001 to night-007 (7 runs) [history]\n" in told

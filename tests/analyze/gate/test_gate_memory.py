@@ -7,12 +7,12 @@ from junitparser import JUnitXml
 
 from analyze.api import open_history
 from analyze.gate.decide import with_open_shifts
-from analyze.gate.render import gate_lines
+from analyze.gate.document import gate_document
 from analyze.gate.rules import judge
 from analyze.report.html.page import render_html
 from analyze.report.markdown import report_markdown
 from schemas.output.regressions import GateResult, OpenShift
-from tests.support.analyze_cli import call
+from tests.support.analyze_cli import call, on_screen
 from tests.support.gates import RULES, comparison, difference, group, night, ratio
 from tests.support.nights import Nights
 
@@ -171,7 +171,7 @@ def test_a_time_that_shifted_is_named_and_fails_nothing():
     rules = RULES.model_copy(update={"metrics": ("e2e_ms",)})
     judged = judge(comparison(group(difference(), ratios=(ratio(),))), rules)
     result = with_open_shifts(judged, [open_shift("e2e_ms")])
-    told = "\n".join(gate_lines(result))
+    told = on_screen(gate_document(result))
 
     assert (result.exit_code, result.schema_version) == (0, 2)
     assert "s / m, time: 400 -> 800 ms (x 2.00) since night-09 (6 runs;" in told
@@ -200,12 +200,12 @@ def test_a_drop_that_stands_and_is_seen_tonight_too_is_no_matter_of_a_fresh_run(
     rate = {"before": 0.9, "after": 0.7, "now": 0.7, "size": -0.2, "is_tolerated": False}
     judged = judge(comparison(group(difference(-0.1, 0.05, q=0.01))), RULES)
     result = with_open_shifts(judged, [open_shift(**rate)])
-    told = "\n".join(gate_lines(result))
+    told = on_screen(gate_document(result))
 
     assert [line.by_open_shift for line in result.lines] == [False]
     assert "a fresh run tells" not in told
     assert "no fresh run clears an open shift" in told
-    assert "a fresh run tells" in "\n".join(gate_lines(judged))
+    assert "a fresh run tells" in on_screen(gate_document(judged))
 
 
 def test_an_outage_does_not_hide_a_shift(answer):

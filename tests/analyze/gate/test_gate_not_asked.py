@@ -4,14 +4,14 @@ import pytest
 from junitparser import JUnitXml
 
 from analyze.api import open_history
+from analyze.gate.document import gate_document
 from analyze.gate.known_issues import read_known
-from analyze.gate.render import gate_lines
 from analyze.query.session import open_session
 from analyze.regressions.open_shifts import find_open_shifts
 from analyze.report.html.page import render_html
 from analyze.report.markdown import report_markdown
 from schemas.config.project import Thresholds
-from tests.support.analyze_cli import call
+from tests.support.analyze_cli import call, on_screen
 from tests.support.nights import Nights
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
@@ -118,8 +118,8 @@ def test_an_entry_that_fits_no_shift_is_named_by_each(nights, history, tmp_path)
     report = history.report("night-013", known=path)
     result = history.gate("night-013", known=path)
     told = {
-        "gate": "\n".join(gate_lines(result)),
-        "gate of an older run": "\n".join(gate_lines(history.gate("night-012", known=path))),
+        "gate": on_screen(gate_document(result)),
+        "gate of an older run": on_screen(gate_document(history.gate("night-012", known=path))),
         "runs": call("runs", "--runs", nights, "--known", path).out,
         "report": report_markdown(report),
         "page": render_html(report, {}, lambda: ""),

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from analyze.comparison.verdict import limits_of
-from analyze.gate.document import next_steps
-from analyze.gate.render import gate_lines, gate_markdown
+from analyze.gate.document import gate_document, next_steps
 from analyze.gate.rules import judge
+from analyze.render.markdown import markdown_page
 from schemas.config.project import Thresholds
 from schemas.output.regressions import BaselineComparison, GateRules
+from tests.support.analyze_cli import on_screen
 from tests.support.gates import RULES, comparison, difference, facts, group, ratio
 
 
@@ -297,5 +298,5 @@ def test_a_command_that_goes_on_names_the_folder_of_the_runs(tmp_path, monkeypat
 
     assert command(None) == command(Path("runs")) == "collect run --resume 'night 1'"
     assert command(Path("else where")) == "collect run --resume 'night 1' --runs 'else where'"
-    assert f"--runs {tmp_path.parent}" in "\n".join(gate_lines(result, 400, tmp_path.parent))
-    assert f"--runs {tmp_path.parent.name}" not in gate_markdown(result)
+    assert f"--runs {tmp_path.parent}" in on_screen(gate_document(result, tmp_path.parent))
+    assert f"--runs {tmp_path.parent.name}" not in markdown_page(gate_document(result))

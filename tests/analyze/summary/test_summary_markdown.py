@@ -2,9 +2,10 @@
 
 import pytest
 
+from analyze.render.markdown import as_text
 from analyze.render.numbers import millis, pair, percent
 from analyze.summary.summarize import read_inventory
-from analyze.summary.summary_table import COLUMNS, as_text, store_size, summary_markdown
+from analyze.summary.summary_table import COLUMNS, store_size, summary_markdown
 from schemas.run.inventory import OllamaModel, ResourceSnapshot
 
 

@@ -1,0 +1,77 @@
+"""A document as HTML: elements without attributes but a class, and everything else as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from analyze.render.document import (
+    Code,
+    Document,
+    Facts,
+    Item,
+    Items,
+    Part,
+    Sentence,
+    Table,
+)
+from analyze.render.text import Column, line_of
+
+HEAD = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>'
+
+
+def html_page(document: Document) -> str:
+    """Return a document as a page of its own, without scripts or anything from elsewhere."""
+    return f"{HEAD}{_text(document.title)}</title>\n{html_fragment(document)}</html>\n"
+
+
+def html_fragment(document: Document) -> str:
+    """Return a document as a part of a page."""
+    level = document.level
+    lines = [f"<h{level}>{_text(document.title)}</h{level}>"]
+    for section in document.shown("page"):
+        body = [line for part in section.parts for line in _lines(part)]
+        if section.title and body:
+            lines.append(f"<h{level + 1}>{_text(section.heading)}</h{level + 1}>")
+        lines += body
+    return "\n".join(["<section>", *lines, "</section>"]) + "\n"
+
+
+def _text(text: str) -> str:
+    return escape(line_of(text))
+
+
+def _lines(part: Part) -> Iterator[str]:
+    match part:
+        case Sentence() if part.text:
+            yield f"<p>{_text(part.page_text)}</p>"
+        case Items() | Facts():
+            yield from _list(map(_item, part.points))
+        case Table(columns, rows) if rows:
+            yield "<table>"
+            yield f"<thead>{_row(columns, [one.title for one in columns], 'th')}</thead>"
+            yield from (_row(columns, row, "td") for row in rows)
+            yield "</table>"
+        case Code(lines, _, lead):
+            yield f"<p>{_text(lead)}</p>"
+            pasted = escape("\n".join(lines))
+            yield f"<pre><code>{pasted}</code></pre>"
+
+
+def _list(points: Iterable[str]) -> list[str]:
+    lines = [f"<li>{point}</li>" for point in points]
+    return ["<ul>", *lines, "</ul>"] if lines else []
+
+
+def _item(item: Item) -> str:
+    text = _text(item.page_text)
+    head = f"<strong>{text}</strong>" if item.is_strong else text
+    return "".join([head, *_list(map(_text, item.notes))])
+
+
+def _row(columns: Iterable[Column], cells: Iterable[str], element: str) -> str:
+    looks = (' class="n"' if column.side == "right" else "" for column in columns)
+    made = (
+        f"<{element}{look}>{_text(one)}</{element}>" for look, one in zip(looks, cells, strict=True)
+    )
+    return f"<tr>{''.join(made)}</tr>"
