@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import RUN_HELP, RUNS, JsonOption, ModelOption, NoSyncOption, RunsOption
+from analyze.cli_options import (
+    RUN_HELP,
+    RUNS,
+    FormOption,
+    JsonOption,
+    ModelOption,
+    NoSyncOption,
+    RunsOption,
+    form_of,
+)
+from analyze.commands import names_for, print_document
 
 
 def power(
@@ -28,6 +38,7 @@ def power(
         str | None, typer.Option(metavar="ID", help="Learn from its last runs.")
     ] = None,
     model: ModelOption = None,
+    form: FormOption = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
@@ -40,12 +51,12 @@ def power(
     Example: analyze power --difference 0.05
     """
     from analyze.power.plan import PowerQuestion, plan_power
-    from analyze.power.render import answer_json, answer_lines
-    from analyze.query.run_ref import meant_model, read_names, runs_dir_of
+    from analyze.power.render import answer_json, power_document
+    from analyze.query.run_ref import meant_model, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
-    from schemas.run.model_names import NO_NAMES, with_names
 
+    wanted = form_of(form, json=json)
     if run is not None and suite is not None:
         what = "--run names a run, and with it its suite: leave --suite out"
         raise typer.BadParameter(what)
@@ -58,9 +69,11 @@ def power(
         meant = meant_model(session, model)
         question = PowerQuestion(suite, run, meant, cases, repetitions, difference)
         answer = plan_power(session, question, used.thresholds)
-        names = NO_NAMES if json else read_names(session)
-    if json:
-        typer.echo(answer_json(answer, used))
-    else:
-        shown = with_names(answer, names)
-        typer.echo("\n".join(answer_lines(shown, used, with_table=difference is None)))
+        names = names_for(wanted, session)
+    print_document(
+        answer,
+        wanted,
+        names,
+        lambda it: power_document(it, used, with_table=difference is None),
+        lambda it: answer_json(it, used),
+    )

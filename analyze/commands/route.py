@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from analyze.cli_options import RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, FormOption, JsonOption, NoSyncOption, RunsOption, form_of
+from analyze.commands import print_document
 
 
 def route(
@@ -25,6 +26,7 @@ def route(
         typer.Option(min=0, max=1, metavar="RATE", help="Lower end of the passed rate, 0 to 1."),
     ] = None,
     suite: Annotated[str | None, typer.Option(help="Judge by this suite alone.")] = None,
+    form: FormOption = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
@@ -42,20 +44,25 @@ def route(
     from analyze.query.thresholds import limits_in_force
     from analyze.render.text import record_json
     from analyze.routing.options import Scope, read_options
-    from analyze.routing.render import route_lines, route_result
+    from analyze.routing.render import route_document, route_result
     from analyze.routing.route import route as choose
     from analyze.routing.values import Needs
     from schemas.errors import EXIT_BAD_NEWS
+    from schemas.run.model_names import NO_NAMES
 
+    wanted = form_of(form, json=json)
     needs = Needs(need == "tool_use", min_quality, max_cost, max_latency)
     with open_session(runs, sync=not no_sync) as session:
         if suite is not None:
             require_suite(session, suite)
         options = read_options(session, Scope(suite_id=suite))
     found = choose(options, needs, limits_in_force(Path.cwd()).thresholds)
-    if json:
-        typer.echo(record_json(route_result(found, needs, suite)))
-    else:
-        typer.echo("\n".join(route_lines(found, needs, suite)))
+    print_document(
+        found,
+        wanted,
+        NO_NAMES,
+        lambda it: route_document(it, needs, suite),
+        lambda it: record_json(route_result(it, needs, suite)),
+    )
     if found.chosen is None:
         raise typer.Exit(EXIT_BAD_NEWS)

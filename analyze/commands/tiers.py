@@ -6,13 +6,23 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import (
+    RUN_HELP,
+    RUNS,
+    FormOption,
+    JsonOption,
+    NoSyncOption,
+    RunsOption,
+    form_of,
+)
+from analyze.commands import print_document
 
 
 def tiers(
     run: Annotated[
         list[str] | None, typer.Argument(metavar="RUN", help=f"{RUN_HELP} Or `all`, the default.")
     ] = None,
+    form: FormOption = None,
     runs: RunsOption = RUNS,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
@@ -25,16 +35,19 @@ def tiers(
     """
     from analyze.query.run_ref import resolve_run
     from analyze.query.session import open_session
-    from analyze.render.text import screen_width
     from analyze.routing.options import Scope, bounds_of, read_tool_use
-    from analyze.routing.render import tier_lines, tiers_json
+    from analyze.routing.render import tiers_document, tiers_json
+    from schemas.run.model_names import NO_NAMES
 
+    wanted = form_of(form, json=json)
     with open_session(runs, sync=not no_sync) as session:
         names = [] if run in (None, ["all"]) else run or []
         scope = Scope(tuple(resolve_run(session, name) for name in names))
         rows, bounds = read_tool_use(session, scope), bounds_of(session)
-    if json:
-        typer.echo(tiers_json(rows, bounds))
-        return
-    for line in tier_lines(rows, bounds, screen_width()):
-        typer.echo(line)
+    print_document(
+        rows,
+        wanted,
+        NO_NAMES,
+        lambda rows: tiers_document(rows, bounds),
+        lambda rows: tiers_json(rows, bounds),
+    )

@@ -36,6 +36,7 @@ from analyze.render.document import (
     Section,
     Sentence,
     Table,
+    paragraph,
 )
 from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
 from analyze.render.text import Column, line_of, widths_fit
@@ -183,7 +184,7 @@ def comparison_document(comparison: Comparison, *, all_cases: bool = False) -> D
             *(Section([one]) for one in _tables(comparison)),
             Section([Fitted(partial(_cases, cases, len(comparison.cases)))]),
             cases_section(cases, len(comparison.cases)),
-            Section([Sentence(limits_line(comparison.limits), "limits")]),
+            paragraph(limits_line(comparison.limits), "limits"),
         ],
     )
 

@@ -21,7 +21,17 @@ from analyze.comparison.document import (
 from analyze.comparison.render import NAMES, cases_section
 from analyze.query.thresholds import limits_source
 from analyze.regressions.document import entry_line, open_section
-from analyze.render.document import FLUSH, Document, Facts, Item, Section, Sentence, Table, listed
+from analyze.render.document import (
+    FLUSH,
+    Document,
+    Facts,
+    Item,
+    Section,
+    Sentence,
+    Table,
+    listed,
+    paragraph,
+)
 from analyze.render.numbers import percent, points, whole
 from analyze.render.text import Column
 from schemas.config.known_issues import Quarantined
@@ -51,7 +61,7 @@ def gate_document(result: GateResult, runs_dir: Path | None = None) -> Document:
     return Document(
         headline(result).capitalize(),
         [
-            Section([Sentence(headline(result))], only="screen"),
+            paragraph(headline(result), only="screen"),
             Section([Facts(list(header_fields(result)))]),
             *(_line(result, line) for line in by_need(result.lines)),
             Section([_lines_table(result)], only="page"),

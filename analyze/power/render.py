@@ -7,13 +7,15 @@ longer is never cut, since it is what one searches for.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyze.query.thresholds import limits_source
+from analyze.render.document import Document, Section, Table, Wrap, listed, paragraph
 from analyze.render.numbers import DASH, percent, points, times, whole
-from analyze.render.text import Column, line_of, table, wrapped
+from analyze.render.screen import screen_lines
+from analyze.render.text import Column, line_of
 from analyze.stats.power.exact import FEWEST_CASES
 from analyze.stats.power.planning import PowerPlan
 from schemas.config.project import Thresholds
@@ -43,20 +45,26 @@ LETTERS = (
 )
 
 
-def answer_lines(answer: PowerAnswer, used: ThresholdsUsed, *, with_table: bool) -> list[str]:
-    """Return what `analyze power` prints: a part for each model, and what its letters mean."""
-    if answer.suite_id is None:
-        lines = ["no run to learn from"]
-    else:
-        run = (
-            "no run of this model" if not answer.run_ids else f"newest run {_names(answer.run_ids)}"
-        )
-        lines = wrapped(f"suite {line_of(answer.suite_id)}, {run}", WIDTH, "")
-    for plan in merged(answer.plans):
-        lines += ["", *power_lines(plan, answer.limits, with_table=with_table)]
+def power_document(answer: PowerAnswer, used: ThresholdsUsed, *, with_table: bool) -> Document:
+    """Return what `analyze power` tells: a part for each model, and what its letters mean."""
+    runs = f"newest run {_names(answer.run_ids)}" if answer.run_ids else "no run of this model"
+    is_known = answer.suite_id is not None
     margin = points(used.thresholds.pass_rate_margin)
-    limits = f"limits: margin {margin} points, {_chances(used.thresholds)} ({limits_source(used)})"
-    return [*lines, "", *LETTERS, "", *wrapped(line_of(limits), WIDTH, "")]
+    limits = f"margin {margin} points, {_chances(used.thresholds)} ({limits_source(used)})"
+    return Document(
+        "What a size can show",
+        [
+            paragraph(f"suite {answer.suite_id}, {runs}" if is_known else "no run to learn from"),
+            *(
+                section
+                for plan in merged(answer.plans)
+                for section in _sections(plan, answer.limits, with_table=with_table)
+            ),
+            listed("", LETTERS),
+            paragraph(limits, "limits"),
+        ],
+        wrap=Wrap(WIDTH),
+    )
 
 
 def answer_json(answer: PowerAnswer, used: ThresholdsUsed) -> str:
@@ -83,16 +91,18 @@ def merged(plans: Iterable[PowerPlan]) -> list[PowerPlan]:
 
 def power_lines(plan: PowerPlan, limits: Thresholds, *, with_table: bool = False) -> list[str]:
     """Return what one model's runs can show, what that rests on, and what a difference needs."""
-    lines = wrapped(headline(plan), WIDTH, "")
-    sentences = (
-        _source(plan), *_caveats(plan), _rates(plan, limits), _night_words(plan), *_needs(plan)
-    )  # fmt: skip
-    for sentence in sentences:
-        lines += wrapped(sentence, WIDTH, "  ") if sentence else []
+    sections = list(_sections(plan, limits, with_table=with_table))
+    return screen_lines(Document("", sections, wrap=Wrap(WIDTH)), WIDTH)
+
+
+def _sections(plan: PowerPlan, limits: Thresholds, *, with_table: bool) -> Iterator[Section]:
+    yield listed(
+        headline(plan),
+        [_source(plan), *_caveats(plan), _rates(plan, limits), _night_words(plan), *_needs(plan)],
+    )
     if with_table:
-        title = f"  smallest {plan.direction} that is shown between two nights, in points"
-        lines += ["", title, *_table(plan)]
-    return lines
+        title = f"smallest {plan.direction} that is shown between two nights, in points"
+        yield Section([_table(plan)], title, depth=1)
 
 
 def headline(plan: PowerPlan) -> str:
@@ -257,13 +267,13 @@ def closing_line(plan: PowerPlan) -> str:
     return f"{headline(plan)}{how}, {source}; {proof}"
 
 
-def _table(plan: PowerPlan) -> list[str]:
+def _table(plan: PowerPlan) -> Table:
     titles = [Column(_units(plan), "right"), *(Column(f"x {n}", "right") for n in plan.columns)]
     rows = [
         [whole(row.n_cases), *(DASH if one is None else points(one) for one in row.smallest)]
         for row in plan.table
     ]
-    return [f"    {line}" for line in table(titles, rows, WIDTH - 4)]
+    return Table(titles, rows)
 
 
 def _units(plan: PowerPlan) -> str:

@@ -28,11 +28,11 @@ from analyze.render.document import (
     Sentence,
     Table,
     listed,
+    paragraph,
 )
 from analyze.render.numbers import percent, percent_range, whole
 from analyze.render.text import Column
 from schemas.errors import counted
-from schemas.output.comparison import ThresholdsUsed
 from schemas.output.regressions import CellShift, Flaky, FlakyCell, Regressions, Shift
 
 MOST_ALERTS = 20
@@ -94,7 +94,7 @@ def regressions_document(
     return Document(
         "Level shifts",
         [
-            Section([Sentence(summary(found))]),
+            paragraph(summary(found)),
             *(_in_full(one, options) for one in alerts[:most]),
             *(_in_full(one, options, "page") for one in alerts[most:]),
             listed("", _more(len(alerts) - most, "alert"), "screen"),
@@ -106,7 +106,7 @@ def regressions_document(
             listed("Acknowledged, and no such shift", map(entry_line, found.unused), "page"),
             listed("Not judged", skipped, "page"),
             listed("Renamed, and not joined", renames, "page"),
-            limits_section(found.limits, is_on_screen=bool(found.n_runs)),
+            paragraph(limits_line(found.limits), "limits", None if found.n_runs else "page"),
         ],
     )
 
@@ -115,11 +115,6 @@ def _in_full(one: Shift | CellShift, options: Sequence[str], only: Place | None 
     look = Item("", commands=[command(one, options)], joint="look: ")
     code = [Code(to_paste(one), "toml", "To silence it:")] if is_alert(one) else []
     return Section([Items([*details(one), look]), *code], headline(one), only)
-
-
-def limits_section(limits: ThresholdsUsed, *, is_on_screen: bool) -> Section:
-    """Return which limits are in force; a page always has them."""
-    return Section([Sentence(limits_line(limits), "limits")], only=None if is_on_screen else "page")
 
 
 def _more(number: int, what: str) -> list[str]:
@@ -133,13 +128,14 @@ def flaky_document(found: Flaky, *, is_all: bool = False) -> Document:
     shown = found.cells if is_all else flaky[:MOST_CELLS]
     more = 0 if is_all else found.n_flaky - len(shown)
     left_out = f"and {whole(more)} more flaky ones: --all lists every cell" * (more > 0)
+    only: Place | None = None if found.n_cells else "page"
     return Document(
         "Flaky cases",
         [
-            Section([Sentence(flaky_summary(found))]),
+            paragraph(flaky_summary(found)),
             Section([Table(COLUMNS, [_row(one) for one in shown]), Sentence(left_out)]),
-            Section([Sentence(MEANING)], only=None if found.n_cells else "page"),
-            limits_section(found.limits, is_on_screen=bool(found.n_cells)),
+            paragraph(MEANING, only=only),
+            paragraph(limits_line(found.limits), "limits", only),
         ],
     )
 

@@ -151,6 +151,11 @@ class Document:
         return [one for one in self.sections if one.only in {None, place}]
 
 
+def paragraph(text: str, label: str = "", only: Place | None = None) -> Section:
+    """Return a section that is one sentence."""
+    return Section([Sentence(text, label)], only=only)
+
+
 def listed(title: str, lines: Iterable[Item | str], only: Place | None = None) -> Section:
     """Return a section that is one list."""
     return Section([Items(tuple(lines))], title, only)

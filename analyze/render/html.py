@@ -27,14 +27,17 @@ def html_page(document: Document) -> str:
 
 def html_fragment(document: Document) -> str:
     """Return a document as a part of a page."""
-    level = document.level
-    lines = [f"<h{level}>{_text(document.title)}</h{level}>"]
+    lines = [_heading(document.level, document.title)]
     for section in document.shown("page"):
         body = [line for part in section.parts for line in _lines(part)]
         if section.title and body:
-            lines.append(f"<h{level + 1}>{_text(section.heading)}</h{level + 1}>")
+            lines.append(_heading(document.level + 1 + section.depth, section.heading))
         lines += body
     return "\n".join(["<section>", *lines, "</section>"]) + "\n"
+
+
+def _heading(level: int, title: str) -> str:
+    return f"<h{level}>{_text(title)}</h{level}>"
 
 
 def _text(text: str) -> str:

@@ -39,7 +39,8 @@ def markdown_page(document: Document) -> str:
             elif lines:
                 body.append(lines)
         if section.title and body:
-            blocks.append([f"{'#' * (document.level + 1)} {as_text(section.heading)}"])
+            level = document.level + 1 + section.depth
+            blocks.append([f"{'#' * level} {as_text(section.heading)}"])
         blocks += body
     return "\n\n".join(map("\n".join, blocks)) + "\n"
 

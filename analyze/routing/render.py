@@ -1,4 +1,4 @@
-"""A route as text and as a record, and routing tiers as a table and as JSON.
+"""A route as a document and as a record, and routing tiers as a document and as JSON.
 
 A route says what was asked, which model it is, and why not the others; a tier stands with its rate,
 its interval, and how sure it is.
@@ -7,12 +7,22 @@ its interval, and how sure it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from analyze.render.document import (
+    UNBROKEN,
+    Document,
+    Fitted,
+    Item,
+    Section,
+    Table,
+    listed,
+    paragraph,
+)
 from analyze.render.numbers import best_first_key, case_mean, percent, percent_range, usd, whole
-from analyze.render.text import Column, line_of, table
+from analyze.render.text import Column, line_of
 from analyze.routing.order import ScopeRate
 from analyze.routing.values import PER_TRIALS, Compared, Judged, Needs, Option, Route
 from analyze.stats.power.exact import more_cases_for_tier
@@ -37,6 +47,12 @@ MARKS: MappingProxyType[State, str] = MappingProxyType(
     {"met": "+", "missed": "-", "unknown": "?", "not_asked": " "}
 )
 
+WORDS: MappingProxyType[State, str] = MappingProxyType(
+    {"met": "for", "missed": "against", "unknown": "insufficient data", "not_asked": "not asked"}
+)
+
+NO_MODEL = "no model was asked anything yet: make a run with `collect run`"
+
 COLUMNS = (
     Column("provider", least=5, is_name=True),
     Column("model", least=9, is_name=True),
@@ -50,33 +66,47 @@ COLUMNS = (
 )
 
 
-def route_lines(route: Route, needs: Needs, suite: str | None) -> Iterator[str]:
-    """Yield the answer first, then every model with its reasons."""
-    yield f"asked: {_needs_text(needs)}{'' if suite is None else f', by suite {line_of(suite)}'}"
-    yield ""
-    if not route.judged:
-        yield "no model was asked anything yet: make a run with `collect run`"
-        return
-    if route.chosen is not None:
-        yield f"use: {name_of(route.chosen)}"
-    elif route.apart:
-        yield "no recommendation: these fit, and the first shares no case with the others:"
-        yield from (f"  {name_of(one)}" for one in (route.judged[0].option, *route.apart))
-        yield "ask them the same cases, or name a suite that was put to both with --suite"
-    else:
-        yield "nothing fits; nearest to each need:"
-        for nearest in route.nearest:
-            need = "tool access" if nearest.aspect == "tool_use" else nearest.aspect
-            yield f"  {need}: {name_of(nearest.option)}: {nearest.reason.text}"
+def route_document(route: Route, needs: Needs, suite: str | None) -> Document:
+    """Return the answer first, then every model with its reasons."""
+    by_suite = "" if suite is None else f", by suite {suite}"
+    sections = [paragraph(f"asked: {_needs_text(needs)}{by_suite}"), _answer(route)]
     for judged in route.judged:
-        yield ""
-        yield f"{_standing(judged)}: {name_of(judged.option)}"
-        for reason in judged.reasons:
-            yield f"  {MARKS[reason.state]} {reason.text}"
-        if judged.compared is not None:
-            yield f"    {judged.compared.text}"
-    yield ""
-    yield "+ for  - against  ? insufficient data  (unmarked: not asked)"
+        title, beside = f"{_standing(judged)}: {name_of(judged.option)}", judged.compared
+        more = [] if beside is None else [beside.text]
+        lines = [f"  {MARKS[reason.state]} {reason.text}" for reason in judged.reasons]
+        lines += [f"    {one}" for one in more]
+        said = [f"{WORDS[reason.state]}: {reason.text}" for reason in judged.reasons]
+        sections += [
+            Section([_fixed(lines)], title, "screen"),
+            listed(title, [*said, *more], "page"),
+        ]
+    if route.judged:
+        legend = "+ for  - against  ? insufficient data  (unmarked: not asked)"
+        sections.append(Section([_fixed([legend])]))
+    return Document("Route", sections, wrap=UNBROKEN)
+
+
+def _fixed(lines: list[str]) -> Fitted:
+    """Return lines in which spaces mean something, whatever the width."""
+    return Fitted(lambda _: lines)
+
+
+def _answer(route: Route) -> Section:
+    if not route.judged:
+        return paragraph(NO_MODEL)
+    if route.chosen is not None:
+        return paragraph(f"use: {name_of(route.chosen)}")
+    if route.apart:
+        title = "no recommendation: these fit, and the first shares no case with the others:"
+        fits = [name_of(one) for one in (route.judged[0].option, *route.apart)]
+        how = "ask them the same cases, or name a suite that was put to both with --suite"
+        return listed("", [Item(title, fits), how])
+    nearest = [
+        f"{'tool access' if one.aspect == 'tool_use' else one.aspect}: "
+        f"{name_of(one.option)}: {one.reason.text}"
+        for one in route.nearest
+    ]
+    return listed("", [Item("nothing fits; nearest to each need:", nearest)])
 
 
 def route_result(route: Route, needs: Needs, suite: str | None) -> RouteResult:
@@ -187,28 +217,27 @@ def _rate(rate: ScopeRate) -> RoutedRate:
     )
 
 
-def tier_lines(rows: Sequence[ToolUseOfOption], bounds: Thresholds, width: int) -> list[str]:
-    """Return the table of tiers, for so many columns of a terminal, and what its tiers mean."""
+def tiers_document(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> Document:
+    """Return the table of tiers, and what its tiers mean."""
     if not rows:
-        return ["no model was asked anything yet: make a run with `collect run`"]
+        return Document("Tiers", [paragraph(NO_MODEL)], wrap=UNBROKEN)
     best_first = sorted(rows, key=lambda row: best_first_key(row.tool_use.rate))
-    lines = table(COLUMNS, [_cells(row, bounds) for row in best_first], width)
     is_clustered = any(row.tool_use.n_clusters is not None for row in rows)
     or_clusters = "(clusters, where cases are in some) " * is_clustered
-    return [
-        *lines,
-        "",
+    meanings = [
         f"tier 1 (from {percent(bounds.tier_1_from)} %): give it tools",
         f"tier 2 (from {percent(bounds.tier_2_from)} %): only where a failure does no harm",
         "tier 3: no tools",
         f"no, +n: so many more cases {or_clusters}like these would make it confident",
         *(
-            f"95 % of {line_of(row.model)}: of its case mean, {percent(interval.estimate)} %"
+            f"95 % of {row.model}: of its case mean, {percent(interval.estimate)} %"
             for row in best_first
             if (interval := row.tool_use.interval)
             and case_mean(row.tool_use.rate, interval.estimate)
         ),
     ]
+    table = Table(COLUMNS, [_cells(row, bounds) for row in best_first])
+    return Document("Tiers", [Section([table]), listed("", meanings)], wrap=UNBROKEN)
 
 
 def tiers_json(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> str:
@@ -240,9 +269,9 @@ def _cells(row: ToolUseOfOption, bounds: Thresholds) -> list[str]:
     tools = row.tool_use
     tier, edges = tier_of(tools.rate, bounds), (bounds.tier_1_from, bounds.tier_2_from)
     return [
-        line_of(row.provider),
-        line_of(row.model),
-        line_of(row.thinking_level or ""),
+        row.provider,
+        row.model,
+        row.thinking_level or "",
         whole(tools.n_trials),
         whole(tools.n_cases),
         percent(tools.rate, *edges),

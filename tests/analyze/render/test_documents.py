@@ -13,6 +13,7 @@ from analyze.render.text import Column
 from tests.support.analyze_cli import call, on_screen
 from tests.support.hostile_strings import STRINGS
 from tests.support.nights import Nights
+from tests.support.run_builder import RunBuilder
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -91,10 +92,11 @@ def test_code_to_paste_is_the_same_lines_in_every_form():
 
 @pytest.fixture(scope="module")
 def hostile_runs(tmp_path_factory):
-    """A history in which a model fell whose label is hostile."""
+    """A history in which a model fell whose label is hostile, and a model whose name is."""
     nights = Nights(tmp_path_factory.mktemp("hostile") / "runs", n_cases=25)
     nights.add(8, rates={"m": 1.0}, suite_id="smoke")
     nights.add(8, rates={"m": 0.5}, suite_id="smoke")
+    RunBuilder(nights.runs_dir, "asked").night(["c"], {"passed": None}, plan={"model": NAME})
     for path in nights.runs_dir.glob("*/config.json"):
         config = json.loads(path.read_text())
         for model in config["models"]:
@@ -104,11 +106,14 @@ def hostile_runs(tmp_path_factory):
 
 
 COMMANDS = (
-    ("compare", "previous", "latest"),
-    ("gate", "--baseline", "history"),
+    ("compare", "night-008", "night-009"),
+    ("gate", "night-016", "--baseline", "history"),
     ("regressions",),
     ("flaky", "--all"),
     ("runs",),
+    ("power", "--suite", "smoke"),
+    ("tiers",),
+    ("route",),
 )
 
 

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from analyze.render.text import record_json
 from analyze.routing.order import Draws, paired_quality, scope_rate
-from analyze.routing.render import route_lines, route_result
+from analyze.routing.render import route_document, route_result
 from analyze.routing.route import route
 from analyze.routing.values import Needs, Option
 from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
 from analyze.stats.rates import tier_confident, tier_of
+from tests.support.analyze_cli import on_screen
 
 NO_SCOPE_RATE = scope_rate(())
 
@@ -146,7 +147,7 @@ def test_where_nothing_fits_each_need_has_its_nearest_miss():
     assert {one.aspect: one.option.model for one in found.nearest} == {
         "cost": "slow", "latency": "dear",
     }  # fmt: skip
-    text = "\n".join(route_lines(found, Needs(max_cost_usd=0.05, max_latency_ms=1_000), None))
+    text = on_screen(route_document(found, Needs(max_cost_usd=0.05, max_latency_ms=1_000), None))
     assert "nothing fits; nearest to each need:" in text
     assert "latency: dear (openrouter): p95 latency 1,200 ms of 100 trials, above" in text
 
@@ -163,13 +164,13 @@ def test_without_a_single_model_nothing_is_chosen():
     found = route([], Needs(tool_use=True))
 
     assert (found.chosen, found.nearest) == (None, ())
-    assert "no model was asked anything yet" in "\n".join(route_lines(found, Needs(), None))
+    assert "no model was asked anything yet" in on_screen(route_document(found, Needs(), None))
 
 
 def test_names_are_shown_as_text():
     found = route([option("evil\x1b[2J\u202e")], Needs())
 
-    text = "\n".join(route_lines(found, Needs(), None))
+    text = on_screen(route_document(found, Needs(), None))
     assert "evil\\x1b[2J\\u202e" in text
     assert "\x1b" not in text
 
@@ -279,7 +280,7 @@ def test_between_models_without_a_shared_case_nothing_is_recommended():
 
     assert found.chosen is None
     assert found.apart == (two,)
-    text = "\n".join(route_lines(found, Needs(), None))
+    text = on_screen(route_document(found, Needs(), None))
     assert "no recommendation: these fit, and the first shares no case with the others:" in text
     assert "shares no case with one: no recommendation between them" in text
     record = route_result(found, Needs(), None)
