@@ -59,8 +59,8 @@ def known_in(path: Path | None) -> KnownFile | None:
 def print_document(
     found: Any,
     form: str,
-    names: ModelNames,
     document: Callable[[Any], Document],
+    names: ModelNames | None = None,
     json: Callable[[Any], str] | None = None,
 ) -> None:
     """Print what a command found.
@@ -68,8 +68,8 @@ def print_document(
     Args:
         found: that.
         form: `json`, `md`, `html` or `table`.
-        names: of models, for people.
         document: makes that of it which people are told.
+        names: of models, for them.
         json: makes that of it which programs are told, where it is no record itself.
     """
     if form == "json":
@@ -79,7 +79,7 @@ def print_document(
         return
     from schemas.run.model_names import with_names
 
-    shown = document(with_names(found, names))
+    shown = document(with_names(found, names) if names else found)
     if form == "md":
         from analyze.render.markdown import markdown_page
 

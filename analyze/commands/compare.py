@@ -99,7 +99,7 @@ def compare(
     from analyze.comparison.render import comparison_document
 
     found = compare(evidence, limits=limits, allow=allowed, by=by)
-    print_document(found, wanted, names, lambda it: comparison_document(it, all_cases=by == "cell"))
+    print_document(found, wanted, lambda it: comparison_document(it, all_cases=by == "cell"), names)
     verdicts = {group.verdict for group in found.groups}
     if "regressed" in verdicts:
         raise typer.Exit(EXIT_BAD_NEWS)

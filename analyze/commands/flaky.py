@@ -56,4 +56,4 @@ def flaky(
         found = find_flaky(
             session, limits=limits, known=known, suite=suite, model=model, tell=progress
         )
-    print_document(found, wanted, names, lambda it: flaky_document(it, is_all=is_all))
+    print_document(found, wanted, lambda it: flaky_document(it, is_all=is_all), names)

@@ -121,7 +121,7 @@ def gate(
             from analyze.gate.junit import junit_xml
 
             report = junit_xml(decision.result, candidate_cases(session, decision.candidate))
-    print_document(decision.result, wanted, names, lambda result: gate_document(result, where))
+    print_document(decision.result, wanted, lambda it: gate_document(it, where), names)
     if junit is not None:
         _write(junit, report)
     if decision.result.exit_code:

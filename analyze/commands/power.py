@@ -73,7 +73,7 @@ def power(
     print_document(
         answer,
         wanted,
-        names,
         lambda it: power_document(it, used, with_table=difference is None),
+        names,
         lambda it: answer_json(it, used),
     )

@@ -82,6 +82,6 @@ def regressions(
             model=model,
             tell=progress,
         )
-    print_document(found, wanted, names, lambda it: regressions_document(it, look, is_all=is_all))
+    print_document(found, wanted, lambda it: regressions_document(it, look, is_all=is_all), names)
     if any(map(is_alert, everything(found))):
         raise typer.Exit(EXIT_BAD_NEWS)

@@ -48,7 +48,6 @@ def route(
     from analyze.routing.route import route as choose
     from analyze.routing.values import Needs
     from schemas.errors import EXIT_BAD_NEWS
-    from schemas.run.model_names import NO_NAMES
 
     wanted = form_of(form, json=json)
     needs = Needs(need == "tool_use", min_quality, max_cost, max_latency)
@@ -60,9 +59,8 @@ def route(
     print_document(
         found,
         wanted,
-        NO_NAMES,
         lambda it: route_document(it, needs, suite),
-        lambda it: record_json(route_result(it, needs, suite)),
+        json=lambda it: record_json(route_result(it, needs, suite)),
     )
     if found.chosen is None:
         raise typer.Exit(EXIT_BAD_NEWS)

@@ -21,7 +21,6 @@ from analyze.commands import known_in, names_for, print_document
 if TYPE_CHECKING:
     from analyze.query.run_list import Listed
     from analyze.query.session import Session
-    from analyze.render.document import Document
     from schemas.config.known_issues import Acknowledged, KnownFile
     from schemas.output.regressions import OpenShift
 
@@ -66,12 +65,13 @@ def runs(
         names = names_for(wanted, session)
         is_json = wanted == "json"
         stands = ([], []) if is_json else _open_shifts(session, listed, model, entries)
-
-    def document(found: tuple[Listed, list[OpenShift], list[Acknowledged]]) -> Document:
-        listed, opened, unused = found
-        return runs_document(listed, open_section(opened), unused_section(unused))
-
-    print_document((listed, *stands), wanted, names, document, lambda _: runs_json(listed.runs))
+    print_document(
+        (listed, *stands),
+        wanted,
+        lambda it: runs_document(it[0], open_section(it[1]), unused_section(it[2])),
+        names,
+        lambda _: runs_json(listed.runs),
+    )
 
 
 def _open_shifts(

@@ -37,7 +37,6 @@ def tiers(
     from analyze.query.session import open_session
     from analyze.routing.options import Scope, bounds_of, read_tool_use
     from analyze.routing.render import tiers_document, tiers_json
-    from schemas.run.model_names import NO_NAMES
 
     wanted = form_of(form, json=json)
     with open_session(runs, sync=not no_sync) as session:
@@ -45,9 +44,5 @@ def tiers(
         scope = Scope(tuple(resolve_run(session, name) for name in names))
         rows, bounds = read_tool_use(session, scope), bounds_of(session)
     print_document(
-        rows,
-        wanted,
-        NO_NAMES,
-        lambda rows: tiers_document(rows, bounds),
-        lambda rows: tiers_json(rows, bounds),
+        rows, wanted, lambda it: tiers_document(it, bounds), json=lambda it: tiers_json(it, bounds)
     )

@@ -14,15 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from analyze.render.document import (
-    FLUSH,
-    Document,
-    Fitted,
-    Item,
-    Section,
-    Sentence,
-    Table,
-)
+from analyze.render.document import FLUSH, Document, Fitted, Item, Section, Sentence, Table
 from analyze.render.document import listed as listed_section
 from analyze.render.numbers import (
     best_first_key,

@@ -132,7 +132,7 @@ class Wrap:
 
 
 FLUSH = Wrap(hang="", least=0)
-UNBROKEN = Wrap(UNLIMITED)
+WHOLE = Wrap(UNLIMITED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from analyze.render.document import (
-    Code,
-    Document,
-    Facts,
-    Item,
-    Items,
-    Part,
-    Sentence,
-    Table,
-)
+from analyze.render.document import Code, Document, Facts, Item, Items, Part, Sentence, Table
 from analyze.render.text import Column, line_of
 
 HEAD = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>'

@@ -9,16 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from analyze.render.document import (
-    Code,
-    Document,
-    Facts,
-    Item,
-    Items,
-    Part,
-    Sentence,
-    Table,
-)
+from analyze.render.document import Code, Document, Facts, Item, Items, Part, Sentence, Table
 from schemas.redact import spelled
 
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 GAP = "  "
 CUT = "…"
 
+Side = Literal["left", "right"]
+
 UNLIMITED = 10_000
 """Columns of a pipe: nothing is cut, so that every line can be searched."""
 
@@ -36,7 +38,7 @@ class Column:
     """One column of a table: its title, its side, and the fewest cells it can be cut to."""
 
     title: str
-    side: Literal["left", "right"] = "left"
+    side: Side = "left"
     least: int | None = None
     """None: never cut."""
     is_name: bool = False
@@ -167,7 +169,8 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) 
         width: columns of the terminal; cells that are never cut may pass it.
     """
     columns, rows = _filled(columns, rows)
-    widths = widths_of(columns, rows)
+    titles = [column.title for column in columns]
+    widths = widths_of(titles, rows)
     if (excess := needed(widths) - width) > 0:
         _shrink(_leasts(columns, rows), widths, excess)
     shown = [list(row) for row in rows]
@@ -176,8 +179,9 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) 
             cut = fit_apart((row[n] for row in rows), widths[n])
             for row in shown:
                 row[n] = cut[row[n]]
-    titles = [column.title for column in columns]
-    return [_line(columns, row, widths) for row in (heads_apart(titles, widths) or titles, *shown)]
+    sides = [column.side for column in columns]
+    heads = heads_apart(titles, widths) or titles
+    return [row_line(row, widths, sides) for row in (heads, *shown)]
 
 
 def heads_apart(heads: Sequence[str], widths: Sequence[int]) -> list[str] | None:
@@ -209,12 +213,9 @@ def _leasts(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[in
     return found
 
 
-def widths_of(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+def widths_of(titles: Iterable[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns of a terminal that each column of a table wants."""
-    return [
-        max([cells(column.title), *(cells(row[n]) for row in rows)])
-        for n, column in enumerate(columns)
-    ]
+    return [max([cells(title), *(cells(row[n]) for row in rows)]) for n, title in enumerate(titles)]
 
 
 def needed(widths: Sequence[int]) -> int:
@@ -224,18 +225,16 @@ def needed(widths: Sequence[int]) -> int:
 
 def widths_fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> bool:
     """Return whether a table fits a terminal with nothing cut."""
-    return needed(widths_of(*_filled(columns, rows))) <= width
+    columns, rows = _filled(columns, rows)
+    return needed(widths_of([column.title for column in columns], rows)) <= width
 
 
 def least_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
     """Return the columns of a terminal that a table takes when all is cut that can be."""
     columns, rows = _filled(columns, rows)
-    return needed(
-        [
-            width if least is None else min(width, least)
-            for least, width in zip(_leasts(columns, rows), widths_of(columns, rows), strict=True)
-        ]
-    )
+    widths = widths_of([column.title for column in columns], rows)
+    leasts = zip(widths, _leasts(columns, rows), strict=True)
+    return needed([width if least is None else min(width, least) for width, least in leasts])
 
 
 def _shrink(leasts: Sequence[int | None], widths: list[int], excess: int) -> None:
@@ -247,13 +246,16 @@ def _shrink(leasts: Sequence[int | None], widths: list[int], excess: int) -> Non
         widths[max(spare, key=lambda n: widths[n])] -= 1
 
 
-def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> str:
-    parts = []
-    for column, cell, width in zip(columns, row, widths, strict=True):
-        text = fit(cell, width)
-        room = " " * (width - cells(text))
-        parts.append(room + text if column.side == "right" else text + room)
-    return GAP.join(parts).rstrip()
+def row_line(row: Sequence[str], widths: Sequence[int], sides: Iterable[Side]) -> str:
+    """Return a row as a line."""
+    return GAP.join(map(padded, row, widths, sides)).rstrip()
+
+
+def padded(text: str, width: int, side: Side = "left") -> str:
+    """Return a text cut to a number of columns, or with room on its other side."""
+    text = fit(text, width)
+    room = " " * (width - cells(text))
+    return room + text if side == "right" else text + room
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -11,16 +11,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from analyze.render.document import (
-    UNBROKEN,
-    Document,
-    Fitted,
-    Item,
-    Section,
-    Table,
-    listed,
-    paragraph,
-)
+from analyze.render.document import WHOLE, Document, Fitted, Item, Section, Table, listed, paragraph
 from analyze.render.numbers import best_first_key, case_mean, percent, percent_range, usd, whole
 from analyze.render.text import Column, line_of
 from analyze.routing.order import ScopeRate
@@ -83,7 +74,7 @@ def route_document(route: Route, needs: Needs, suite: str | None) -> Document:
     if route.judged:
         legend = "+ for  - against  ? insufficient data  (unmarked: not asked)"
         sections.append(Section([_fixed([legend])]))
-    return Document("Route", sections, wrap=UNBROKEN)
+    return Document("Route", sections, wrap=WHOLE)
 
 
 def _fixed(lines: list[str]) -> Fitted:
@@ -220,7 +211,7 @@ def _rate(rate: ScopeRate) -> RoutedRate:
 def tiers_document(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> Document:
     """Return the table of tiers, and what its tiers mean."""
     if not rows:
-        return Document("Tiers", [paragraph(NO_MODEL)], wrap=UNBROKEN)
+        return Document("Tiers", [paragraph(NO_MODEL)], wrap=WHOLE)
     best_first = sorted(rows, key=lambda row: best_first_key(row.tool_use.rate))
     is_clustered = any(row.tool_use.n_clusters is not None for row in rows)
     or_clusters = "(clusters, where cases are in some) " * is_clustered
@@ -237,7 +228,7 @@ def tiers_document(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> Docum
         ),
     ]
     table = Table(COLUMNS, [_cells(row, bounds) for row in best_first])
-    return Document("Tiers", [Section([table]), listed("", meanings)], wrap=UNBROKEN)
+    return Document("Tiers", [Section([table]), listed("", meanings)], wrap=WHOLE)
 
 
 def tiers_json(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> str:

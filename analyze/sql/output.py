@@ -22,7 +22,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, TextIO, cast, get_args
 
-from analyze.render.text import cells, fit, heads_apart, needed
+from analyze.render.text import Side, cells, fit, heads_apart, needed, padded, row_line, widths_of
 from analyze.sql.ask import Answer, Column, ask
 from schemas.errors import EXIT_INTERRUPTED, AnalyzeError, QueryFailed, counted, printable, shown
 from schemas.io.files import replacing
@@ -68,10 +68,7 @@ def table(
     """
     heads = [spelled(column.name) for column in columns]
     texts = [[cell_text(value) for value in row] for row in rows]
-    widths = [
-        max([cells(head), *(cells(row[place]) for row in texts)])
-        for place, head in enumerate(heads)
-    ]
+    widths = widths_of(heads, texts)
     if width is not None and needed(widths) > width:
         if needed([min(NARROWEST, natural) for natural in widths]) > width:
             return _blocks(heads, texts, width)
@@ -79,10 +76,11 @@ def table(
         if (cut_heads := heads_apart(heads, widths)) is None:
             return _blocks(heads, texts, width)
         heads = cut_heads
-    right = [column.is_number for column in columns]
-    lines = [_line(heads, widths, right), "  ".join("-" * wide for wide in widths)]
-    lines += [_line(row, widths, right) for row in texts]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    sides: list[Side] = ["right" if column.is_number else "left" for column in columns]
+    rule = "  ".join("-" * wide for wide in widths)
+    lines = [row_line(heads, widths, sides), rule]
+    lines += [row_line(row, widths, sides) for row in texts]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _fitted(widths: Sequence[int], width: int) -> list[int]:
@@ -99,22 +97,12 @@ def _fitted(widths: Sequence[int], width: int) -> list[int]:
     return fitted
 
 
-def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    return "  ".join(map(_padded, row, widths, right))
-
-
-def _padded(text: str, width: int, to_right: bool) -> str:
-    text = fit(text, width)
-    space = " " * (width - cells(text))
-    return space + text if to_right else text + space
-
-
 def _blocks(heads: Sequence[str], texts: Sequence[Sequence[str]], width: int) -> str:
     """Return each row as a block of lines, one a column."""
     left = min(max(map(cells, heads)), width // 2)
     blocks = [
         "".join(
-            f"{_padded(head, left, to_right=False)}  {fit(text, width - left - 2)}".rstrip() + "\n"
+            f"{padded(head, left)}  {fit(text, width - left - 2)}".rstrip() + "\n"
             for head, text in zip(heads, row, strict=True)
         )
         for row in texts
