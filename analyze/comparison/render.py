@@ -26,18 +26,7 @@ from analyze.comparison.document import (
     side_of,
 )
 from analyze.comparison.verdict import cause_counts
-from analyze.render.document import (
-    Document,
-    Facts,
-    Fitted,
-    Item,
-    Items,
-    Part,
-    Section,
-    Sentence,
-    Table,
-    paragraph,
-)
+from analyze.render.document import Document, Facts, Fitted, Item, Items, Section, Table, paragraph
 from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
 from analyze.render.text import Column, line_of, widths_fit
 from schemas.output.comparison import (
@@ -172,14 +161,15 @@ def tag_cells(plain: PlainDifference) -> list[str]:
 def comparison_document(comparison: Comparison, *, all_cases: bool = False) -> Document:
     """Return a comparison as a document, on demand with every case that changed."""
     groups = by_need(comparison.groups)
-    none = Sentence("" if groups else "nothing to compare: no model is on both sides")
+    verdicts = [Item(headline(one), list(notes_of(one)), is_strong=True) for one in groups]
+    none = "" if groups else "nothing to compare: no model is on both sides"
     cases = comparison.cases if all_cases else comparison.cases[:MOST_CASES]
     sides = [("base", comparison.base), ("candidate", comparison.candidate)]
     facts = Facts([(name, side_of(side)) for name, side in sides])
     return Document(
         "Comparison",
         [
-            Section([none, Items([*_next(comparison), *map(_verdict, groups)])]),
+            Section([none, Items([*_next(comparison), *verdicts])]),
             Section([facts, Items(list(_differences(comparison)))]),
             *(Section([one]) for one in _tables(comparison)),
             Section([Fitted(partial(_cases, cases, len(comparison.cases)))]),
@@ -193,11 +183,6 @@ def _next(comparison: Comparison) -> list[Item]:
     command = comparison.next_command
     title = "two models are compared by"
     return [] if command is None else [Item(title, commands=[command], joint=" ")]
-
-
-def _verdict(group: GroupComparison) -> Item:
-    """Return one model, and below it what belongs to its verdict."""
-    return Item(headline(group), list(notes_of(group)), is_strong=True)
 
 
 def _differences(comparison: Comparison) -> Iterator[str]:
@@ -232,7 +217,7 @@ def table_of(
     return Table(columns, rows, spare)
 
 
-def _cases(cases: Sequence[CaseChange], n_all: int, width: int) -> Iterator[Part]:
+def _cases(cases: Sequence[CaseChange], n_all: int, width: int) -> Iterator[Table | Items | str]:
     """Yield the cases that changed: each with the commands that show both answers, if they fit."""
     if not cases:
         return
@@ -241,14 +226,14 @@ def _cases(cases: Sequence[CaseChange], n_all: int, width: int) -> Iterator[Part
     is_fit = widths_fit(full.columns, [[line_of(cell) for cell in row] for row in rows], width)
     yield full if is_fit else table_of(CHANGE_TITLES, [row[:-1] for row in rows])
     if more := n_all - len(cases):
-        yield Sentence(f"and {more:,} more: --by cell lists all")
+        yield f"and {more:,} more: --by cell lists all"
     if not is_fit:
         title = "both answers of the first, and so of every other:"
         yield Items([Item(title, commands=cases[0].commands)])
 
 
-def cases_section(cases: Sequence[CaseChange], n_all: int, *lead: Part, title: str = "") -> Section:
+def cases_section(cases: Sequence[CaseChange], n_all: int, *lead: str, title: str = "") -> Section:
     """Return changed cases (of `n_all`) for a page, with the commands that show both answers."""
     rows = [[*change_cells(case), "; ".join(case.commands)] for case in cases]
-    more = [Sentence(f"and {n_all - len(cases):,} more")] if n_all > len(cases) else []
+    more = [f"and {n_all - len(cases):,} more"] if n_all > len(cases) else []
     return Section([*lead, table_of(SHOWN_TITLES, rows), *more], title, "page")

@@ -21,17 +21,7 @@ from analyze.comparison.document import (
 from analyze.comparison.render import NAMES, cases_section
 from analyze.query.thresholds import limits_source
 from analyze.regressions.document import entry_line, open_section
-from analyze.render.document import (
-    FLUSH,
-    Document,
-    Facts,
-    Item,
-    Section,
-    Sentence,
-    Table,
-    listed,
-    paragraph,
-)
+from analyze.render.document import Document, Facts, Item, Section, Table, listed, paragraph
 from analyze.render.numbers import percent, points, whole
 from analyze.render.text import Column
 from schemas.config.known_issues import Quarantined
@@ -72,7 +62,7 @@ def gate_document(result: GateResult, runs_dir: Path | None = None) -> Document:
             listed("next:", next_steps(result, runs_dir)),
         ],
         level=2,
-        wrap=FLUSH,
+        is_flush=True,
     )
 
 
@@ -102,13 +92,10 @@ def _worse(cases: Sequence[CaseChange]) -> Iterator[Section]:
     title = f"{counted(len(cases), 'case')} passed less often{more}; one alone proves nothing:"
     rows = Table(CASE_COLUMNS, [change_cells(change) for change in told])
     commands = Item("", commands=[change.commands[-1] for change in told])
-    yield Section([Sentence(title), rows], only="screen")
+    yield Section([title, rows], only="screen")
     yield listed("their answers, the worst first:", [commands], "screen")
-    title, alone = (
-        f"Passed less often: {whole(len(cases))}",
-        Sentence("One case alone proves nothing."),
-    )
-    yield cases_section(told, len(cases), alone, title=title)
+    title = f"Passed less often: {whole(len(cases))}"
+    yield cases_section(told, len(cases), "One case alone proves nothing.", title=title)
 
 
 def headline(result: GateResult) -> str:

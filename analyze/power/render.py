@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyze.query.thresholds import limits_source
-from analyze.render.document import Document, Section, Table, Wrap, listed, paragraph
+from analyze.render.document import Document, Section, Table, listed, paragraph
 from analyze.render.numbers import DASH, percent, points, times, whole
 from analyze.render.screen import screen_lines
 from analyze.render.text import Column, line_of
@@ -63,7 +63,7 @@ def power_document(answer: PowerAnswer, used: ThresholdsUsed, *, with_table: boo
             listed("", LETTERS),
             paragraph(limits, "limits"),
         ],
-        wrap=Wrap(WIDTH),
+        width=WIDTH,
     )
 
 
@@ -92,7 +92,7 @@ def merged(plans: Iterable[PowerPlan]) -> list[PowerPlan]:
 def power_lines(plan: PowerPlan, limits: Thresholds, *, with_table: bool = False) -> list[str]:
     """Return what one model's runs can show, what that rests on, and what a difference needs."""
     sections = list(_sections(plan, limits, with_table=with_table))
-    return screen_lines(Document("", sections, wrap=Wrap(WIDTH)), WIDTH)
+    return screen_lines(Document("", sections, width=WIDTH), WIDTH)
 
 
 def _sections(plan: PowerPlan, limits: Thresholds, *, with_table: bool) -> Iterator[Section]:

@@ -11,10 +11,9 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from analyze.render.document import FLUSH, Document, Fitted, Item, Section, Sentence, Table
+from analyze.render.document import Document, Fitted, Item, Lines, Section, Table
 from analyze.render.document import listed as listed_section
 from analyze.render.numbers import (
     best_first_key,
@@ -52,11 +51,11 @@ def runs_document(listed: Listed, *more: Section) -> Document:
     ]
     none = "" if listed.runs else "no runs to list" if listed.n_all else "no runs"
     sections = [
-        Section([Fitted(partial(run_lines, listed))]),
-        Section([Sentence(none), Table(columns, rows), Sentence(_older(listed))], only="page"),
+        Section([Fitted(lambda width: [Lines(run_lines(listed, width))])]),
+        Section([none, Table(columns, rows), _older(listed)], only="page"),
         listed_section("models of a run:", several, "page"),
     ]
-    return Document("Runs", [*sections, *more], wrap=FLUSH)
+    return Document("Runs", [*sections, *more], is_flush=True)
 
 
 def _older(listed: Listed) -> str:

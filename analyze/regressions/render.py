@@ -18,18 +18,7 @@ from analyze.regressions.document import (
     summary,
     to_paste,
 )
-from analyze.render.document import (
-    Code,
-    Document,
-    Item,
-    Items,
-    Place,
-    Section,
-    Sentence,
-    Table,
-    listed,
-    paragraph,
-)
+from analyze.render.document import Document, Item, Lines, Place, Section, Table, listed, paragraph
 from analyze.render.numbers import percent, percent_range, whole
 from analyze.render.text import Column
 from schemas.errors import counted
@@ -113,8 +102,8 @@ def regressions_document(
 
 def _in_full(one: Shift | CellShift, options: Sequence[str], only: Place | None = None) -> Section:
     look = Item("", commands=[command(one, options)], joint="look: ")
-    code = [Code(to_paste(one), "toml", "To silence it:")] if is_alert(one) else []
-    return Section([Items([*details(one), look]), *code], headline(one), only)
+    code = [Lines(to_paste(one), "toml", "To silence it:")] if is_alert(one) else []
+    return listed(headline(one), [*details(one), look], only, *code)
 
 
 def _more(number: int, what: str) -> list[str]:
@@ -133,7 +122,7 @@ def flaky_document(found: Flaky, *, is_all: bool = False) -> Document:
         "Flaky cases",
         [
             paragraph(flaky_summary(found)),
-            Section([Table(COLUMNS, [_row(one) for one in shown]), Sentence(left_out)]),
+            Section([Table(COLUMNS, [_row(one) for one in shown]), left_out]),
             paragraph(MEANING, only=only),
             paragraph(limits_line(found.limits), "limits", only),
         ],

@@ -10,22 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analyze.render.text import LEAST_WRAP, UNLIMITED, Column
+from analyze.render.text import Column
 
 Place = Literal["screen", "page"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A paragraph; with a label it begins with that and a colon."""
+    """A paragraph that begins with a label and a colon; one without is a text alone."""
 
     text: str
-    label: str = ""
-
-    @property
-    def page_text(self) -> str:
-        """The same for a page."""
-        return f"{self.label.capitalize()}: {self.text}" if self.label else self.text
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +77,23 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
-    """Lines to paste, safe as they are."""
+class Lines:
+    """Lines that are safe as they are; on a page they are code."""
 
     lines: Sequence[str]
-    language: str
-    lead: str
-    """What a page says above them."""
+    language: str = ""
+    lead: str = ""
+    """Of lines to paste: what a page says above them; a screen has them further in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What only a screen has: parts, or lines that are safe as they are, for so many columns."""
+    """Parts for so many columns of a screen, which a page has not."""
 
-    parts: Callable[[int], Iterable[Part | str]]
+    parts: Callable[[int], Iterable[Part]]
 
 
-Part = Sentence | Items | Facts | Table | Code | Fitted
+Part = str | Sentence | Items | Facts | Table | Lines | Fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +115,6 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrap:
-    """How a screen breaks sentences."""
-
-    width: int | None = None
-    """Columns that they take; None: those of the screen."""
-    hang: str = "  "
-    """What each line but the first has in front."""
-    least: int = LEAST_WRAP
-    """Columns below which none is broken; 0: all are, and no title is."""
-
-
-FLUSH = Wrap(hang="", least=0)
-WHOLE = Wrap(UNLIMITED)
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """All of it."""
 
@@ -144,7 +123,10 @@ class Document:
     sections: Sequence[Section]
     level: int = 1
     """Of the title among the headings of a page."""
-    wrap: Wrap = Wrap()
+    width: int | None = None
+    """Columns that sentences take on a screen; None: all there are."""
+    is_flush: bool = False
+    """The lines of a sentence begin below each other, on however narrow a screen."""
 
     def shown(self, place: Place) -> list[Section]:
         """Return the sections that a place has."""
@@ -153,9 +135,11 @@ class Document:
 
 def paragraph(text: str, label: str = "", only: Place | None = None) -> Section:
     """Return a section that is one sentence."""
-    return Section([Sentence(text, label)], only=only)
+    return Section([Sentence(text, label) if label else text], only=only)
 
 
-def listed(title: str, lines: Iterable[Item | str], only: Place | None = None) -> Section:
-    """Return a section that is one list."""
-    return Section([Items(tuple(lines))], title, only)
+def listed(
+    title: str, lines: Iterable[Item | str], only: Place | None = None, *more: Part
+) -> Section:
+    """Return a section that is a list, with more parts below it."""
+    return Section([Items(tuple(lines)), *more], title, only)

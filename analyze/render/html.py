@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from analyze.render.document import Code, Document, Facts, Item, Items, Part, Sentence, Table
+from analyze.render.document import Document, Facts, Item, Items, Lines, Part, Sentence, Table
 from analyze.render.text import Column, line_of
 
 HEAD = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>'
@@ -37,8 +37,10 @@ def _text(text: str) -> str:
 
 def _lines(part: Part) -> Iterator[str]:
     match part:
-        case Sentence() if part.text:
-            yield f"<p>{_text(part.page_text)}</p>"
+        case str() if part:
+            yield f"<p>{_text(part)}</p>"
+        case Sentence(text, label):
+            yield f"<p>{_text(f'{label.capitalize()}: {text}')}</p>"
         case Items() | Facts():
             yield from _list(map(_item, part.points))
         case Table(columns, rows) if rows:
@@ -46,7 +48,7 @@ def _lines(part: Part) -> Iterator[str]:
             yield f"<thead>{_row(columns, [one.title for one in columns], 'th')}</thead>"
             yield from (_row(columns, row, "td") for row in rows)
             yield "</table>"
-        case Code(lines, _, lead):
+        case Lines(lines, _, lead):
             yield f"<p>{_text(lead)}</p>"
             pasted = escape("\n".join(lines))
             yield f"<pre><code>{pasted}</code></pre>"

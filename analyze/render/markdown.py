@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from analyze.render.document import Code, Document, Facts, Item, Items, Part, Sentence, Table
+from analyze.render.document import Document, Facts, Item, Items, Lines, Part, Sentence, Table
 from schemas.redact import spelled
 
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -38,14 +38,16 @@ def markdown_page(document: Document) -> str:
 
 def _lines(part: Part) -> list[str]:
     match part:
-        case Sentence() if part.text:
-            return [as_text(part.page_text)]
+        case str():
+            return [as_text(part)] if part else []
+        case Sentence(text, label):
+            return [as_text(f"{label.capitalize()}: {text}")]
         case Items() | Facts():
             return [line for item in part.points for line in _item(item)]
         case Table(columns, rows):
             cells = [[as_text(cell) for cell in row] for row in rows]
             return markdown_rows([column.title for column in columns], cells)
-        case Code(lines, language, lead):
+        case Lines(lines, language, lead):
             return [as_text(lead), "", f"```{language}", *lines, "```"]
     return []
 

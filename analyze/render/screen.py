@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from analyze.render.document import (
-    Code,
     Document,
     Facts,
     Fitted,
     Items,
+    Lines,
     Part,
     Section,
     Sentence,
     Table,
-    Wrap,
 )
-from analyze.render.text import UNLIMITED, facts, least_width, line_of, table, wrapped
+from analyze.render.text import LEAST_WRAP, facts, least_width, line_of, table, wrapped
 
 INDENT = "  "
+
+Broken = Callable[[str, str], list[str]]
+"""A sentence on lines, each of which begins with an indentation."""
 
 LEAST = 22
 """Columns that an indented sentence takes on however narrow a screen."""
@@ -28,47 +30,48 @@ def screen_lines(document: Document, width: int) -> list[str]:
     """Return a document as lines of a width, with an empty line between its sections."""
     lines: list[str] = []
     for section in document.shown("screen"):
-        block = _section(section, width, document.wrap)
+        block = _section(section, document, width)
         lines += ["", *block] if lines and block else block
     return lines
 
 
-def _section(section: Section, width: int, wrap: Wrap) -> list[str]:
-    depth = section.depth + bool(section.title)
-    body = [line for part in section.parts for line in _lines(part, width, wrap, INDENT * depth)]
+def _section(section: Section, document: Document, width: int) -> list[str]:
+    room = max(document.width or width, LEAST)
+    hang, least = ("", 0) if document.is_flush else (INDENT, LEAST_WRAP)
+
+    def broken(text: str, indent: str) -> list[str]:
+        return wrapped(text, room, indent, hang=hang, least=least) if text else []
+
+    inner = INDENT * (section.depth + bool(section.title))
+    body = [line for part in section.parts for line in _lines(part, width, inner, broken)]
     if not section.title or not body:
         return body
-    indent = INDENT * section.depth
-    title = _wrapped(section.title, width if wrap.least else UNLIMITED, wrap, indent)
+    outer = INDENT * section.depth
+    title = [line_of(section.title)] if document.is_flush else broken(section.title, outer)
     return [*title, *body]
 
 
-def _wrapped(text: str, width: int, wrap: Wrap, indent: str) -> list[str]:
-    room = max(width if wrap.width is None else wrap.width, LEAST)
-    return wrapped(text, room, indent, hang=wrap.hang, least=wrap.least) if text else []
-
-
-def _lines(part: Part | str, width: int, wrap: Wrap, indent: str) -> Iterator[str]:
+def _lines(part: Part, width: int, indent: str, broken: Broken) -> Iterator[str]:
     match part:
         case str():
-            yield part
+            yield from broken(part, indent)
         case Sentence(text, label):
-            yield from _wrapped(f"{label}: {text}" if label else text, width, wrap, indent)
+            yield from broken(f"{label}: {text}", indent)
         case Items():
             for item in part.points:
-                yield from _wrapped(item.text, width, wrap, indent)
+                yield from broken(item.text, indent)
                 for note in item.notes:
-                    yield from _wrapped(note, width, wrap, indent + INDENT)
+                    yield from broken(note, indent + INDENT)
                 yield from ((indent or INDENT) + line_of(command) for command in item.commands)
         case Facts(pairs):
             yield from facts((name, line_of(value)) for name, value in pairs)
         case Table():
             yield from (indent + line for line in _table(part, width - len(indent)))
-        case Code(lines):
-            yield from (f"{indent}{INDENT}{line}" for line in lines)
+        case Lines(lines, _, lead):
+            yield from (f"{indent}{INDENT if lead else ''}{line}" for line in lines)
         case Fitted(parts):
             for one in parts(width):
-                yield from _lines(one, width, wrap, indent)
+                yield from _lines(one, width, indent, broken)
 
 
 def _table(part: Table, width: int) -> list[str]:

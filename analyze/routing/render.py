@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from analyze.render.document import WHOLE, Document, Fitted, Item, Section, Table, listed, paragraph
+from analyze.render.document import Document, Item, Lines, Section, Table, listed, paragraph
 from analyze.render.numbers import best_first_key, case_mean, percent, percent_range, usd, whole
-from analyze.render.text import Column, line_of
+from analyze.render.text import UNLIMITED, Column, line_of
 from analyze.routing.order import ScopeRate
 from analyze.routing.values import PER_TRIALS, Compared, Judged, Needs, Option, Route
 from analyze.stats.power.exact import more_cases_for_tier
@@ -64,22 +64,17 @@ def route_document(route: Route, needs: Needs, suite: str | None) -> Document:
     for judged in route.judged:
         title, beside = f"{_standing(judged)}: {name_of(judged.option)}", judged.compared
         more = [] if beside is None else [beside.text]
-        lines = [f"  {MARKS[reason.state]} {reason.text}" for reason in judged.reasons]
-        lines += [f"    {one}" for one in more]
+        lines = [f"{MARKS[reason.state]} {reason.text}" for reason in judged.reasons]
+        lines += [f"  {one}" for one in more]
         said = [f"{WORDS[reason.state]}: {reason.text}" for reason in judged.reasons]
         sections += [
-            Section([_fixed(lines)], title, "screen"),
+            Section([Lines(lines)], title, "screen"),
             listed(title, [*said, *more], "page"),
         ]
     if route.judged:
         legend = "+ for  - against  ? insufficient data  (unmarked: not asked)"
-        sections.append(Section([_fixed([legend])]))
-    return Document("Route", sections, wrap=WHOLE)
-
-
-def _fixed(lines: list[str]) -> Fitted:
-    """Return lines in which spaces mean something, whatever the width."""
-    return Fitted(lambda _: lines)
+        sections.append(Section([Lines([legend])], only="screen"))
+    return Document("Route", sections, width=UNLIMITED)
 
 
 def _answer(route: Route) -> Section:
@@ -211,7 +206,7 @@ def _rate(rate: ScopeRate) -> RoutedRate:
 def tiers_document(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> Document:
     """Return the table of tiers, and what its tiers mean."""
     if not rows:
-        return Document("Tiers", [paragraph(NO_MODEL)], wrap=WHOLE)
+        return Document("Tiers", [paragraph(NO_MODEL)], width=UNLIMITED)
     best_first = sorted(rows, key=lambda row: best_first_key(row.tool_use.rate))
     is_clustered = any(row.tool_use.n_clusters is not None for row in rows)
     or_clusters = "(clusters, where cases are in some) " * is_clustered
@@ -228,7 +223,7 @@ def tiers_document(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> Docum
         ),
     ]
     table = Table(COLUMNS, [_cells(row, bounds) for row in best_first])
-    return Document("Tiers", [Section([table]), listed("", meanings)], wrap=WHOLE)
+    return Document("Tiers", [Section([table]), listed("", meanings)], width=UNLIMITED)
 
 
 def tiers_json(rows: Sequence[ToolUseOfOption], bounds: Thresholds) -> str:

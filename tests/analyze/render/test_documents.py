@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from analyze.render.document import Code, Document, Facts, Item, Items, Section, Sentence, Table
+from analyze.render.document import Document, Facts, Item, Items, Lines, Section, Sentence, Table
 from analyze.render.html import html_page
 from analyze.render.markdown import markdown_page
 from analyze.render.text import Column
@@ -82,7 +82,7 @@ def test_a_section_without_anything_in_it_has_no_title_in_any_form():
 
 def test_code_to_paste_is_the_same_lines_in_every_form():
     lines = ["[[acknowledged]]", 'model_id = "<b>"']
-    document = Document("Title", [Section([Code(lines, "toml", "To silence it:")])])
+    document = Document("Title", [Section([Lines(lines, "toml", "To silence it:")])])
     assert on_screen(document).splitlines() == [f"  {line}" for line in lines]
     assert "\n\nTo silence it:\n\n```toml\n" + "\n".join(lines) + "\n```\n" in markdown_page(
         document
