@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
-from schemas.lake.layout import lake_of, live_files
+from schemas.lake import lake_of, live_files
 from schemas.lake.rewrite import GROUP_ROWS
 from schemas.lake.tables import TABLES, compression_of, file_facts
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from synthetic_files import Month, write_lake, write_logs
 from synthetic_rows import Shape, block_of_runs
 
-from schemas.lake.layout import lake_of, month_of
+from schemas.lake import lake_of, month_of
 
 
 def months(shape: Shape, *, text: bool) -> Iterator[Month]:

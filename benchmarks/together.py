@@ -28,9 +28,8 @@ import duckdb
 
 from analyze.lake.sync import sync
 from analyze.query.session import open_session
-from schemas.lake import compact
+from schemas.lake import compact, lake_of, live_files
 from schemas.lake import writer as mirror
-from schemas.lake.layout import lake_of, live_files
 from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig
 from schemas.run.result import Result
 

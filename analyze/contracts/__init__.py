@@ -13,7 +13,7 @@ import duckdb
 
 from analyze.contracts import history, models, trials
 from analyze.contracts.base import STARTED_AT, ViewRow
-from schemas.lake.layout import LakeColumn, lake_columns
+from schemas.lake import LakeColumn, lake_columns
 
 CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
     {

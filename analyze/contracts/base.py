@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from schemas.base import Record
-from schemas.lake.layout import lake_columns
+from schemas.lake import lake_columns
 
 GROUP_ORDER = "run_id, provider, model, thinking_level nulls first, model_id"
 """Unique for a row a model of a run; more columns follow where a view has more rows."""

@@ -28,6 +28,7 @@ from schemas.config.known_issues import Quarantined
 from schemas.errors import counted, runs_flag
 from schemas.output.comparison import CaseChange, Comparison, GroupComparison, Metric
 from schemas.output.regressions import GateLine, GateResult, GateRules, Outcome
+from schemas.run.import_record import is_imported
 
 OUTCOMES: Mapping[Outcome, str] = {
     "passed": "passed",
@@ -229,8 +230,6 @@ def next_steps(result: GateResult, runs_dir: Path | None = None) -> Iterator[str
     """
     run_ids = result.comparison.candidate.run_ids
     if any(_is_torn(group, result.rules.min_coverage) for group in result.comparison.groups):
-        from schemas.lake.bulk_load import is_imported  # noqa: PLC0415 - few gates need it, and it is slow
-
         for run_id in run_ids:
             if runs_dir is not None and is_imported(runs_dir / run_id):
                 continue  # another tool made it, and nothing here can go on with it

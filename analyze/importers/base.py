@@ -37,9 +37,7 @@ from schemas.errors import (
 )
 from schemas.io.files import sync_path
 from schemas.io.own_files import take_lock
-from schemas.lake.layout import covered_until, lake_of
-from schemas.lake.log_coverage import tail_before
-from schemas.lake.tables import parts_of
+from schemas.lake import Lake, lake_of
 from schemas.run.import_record import SOURCE_FOLDER, ImportRecord, load_import_record
 from schemas.run.layout import IMPORT_FILE, LOG, refuse_name
 from schemas.run.result import Result
@@ -88,11 +86,7 @@ def refuse_lost_rows(runs_dir: Path, run_id: str, log: Path) -> None:
         ConfigError: the lake holds another run by this name.
     """
     lake = lake_of(runs_dir)
-    covered = covered_until(part for _, part in parts_of(lake, "results", run_id))
-    if not covered.end:
-        return
-    is_longer = covered.end <= log.stat().st_size
-    if not is_longer or covered.tail != tail_before(log, covered.end):
+    if not Lake(lake).is_begun_by(log, run_id):
         what = f"{lake} holds rows of a run `{run_id}` whose folder is gone"
         also = f"{ADVICE}; `analyze sync --prune {run_id}` removes those rows"
         raise ConfigError([Problem(None, what, advice=also)])

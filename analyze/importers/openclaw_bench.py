@@ -24,9 +24,8 @@ from analyze.importers.originals import files_below, hashes_of, is_file_within
 from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem, counted
 from schemas.io.files import sync_path
-from schemas.lake.bulk_load import is_imported, read_whole
-from schemas.lake.foreign_rows import DocumentResult
-from schemas.run.import_record import SOURCE_FOLDER
+from schemas.lake import read_whole
+from schemas.run.import_record import SOURCE_FOLDER, DocumentResult, is_imported
 from schemas.run.layout import IMPORT_FILE, LOG, is_run_id, refuse_name
 from schemas.run.result import LineError, content_of
 

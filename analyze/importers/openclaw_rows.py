@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from analyze.importers.defaults import file_moment
 from schemas.errors import ConfigError, Problem
-from schemas.lake.foreign_rows import DocumentResult
+from schemas.run.import_record import DocumentResult
 
 PROVIDER = "openclaw-bench"
 """Of rows that name none."""

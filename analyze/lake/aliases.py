@@ -22,11 +22,12 @@ from analyze.lake.alias_file import alias_file, append, is_in_lake, note_in_lake
 from analyze.lake.left_out import without_left_out
 from schemas.errors import ConfigError, Problem, counted, shown
 from schemas.io.arrow import arrow_schema, record_of
-from schemas.io.files import TEMPORARY, sync_path
+from schemas.io.files import TEMPORARY
 from schemas.lake.layout import ALIASES, live_files, month_of
 from schemas.lake.recover import LOCK_WAIT_S
-from schemas.lake.tables import compression_of, file_facts, reading
+from schemas.lake.tables import reading
 from schemas.lake.transaction import lake_lock
+from schemas.lake.writer import seal_files
 from schemas.run.alias import AliasOrigin, AliasRow
 
 Known = Mapping[tuple[str, str], AliasRow]
@@ -201,17 +202,6 @@ def _seal(lake: Path, rows: Iterable[AliasRow]) -> Path:
     """Write rows as one file, which is whole or not there, and return it."""
     content = [row.model_dump() for row in rows]
     table = pa.Table.from_pylist(content, schema=arrow_schema(AliasRow))
-    folder = lake / ALIASES / f"month={month_of(content[0]['recorded_at_ms'])}"
-    folder.mkdir(parents=True, exist_ok=True)
-    token = uuid.uuid4().hex[:12]
-    temporary, target = folder / f"{TEMPORARY}{token}", folder / f"alias-{token}.parquet"
-    try:
-        facts = table.replace_schema_metadata(file_facts([]))
-        pq.write_table(facts, temporary, **compression_of(ALIASES))
-        sync_path(temporary)
-        temporary.rename(target)
-        sync_path(folder)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return target
+    month, token = month_of(content[0]["recorded_at_ms"]), uuid.uuid4().hex[:12]
+    names = f"{TEMPORARY}{token}", f"alias-{token}.parquet"
+    return seal_files(lake, month, {ALIASES: (table, ())}, names)[0].path

@@ -11,8 +11,8 @@ from analyze.lake.load_group import latest_row, seal_row
 from analyze.lake.repair import settle
 from schemas.errors import ConfigError, Problem, RunNotFound, nearest, printable
 from schemas.io.files import write_whole
-from schemas.lake.bulk_load import is_imported
 from schemas.lake.layout import lake_of
+from schemas.run.import_record import is_imported
 
 
 def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:

@@ -27,7 +27,7 @@ from analyze.lake.find_changes import (
 )
 from schemas.errors import BenchError, DamagedFile
 from schemas.io.arrow import record_of
-from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, is_imported, read_whole, seal_whole
+from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, read_whole, seal_whole
 from schemas.lake.layout import (
     BATCH_TABLES,
     NO_COVERAGE,
@@ -45,7 +45,7 @@ from schemas.lake.tables import RunRow, files_of, reading
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
 from schemas.lake.writer import LakeWriter, RunMirror
 from schemas.run.config import PlannedTrial
-from schemas.run.import_record import ImportRecord
+from schemas.run.import_record import ImportRecord, is_imported
 from schemas.run.layout import IMPORT_FILE, LOG, LogSeen, look_of
 from schemas.run.result import LineError, misfit
 

@@ -26,12 +26,13 @@ from analyze.lake.find_changes import Progress, Synced, changed, with_known_prob
 from analyze.lake.load_group import Brought, bring_group
 from analyze.lake.quarantine import SetAside, sentences, set_aside
 from schemas.errors import AnalyzeError, DamagedFile
-from schemas.lake.bulk_load import drop_cut_off, is_imported
+from schemas.lake.bulk_load import drop_cut_off
 from schemas.lake.compact import compact
 from schemas.lake.layout import lake_of
 from schemas.lake.manifest import Manifest, RunSeen
 from schemas.lake.recover import prune
 from schemas.lake.transaction import LakeBusy, lock_run
+from schemas.run.import_record import is_imported
 from schemas.run.layout import IMPORT_FILE, LogSeen, run_folders
 
 N_PROCESSES = 2

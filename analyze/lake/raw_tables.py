@@ -21,7 +21,16 @@ import duckdb
 from analyze.lake.left_out import without_left_out
 from schemas.errors import DamagedFile, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
-from schemas.lake.layout import ALIASES, TABLE_NAMES, LakeColumn, lake_columns, live_files, may_hold
+from schemas.lake import (
+    ALIASES,
+    LAYOUT,
+    TABLE_NAMES,
+    LakeColumn,
+    lake_columns,
+    live_files,
+    may_hold,
+)
+from schemas.run.layout import SCHEMA_VERSION
 
 TABLE = "case_names"
 """(run_id, written_id, case_id) of every case that has a newer id than its run wrote."""
@@ -29,18 +38,12 @@ TABLE = "case_names"
 NAMED_TABLES = frozenset({"results", "outputs", "plans"})
 """Raw tables that name cases."""
 
-SCHEMA_VERSION = 1
-"""Version of files up to which this program reads; a test holds it equal to `schemas.base`."""
-
-LAYOUT = 2
-"""Files of an older layout do not say which record a record supersedes."""
-
 SUPERSEDES = "supersedes"
 
 BEFORE_IT = (
     "lag(record_no) over (partition by run_id, model_id, case_id, repetition order by record_no)"
 )
-"""The record that a record supersedes, from the records themselves."""
+"""The record that a record supersedes, from the records themselves; older layouts do not say it."""
 
 RAW_TABLES = (*TABLE_NAMES, ALIASES, "thresholds", "failure_types")
 """Every table that views can read, each as `raw_<table>`; the last two have no files."""

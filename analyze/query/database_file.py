@@ -15,7 +15,7 @@ from analyze.query.catalog import create_views
 from analyze.query.dictionary import RAW_GRAINS
 from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, shown
 from schemas.io.files import replacing
-from schemas.lake.layout import lake_columns, lake_of
+from schemas.lake import lake_columns, lake_of
 
 MARK = "benchlake: views over the lake of a folder of runs"
 """Comment on the view `about` of a file that we wrote."""

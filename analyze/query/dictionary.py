@@ -23,7 +23,7 @@ from analyze.contracts import meaning_of, meanings_of
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare
 from analyze.query.catalog import NAMES, create_views, grain_of, portable_sql_of, sql_of
 from schemas.errors import ViewNotFound
-from schemas.lake.layout import lake_columns
+from schemas.lake import lake_columns
 
 RAW_GRAINS = {
     "results": "One row per line of type `result` in results.jsonl, superseded ones included.",

@@ -23,7 +23,7 @@ from schemas.errors import (
     counted,
     printable,
 )
-from schemas.lake.layout import lake_of
+from schemas.lake import lake_of
 
 if TYPE_CHECKING:
     from analyze.lake.sync import Synced

@@ -22,7 +22,7 @@ from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors,
 from analyze.lake.repair import on_stderr, settle
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
 from schemas.errors import ViewError
-from schemas.lake.layout import ALIASES, lake_of, live_files
+from schemas.lake import ALIASES, lake_of, live_files
 
 if TYPE_CHECKING:
     import numpy as np

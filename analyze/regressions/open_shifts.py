@@ -28,7 +28,7 @@ from analyze.render.text import line_of
 from analyze.stats.paired_rates import ROUNDING
 from analyze.summary.summarize import thresholds_of
 from schemas.errors import runs_flag
-from schemas.lake.manifest import Manifest
+from schemas.lake import Lake
 from schemas.output.regressions import OpenShift
 from schemas.output.regressions import Series as SeriesNames
 from schemas.run.config import read_config
@@ -300,5 +300,5 @@ def _n_not_in_lake(session: Session) -> int:
     pruned or refused stay out, and are none of these.
     """
     rows = session.rows("select run_id from stg_runs")
-    known = {run_id for (run_id,) in rows} | Manifest(session.lake).runs.keys()
+    known = {run_id for (run_id,) in rows} | Lake(session.lake).runs.keys()
     return sum(name not in known for name, _ in run_folders(session.runs_dir))

@@ -34,7 +34,7 @@ from schemas.errors import (
     nearest,
     printable,
 )
-from schemas.lake.layout import lake_of
+from schemas.lake import lake_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

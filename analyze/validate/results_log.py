@@ -16,9 +16,8 @@ from schemas.base import Count, Finding, Rate, error, pointer, warning
 from schemas.errors import counted
 from schemas.formats.swebench import PredictionCheck
 from schemas.io.json_text import described, read_json_text, shown, value_problems
-from schemas.lake.bulk_load import is_document_line
-from schemas.lake.foreign_rows import DocumentResult
 from schemas.output.summary import SUMMARY_VERSION, RunSummary, WallClock
+from schemas.run.import_record import DocumentResult, is_document_line
 from schemas.run.result import Event, Result, content_of, parse_line
 
 MOST_TYPES = 100

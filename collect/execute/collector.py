@@ -15,7 +15,7 @@ from collect.config import RunInputs
 from collect.config.embedded import stored_beside
 from collect.console.progress import RunReport, Screen
 from collect.execute.pipeline import Interrupts, Pipeline
-from collect.execute.spec import RunSpec, in_lake, run_config_of
+from collect.execute.spec import RunSpec, run_config_of
 from collect.inventory.inventory import Stocktaking
 from collect.inventory.model_builds import look_up, with_builds
 from collect.plan.plan import plan_trials
@@ -23,7 +23,7 @@ from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
 from collect.run_folder.reuse import take_over
 from schemas.errors import Interrupted, counted
-from schemas.lake.layout import month_of
+from schemas.lake import holds_run, lake_of, month_of
 
 if TYPE_CHECKING:
     from collect.local.servers import Servers
@@ -118,8 +118,9 @@ class Collector:
         if run_id is not None:
             return RunLog.create(runs_dir / run_id)
         now = datetime.now(tz=UTC)
-        month = month_of(round(now.timestamp() * 1000))
-        return RunLog.create_free(runs_dir, now, partial(in_lake, runs_dir, month=month))
+        months = (month_of(round(now.timestamp() * 1000)),)
+        is_taken = partial(holds_run, lake_of(runs_dir), months=months)
+        return RunLog.create_free(runs_dir, now, is_taken)
 
     async def _executed(
         self, spec: RunSpec, log: RunLog, servers: Servers | None, interrupts: Interrupts

@@ -29,8 +29,7 @@ from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.errors import RunInLake
-from schemas.lake.footer import parts_in
-from schemas.lake.layout import lake_of
+from schemas.lake import holds_run, lake_of
 from schemas.redact import redact, redact_json
 from schemas.run.config import EffectiveSetting, Narrowed, RunConfig, RunModel
 from schemas.run.inventory import resource_tags
@@ -135,7 +134,7 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
     runs_dir, run_id = request.runs_dir, request.run_id
     if run_id is not None:
         refuse_name(run_id, runs_dir)
-        if in_lake(runs_dir, run_id) and not (runs_dir / run_id).exists():
+        if holds_run(lake_of(runs_dir), run_id) and not (runs_dir / run_id).exists():
             raise RunInLake(runs_dir, run_id)
     refuse_unusable_keys(inputs.models)
     today = datetime.now(tz=UTC).date()
@@ -163,15 +162,6 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
     if spec.max_cost_usd is not None:
         refuse_unpriced(spec.models)
     return spec
-
-
-def in_lake(runs_dir: Path, run_id: str, month: str | None = None) -> bool:
-    """Return whether the lake holds rows of a run by this name, whose folder is gone.
-
-    With a month, only one that began in it counts.
-    """
-    lake, months = lake_of(runs_dir), None if month is None else (month,)
-    return any(parts_in(lake, table, run_id, months) for table in ("plans", "runs", "results"))
 
 
 def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:

@@ -32,9 +32,7 @@ from schemas.errors import (
 )
 from schemas.io.files import MAKE_ROOM, Tail, sync_folder, unwritable, write_chunks
 from schemas.io.own_files import open_own, open_own_file, require_own_files, take_lock
-from schemas.lake.footer import parts_in
-from schemas.lake.layout import BATCH_TABLES, lake_of, month_of, require_own_lake
-from schemas.lake.log_coverage import require_held, size_of
+from schemas.lake import lake_of, require_log, require_own_lake
 from schemas.run.config import PlannedTrial, RunConfig, load_run_config, plan_line
 from schemas.run.inventory import Inventory
 from schemas.run.layout import LOG
@@ -86,7 +84,6 @@ def require_whole(run_dir: Path, config: RunConfig) -> None:
         LogLost: the lake holds results that the log does not.
         SchemaError: a file of the lake that bears the run's name cannot be read.
     """
-    lake = lake_of(run_dir.parent)
     again = f"`{restore_command(run_dir)}` writes it again from the lake"
     try:
         with open_own_file(run_dir, PLAN) as plan:
@@ -96,10 +93,7 @@ def require_whole(run_dir: Path, config: RunConfig) -> None:
     if n_lines < config.n_planned:
         why = f"{PLAN} holds {n_lines:,} of the {config.n_planned:,} trials that were planned"
         raise NotResumable(run_dir, f"{why}; {again}")
-    months = (month_of(config.started_at_ms),)
-    parts = {table: parts_in(lake, table, config.run_id, months) for table in BATCH_TABLES}
-    n_rows = sum(part.n_rows for _, part in parts["results"])
-    require_held(run_dir / LOG, [one for held in parts.values() for _, one in held], n_rows)
+    require_log(run_dir, config.started_at_ms)
     if not (run_dir / LOG).exists():
         for path in sorted((run_dir / ARTIFACTS).glob("*")):
             if path.stat().st_size:
@@ -149,7 +143,9 @@ def is_begun(run_dir: Path) -> bool:
 
 def has_log(run_dir: Path) -> bool:
     """Return whether something was ever written to a run's log, which its plan comes before."""
-    return size_of(run_dir / LOG) > 0
+    with contextlib.suppress(FileNotFoundError):
+        return (run_dir / LOG).stat(follow_symlinks=False).st_size > 0
+    return False
 
 
 class RunLog:

@@ -21,10 +21,7 @@ from collect.run_folder.log import ARTIFACTS, PLAN, lock_run, require_own_run, r
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, printable, shown
 from schemas.io.files import sync_folder, write_chunks
 from schemas.io.own_files import open_own_file, read_own
-from schemas.lake.coverage import LakeLog, fit_lake, read_lake_log
-from schemas.lake.layout import lake_of
-from schemas.lake.rows import output_hash
-from schemas.lake.transaction import lock_run as lock_rows
+from schemas.lake import Lake, LakeLog, lake_of
 from schemas.run.layout import LOG
 from schemas.run.result import LineError, cut, loose_content_of, parse_line
 from schemas.run.trace import REFERENCE, frames, whole_frame
@@ -96,15 +93,15 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
         names = [path.name for path in runs_dir.glob("*") if (path / "config.json").exists()]
         raise RunNotFound(run, runs_dir, names)
     config = require_own_run(run_dir)
-    lake = lake_of(runs_dir)
+    lake = Lake(lake_of(runs_dir))
     with ExitStack() as held:
         rows_lock = -1
         if not dry_run:
             held.callback(os.close, lock_run(run_dir))
-            rows_lock = lock_rows(run_dir, lake, LOCK_WAIT_S)
+            rows_lock = lake.lock_run(run_dir, LOCK_WAIT_S)
             held.callback(os.close, rows_lock)
         traces = _Traces(run_dir, held)
-        stored = read_lake_log(lake, config.run_id, traces.text)
+        stored = lake.read_log(config.run_id, traces.text)
         found = _read(run_dir, LOG)
         log = _Log(found, stored, config.run_id)
         plan = _read(run_dir, PLAN)
@@ -124,7 +121,7 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
         if not dry_run:
             _write(run_dir, new, beside)
             if new and (has_plan or not is_short):
-                fit_lake(run_dir, lake, os.dup(rows_lock))
+                lake.fit(run_dir, os.dup(rows_lock))
         known = set(log.trials)
         return Restored(
             run_id=config.run_id,
@@ -216,15 +213,14 @@ class _Traces:
             for path in sorted((run_dir / ARTIFACTS).glob("*.jsonl.zst"))
         }
 
-    def text(self, reference: str | None, wanted: str) -> str | None:
-        """Return the answer in a trace, as a log has it; None when it is another one, or gone."""
+    def text(self, reference: str | None) -> str | None:
+        """Return the answer in a trace, as a log has it; None when it is gone."""
         match = REFERENCE.fullmatch(reference or "")
         file = None if match is None else self._files.get(match[1])
         frame = None if match is None or file is None else whole_frame(file, int(match[2]))
         for event in reversed(_trace(frame).get("trace", ())):
             if event.get("event_type") == "final_output":
-                text, _ = cut(event["content"])
-                return text if output_hash(text) == wanted else None
+                return cut(event["content"])[0]
         return None
 
     def trials(self) -> Iterator[Trial]:

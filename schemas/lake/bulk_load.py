@@ -14,39 +14,26 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from schemas.io.files import TEMPORARY, sync_path
-from schemas.io.own_files import locked, make_own_folder, open_own_file
-from schemas.lake.footer import LAYOUT
+from schemas.io.files import TEMPORARY
+from schemas.io.own_files import locked, open_own_file
 from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
 from schemas.lake.parse_log import read_plan
 from schemas.lake.rows import RunRows, keys_of, plan_table, run_table
-from schemas.lake.tables import TABLES, compression_of, file_facts, run_row
-from schemas.lake.writer import sync_log
+from schemas.lake.tables import TABLES, run_row
+from schemas.lake.writer import seal_files, sync_log
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen
 
 DEAD_S = 600.0
 """A file that is being written for longer than this has no writer any more."""
-
-
-def is_document_line(content: object) -> bool:
-    """Return whether a line's content is a record of an earlier tool rather than ours."""
-    return (
-        isinstance(content, dict)
-        and content.get("record_type") in {"result", "event"}
-        and "case_id" not in content
-        and "schema_version" not in content
-    )
 
 
 TABLES_IN_ORDER = ("plans", "runs", "outputs", "events", "results")
@@ -76,27 +63,6 @@ class WholeRun:
     problems: tuple[str, ...]
     seen: LogSeen
     """The log as it was before it was read."""
-
-
-def is_imported(run_dir: Path) -> bool:
-    """Return whether a folder is another tool's (D-A10), or made of another tool's files."""
-    if (run_dir / "plan.jsonl").exists():
-        return False
-    if (run_dir / IMPORT_FILE).exists():
-        return True
-    if not (run_dir / LOG).is_file():  # a pipe would be waited for
-        return False
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        if "schema_version" in orjson.loads((run_dir / "config.json").read_bytes()):
-            return False
-    try:
-        with (run_dir / LOG).open("rb") as log:
-            for line in log:
-                with contextlib.suppress(ValueError):
-                    return is_document_line(orjson.loads(line))
-    except OSError:
-        return False
-    return False
 
 
 def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
@@ -180,41 +146,24 @@ def seal_whole(
             sync_log(log)
     (month,) = {run.month for run in runs}
     token = uuid.uuid4().hex
-    staged: list[tuple[Path, Path]] = []
-    sealed: list[LakeFile] = []
-    try:
-        for table in TABLES_IN_ORDER:
-            mine = [run for run in runs if table in run.tables]
-            if not mine:
-                continue
+    rows = {}
+    for table in TABLES_IN_ORDER:
+        if mine := [run for run in runs if table in run.tables]:
             has_log = table not in {"plans", "runs"}
-            parts = [
-                Part(
-                    run.run_id, run.coverage if has_log else NO_COVERAGE, run.tables[table].num_rows
-                )
+            parts = (
+                Part(run.run_id, run.coverage if has_log else NO_COVERAGE, len(run.tables[table]))
                 for run in mine
-            ]
-            folder = make_own_folder(lake, f"{table}/month={month}")
-            temporary = folder / f"{TEMPORARY}{token}{UNFINISHED}"
-            target = folder / f"{PREFIX}{token}.parquet"
-            staged.append((temporary, target))
-            content = pa.concat_tables([run.tables[table] for run in mine])
-            content = content.replace_schema_metadata(file_facts(parts))
-            pq.write_table(content, temporary, **compression_of(table))
-            sync_path(temporary)
-            sealed.append(LakeFile(target, tuple(parts), LAYOUT))
+            )
+            rows[table] = pa.concat_tables([run.tables[table] for run in mine]), tuple(parts)
+
+    @contextlib.contextmanager
+    def placing() -> Iterator[None]:
         make_room()
         with locked(lake, LOCK):
-            for temporary, target in staged:
-                temporary.rename(target)
-        for folder in {target.parent for _, target in staged}:
-            sync_path(folder)
-    except BaseException:
-        for temporary, target in reversed(staged):
-            target.unlink(missing_ok=True)
-            temporary.unlink(missing_ok=True)
-        raise
-    return sealed
+            yield
+
+    names = f"{TEMPORARY}{token}{UNFINISHED}", f"{PREFIX}{token}.parquet"
+    return seal_files(lake, month, rows, names, placing())
 
 
 def drop_cut_off(lake: Path, manifest: Manifest) -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from schemas.io.arrow import record_of
 from schemas.lake.layout import BATCH_TABLES
-from schemas.lake.log_coverage import holds
+from schemas.lake.log_coverage import LakeLog, holds
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
 from schemas.lake.rows import output_hash
@@ -23,24 +22,9 @@ from schemas.lake.writer import RunMirror
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import OUTPUT_FIELDS, Event, Result
 
-TextOf = Callable[[str | None, str], str | None]
-"""Takes `artifact_path` and the hash of a text that the lake has lost; returns it from its trace,
+TextOf = Callable[[str | None], str | None]
+"""Takes the `artifact_path` of a text that the lake has lost; returns what its trace has instead,
 None when it is gone there as well."""
-
-
-@dataclass
-class LakeLog:
-    """What the lake holds of one run's log and plan."""
-
-    lines: dict[int, bytes] = field(default_factory=dict)
-    """By line number, from 1."""
-    n_lines: int = 0
-    """How long the log was; lines that nobody could read are in no table."""
-    from_traces: list[int] = field(default_factory=list)
-    """Lines whose text is not in the lake and came from a trace."""
-    without_text: list[tuple[str, str, int]] = field(default_factory=list)
-    """Trials whose text is nowhere: their line has none, and says that it was cut."""
-    plan: list[bytes] = field(default_factory=list)
 
 
 def read_lake_log(lake: Path, run_id: str, text_of: TextOf) -> LakeLog:
@@ -85,8 +69,8 @@ def _text(row: dict[str, Any], text_of: TextOf, found: LakeLog) -> dict[str, Any
     fields: dict[str, Any] = dict.fromkeys(OUTPUT_FIELDS)
     if row["output_hash"] == output_hash(""):
         return fields | {"raw_output": ""}
-    text = text_of(row["artifact_path"], row["output_hash"])
-    if text is None:
+    text = text_of(row["artifact_path"])
+    if text is None or output_hash(text) != row["output_hash"]:
         found.without_text.append((row["model_id"], row["case_id"], row["repetition"]))
         return fields | {"raw_output": "", "raw_output_truncated": True}
     found.from_traces.append(row["record_no"])

@@ -81,6 +81,11 @@ def parts_in(
     return once_it_holds_still(read)
 
 
+def holds_run(lake: Path, run_id: str, months: Collection[str] | None = None) -> bool:
+    """Return whether a lake holds rows of a run, in `months` or any; raises as `parts_in`."""
+    return any(parts_in(lake, table, run_id, months) for table in ("plans", "runs", "results"))
+
+
 def read_footer(lake: Path, path: Path) -> LakeFile:
     """Return what a sealed file says about itself.
 

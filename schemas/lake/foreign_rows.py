@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pyarrow as pa
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import ValidationError
 
-from schemas.base import Record, set_apart, slugify
+from schemas.base import set_apart, slugify
 from schemas.config.run_profile import is_at_limit, shared_limits
 from schemas.errors import SchemaError
 from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, known_failure
@@ -31,7 +31,7 @@ from schemas.lake.rows import RunRows, plan_table, run_table, tables_of
 from schemas.lake.tables import Columns, RunRow
 from schemas.redact import redact
 from schemas.run.config import PlannedTrial
-from schemas.run.import_record import ImportRecord, load_import_record
+from schemas.run.import_record import DocumentResult, ImportRecord, load_import_record
 from schemas.run.layout import IMPORT_FILE
 from schemas.run.result import RAW_OUTPUT_LIMIT, LineError, Result, content_of, misfit
 
@@ -42,12 +42,6 @@ SUITE_ID = "imported"
 
 EXCEPTION = "exception"
 """What the tool calls a time-out, a refused connection and a body that is no JSON alike."""
-
-N_DOCUMENT_FIELDS = 23
-"""Fields of the older tool; the others are ours."""
-
-LATER_FIELDS = {"tool_calls": (), "tool_call_count": 0, "tool_use_success": False}
-"""Fields of it that its first version did not write yet."""
 
 PLAN_DEFAULTS: dict[str, Any] = {
     "record_type": "trial",
@@ -65,21 +59,6 @@ NOTED = (
     "started_at_ms",
 )
 """Columns of a result from which its planned trial, or what else is known of its case, follows."""
-
-
-def _document_result() -> type[BaseModel]:
-    fields: dict[str, Any] = {
-        name: (info.annotation, info)
-        for name, info in list(Result.model_fields.items())[:N_DOCUMENT_FIELDS]
-        if name not in LATER_FIELDS
-    }
-    for name, default in LATER_FIELDS.items():
-        info = Result.model_fields[name]
-        fields[name] = (Annotated[info.annotation, info], default)
-    return create_model("DocumentResult", __base__=Record, **fields)
-
-
-DocumentResult = _document_result()
 
 
 @dataclass(frozen=True)

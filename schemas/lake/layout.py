@@ -5,7 +5,7 @@ about to do stands in `manifest/intent.json` before the first file moves, so tha
 lake meanwhile, or after it was killed, finds each row exactly once: in the new file when that is in
 place, else in the files it replaces, wherever they lie.
 
-Needs the standard library only: every command looks at the manifest, which knows files by their
+Loads nothing heavy: every command looks at the manifest, which knows files by their
 parts. Columns are plain data from schemas/json/lake.json: readers of the lake need names, types and
 meanings, and neither pyarrow nor the models, whose imports cost more than most queries do.
 """

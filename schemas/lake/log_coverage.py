@@ -2,21 +2,39 @@
 
 The log is on the disk before a sealed file covers it, so a lake that is ahead of its log means that
 somebody deleted, emptied, shortened or replaced the log. Then the lake's rows may be all that is
-left of answers that were paid for. Standard library only.
+left of answers that were paid for.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from schemas.errors import LogLost, counted
 from schemas.io.own_files import open_own_file
-from schemas.lake.layout import Coverage, Part
+from schemas.lake.footer import parts_in
+from schemas.lake.layout import BATCH_TABLES, Coverage, Part, lake_of, month_of
+from schemas.run.layout import LOG
 
 TAIL_BYTES = 4_096
 """How much of the log before its end identifies a stretch: a whole line or more, with times."""
+
+
+@dataclass
+class LakeLog:
+    """What the lake holds of one run's log and plan."""
+
+    lines: dict[int, bytes] = field(default_factory=dict)
+    """By line number, from 1."""
+    n_lines: int = 0
+    """How long the log was; lines that nobody could read are in no table."""
+    from_traces: list[int] = field(default_factory=list)
+    """Lines whose text is not in the lake and came from a trace."""
+    without_text: list[tuple[str, str, int]] = field(default_factory=list)
+    """Trials whose text is nowhere: their line has none, and says that it was cut."""
+    plan: list[bytes] = field(default_factory=list)
 
 
 def size_of(log: Path) -> int:
@@ -45,6 +63,19 @@ def holds(log: Path, coverage: Coverage) -> bool:
         return True
     last = _read_tail(log, coverage.end)
     return last.endswith(b"\n") and coverage.tail in {"", _hash(last)}
+
+
+def require_log(run_dir: Path, started_at_ms: int) -> None:
+    """Refuse a run whose log does not hold what the lake took from it.
+
+    Raises:
+        LogLost: it is shorter, or holds other lines.
+        SchemaError: a file of the lake that bears the run's name cannot be read.
+    """
+    lake, months = lake_of(run_dir.parent), (month_of(started_at_ms),)
+    parts = {table: parts_in(lake, table, run_dir.name, months) for table in BATCH_TABLES}
+    n_rows = sum(part.n_rows for _, part in parts["results"])
+    require_held(run_dir / LOG, [one for held in parts.values() for _, one in held], n_rows)
 
 
 def require_held(log: Path, parts: Iterable[Part], n_rows: int) -> None:

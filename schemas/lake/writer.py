@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -48,6 +48,44 @@ CHUNK_BYTES = 2**20
 """Bytes of the log that are Python objects, ten times as large as columns, at one moment."""
 
 
+def seal_files(
+    lake: Path,
+    month: str,
+    rows: Mapping[str, tuple[pa.Table, tuple[Part, ...]]],
+    names: tuple[str, str],
+    placing: AbstractContextManager[object] | None = None,
+) -> list[LakeFile]:
+    """Seal rows and their parts by table, in their order, one file each: all of them or none.
+
+    The first of `names`, fsync, rename to the second, fsync of the folder: after a crash a file is
+    whole or not there. All are written before the first is renamed, in `placing`, so that a full
+    disk leaves nothing.
+
+    Raises:
+        OSError: the lake cannot be written; nothing is left there then.
+    """
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for table, (content, parts) in rows.items():
+            folder = make_own_folder(lake, f"{table}/month={month}")
+            written, target = (folder / name for name in names)
+            staged.append((written, target))
+            whole = content.replace_schema_metadata(file_facts(parts))
+            pq.write_table(whole, written, **compression_of(table))
+            sync_path(written)
+        with placing or nullcontext():
+            for written, target in staged:
+                written.rename(target)
+                sync_path(target.parent)
+    except BaseException:
+        for written, target in reversed(staged):
+            target.unlink(missing_ok=True)
+            written.unlink(missing_ok=True)
+        raise
+    sealed = zip(staged, rows.values(), strict=True)
+    return [LakeFile(target, parts, LAYOUT) for (_, target), (_, parts) in sealed]
+
+
 class LakeWriter:
     """Seals files for one run; every file name is unique, so writers never meet."""
 
@@ -63,33 +101,14 @@ class LakeWriter:
         self._seq += 1
 
     def seal_batch(self, tables: Mapping[str, pa.Table], coverage: Coverage) -> list[LakeFile]:
-        """Seal the tables of one batch in their order, one file each: all of them or none.
-
-        Temporary name, fsync, rename, fsync of the folder: after a crash a file is whole or not
-        there. All are written before the first is renamed, so that a full disk leaves nothing.
-        """
-        staged: list[tuple[Path, Path]] = []
-        sealed: list[LakeFile] = []
-        try:
-            for table, content in tables.items():
-                folder = make_own_folder(self.lake, f"{table}/month={self.month}")
-                temporary = folder / f"{TEMPORARY}{self.run_id}-{uuid.uuid4().hex[:12]}"
-                target = folder / f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
-                staged.append((temporary, target))
-                part = Part(self.run_id, coverage, content.num_rows)
-                rows = content.replace_schema_metadata(file_facts([part]))
-                pq.write_table(rows, temporary, **compression_of(table))
-                sync_path(temporary)
-                sealed.append(LakeFile(target, (part,), LAYOUT))
-            for temporary, target in staged:
-                temporary.rename(target)
-                sync_path(target.parent)
-        except BaseException:
-            for temporary, target in reversed(staged):
-                target.unlink(missing_ok=True)
-                temporary.unlink(missing_ok=True)
-            raise
-        return sealed
+        """Seal the tables of one batch in their order, as `seal_files`."""
+        rows = {
+            table: (content, (Part(self.run_id, coverage, content.num_rows),))
+            for table, content in tables.items()
+        }
+        temporary = f"{TEMPORARY}{self.run_id}-{uuid.uuid4().hex[:12]}"
+        name = f"{self.run_id}-{self._writer}-{self._seq:06d}.parquet"
+        return seal_files(self.lake, self.month, rows, (temporary, name))
 
     def drop_unfinished(self) -> None:
         """Remove what dead writers of this run left half-written.
@@ -284,15 +303,3 @@ def sync_log(path: Path) -> None:
     """Wait until what was written to a log is on the disk."""
     with open_own_file(path.parent, path.name) as file:
         os.fsync(file.fileno())
-
-
-def mirror_run(run_dir: Path, lake: Path) -> list[str]:
-    """Bring one run's log into the lake, as far as it is not there, and return the problems.
-
-    Raises:
-        MirrorBusy: another process is at it; what it has sealed so far can be read.
-    """
-    with closing(RunMirror(run_dir, lake)) as mirror:
-        mirror.step()
-        mirror.seal()
-    return mirror.problems

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from collect.execute.mirror_process import MirrorChild
-from schemas.lake.layout import lake_of, live_files
+from schemas.lake import lake_of, live_files
 from tests.schemas.lake.test_mirror import event_line, plan_line, result_line
 from tests.support.kept_run import seal_often
 from tests.support.run_rows import config

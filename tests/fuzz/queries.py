@@ -11,8 +11,8 @@ from analyze.lake.raw_tables import connect
 from analyze.sql.ask import ask
 from analyze.sql.guard import check_query
 from schemas.errors import AnalyzeError
-from schemas.lake.writer import mirror_run
 from tests.analyze.sql.test_guard import HOSTILE
+from tests.support.mirrored import mirror_run
 from tests.support.run_rows import config, line_of, planned, result
 
 SECRET = "canary 7f3a"

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from analyze.summary.summarize import summarize_run
-from schemas.lake.layout import lake_of
-from schemas.lake.writer import mirror_run
+from schemas.lake import lake_of
 from schemas.output.summary import GroupSummary, RunSummary
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import Result, parse_line
 from schemas.run.trace import artifact_frame
 from tests.support import run_rows
+from tests.support.mirrored import mirror_run
 from tests.support.run_rows import line_of, sha
 
 STARTED_AT_MS = 1_763_762_400_000

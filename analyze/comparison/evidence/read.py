@@ -26,7 +26,7 @@ from analyze.comparison.evidence.past_runs import (
     read_plans,
 )
 from analyze.comparison.evidence.run_sets import ChosenSide
-from schemas.lake.layout import month_of
+from schemas.lake import month_of
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

@@ -16,14 +16,13 @@ import pytest
 
 from analyze.aliases import join_cases, renames_among, take_cases_apart
 from analyze.api import MARTS, open_history
-from analyze.lake import aliases
 from analyze.lake.aliases import Join, join, read_aliases, take_back
 from analyze.lake.content_ids import AskedId
 from analyze.lake.raw_tables import connect, fill
 from analyze.lake.sync import sync
 from analyze.query.session import Session
 from schemas.errors import ConfigError
-from schemas.lake.layout import ALIASES, live_files
+from schemas.lake import ALIASES, live_files
 from schemas.run.alias import AliasRow
 from tests.support.analyze_cli import call
 from tests.support.compared_runs import Runs
@@ -420,7 +419,7 @@ def test_a_lake_that_cannot_be_written_is_said_and_left_as_it_is(runs, monkeypat
     def refused(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "somewhere")
 
-    monkeypatch.setattr(aliases, "sync_path", refused)
+    monkeypatch.setattr("schemas.lake.writer.sync_path", refused)
     done = said(runs, "alias", "smoke", "a", "a2")
 
     assert (done.code, done.err) == (

@@ -9,9 +9,9 @@ from analyze.exporters.swebench import HarnessInstance, swebench_json, swebench_
 from analyze.importers.swebench import import_swebench
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
-from schemas.lake.writer import mirror_run
 from tests.support.analyze_cli import call, forked
 from tests.support.histories import imported, lake_only
+from tests.support.mirrored import mirror_run
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 

@@ -13,8 +13,8 @@ from analyze.query.session import open_session
 from schemas.errors import AnalyzeError, RunNotFound, SchemaError
 from schemas.formats.report_v2 import EvaluationReport, report_json
 from schemas.formats.report_v2_problems import schema_problems
-from schemas.lake.writer import mirror_run
 from tests.support.histories import HOSTILE, imported, lake_only
+from tests.support.mirrored import mirror_run
 from tests.support.run_rows import trace
 
 pytestmark = pytest.mark.usefixtures("warm_engines")

@@ -13,8 +13,7 @@ from analyze.lake.sync import sync
 from analyze.query.session import open_session
 from analyze.show.trace_file import read_trace
 from schemas.errors import ConfigError
-from schemas.lake import writer
-from schemas.lake.layout import lake_of, live_files
+from schemas.lake import lake_of, live_files, writer
 from schemas.run.import_record import load_import_record
 
 BREAKDOWN = {

@@ -14,7 +14,7 @@ from analyze.lake.sync import sync
 from analyze.query.session import open_session
 from analyze.show.trace_file import read_trace
 from schemas.errors import ConfigError
-from schemas.lake.layout import lake_of, live_files
+from schemas.lake import lake_of, live_files
 from schemas.run.import_record import load_import_record
 
 STYLE_5 = ("infra_failure_", "ambiguous_failure_", "failure_reasons")

@@ -13,7 +13,7 @@ import pytest
 from analyze.api import open_history
 from analyze.lake.sync import sync
 from analyze.query.session import Session, open_session
-from schemas.lake.layout import TABLE_NAMES, lake_of, live_files
+from schemas.lake import TABLE_NAMES, lake_of, live_files
 from schemas.lake.manifest import CHECKSUMS, FILES, RUNS
 from tests.support.analyze_cli import call
 from tests.support.run_builder import RunBuilder

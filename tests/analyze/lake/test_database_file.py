@@ -12,7 +12,7 @@ import pytest
 from analyze.lake.aliases import Join, join
 from analyze.lake.sync import sync
 from analyze.query.catalog import EVERYTHING
-from schemas.lake.layout import lake_of
+from schemas.lake import lake_of
 from tests.support.analyze_cli import call
 from tests.support.paths import SAMPLES, TOOLS
 

@@ -10,13 +10,11 @@ from analyze.lake import raw_tables
 from analyze.lake.raw_tables import RAW_TABLES, open_lake
 from analyze.query.catalog import create_views
 from analyze.summary.summarize import summarize_run
-from schemas.base import SCHEMA_VERSION
 from schemas.config.project import Thresholds
 from schemas.errors import SchemaError, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
+from schemas.lake import lake_columns, lake_of, live_files
 from schemas.lake.compact import compact
-from schemas.lake.footer import LAYOUT
-from schemas.lake.layout import lake_columns, lake_of, live_files
 from schemas.lake.tables import TABLES, files_of
 from schemas.run.config import read_config
 from tests.support.interpreter import run_without
@@ -48,11 +46,6 @@ def test_raw_tables_exist_without_a_lake_in_the_declared_types(tmp_path):
                 (name, kind.replace('"', "")) for name, kind in columns
             ]
         assert connection.execute("from raw_results").fetchall() == []
-
-
-def test_what_is_said_twice_about_versions_is_the_same():
-    assert raw_tables.SCHEMA_VERSION == SCHEMA_VERSION
-    assert raw_tables.LAYOUT == LAYOUT
 
 
 def test_quotes_and_wildcards_in_the_path_of_a_lake_do_no_harm(new_run, tmp_path):

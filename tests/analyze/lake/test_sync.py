@@ -26,15 +26,15 @@ from analyze.lake.labels import label
 from analyze.lake.sync import has_news, problems_of, prune, sync
 from analyze.query.ensure_synced import bring_news
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
+from schemas.lake import lake_of, live_files
 from schemas.lake.bulk_load import drop_cut_off
-from schemas.lake.layout import lake_of, live_files
 from schemas.lake.manifest import Manifest
 from schemas.lake.transaction import lock_run
-from schemas.lake.writer import mirror_run
 from tests.schemas.lake.test_imported import RECORD
 from tests.schemas.lake.test_mirror import event_line, plan_line, result_line
 from tests.support.analyze_cli import call
 from tests.support.disk import mounted_disk
+from tests.support.mirrored import mirror_run
 from tests.support.paths import GOLDEN
 from tests.support.run_rows import config
 
@@ -368,7 +368,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(runs_dir, monkeypatch):
         raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("schemas.lake.bulk_load.sync_path", full)
+        patch.setattr("schemas.lake.writer.sync_path", full)
         with pytest.raises(OSError, match="full"):
             sync(runs_dir)
     assert rows(runs_dir) == []

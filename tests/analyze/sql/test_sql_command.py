@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.lake.layout import live_files
+from schemas.lake import live_files
 from tests.support.forks import forks
 from tests.support.paths import ROOT
 

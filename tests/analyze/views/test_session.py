@@ -5,7 +5,7 @@ import pytest
 from analyze.contracts.models import ModelSummaryRow
 from analyze.query.session import Session, open_session
 from schemas.errors import AnalyzeError, ViewError
-from schemas.lake.layout import live_files
+from schemas.lake import live_files
 
 
 @pytest.fixture

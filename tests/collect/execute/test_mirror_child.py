@@ -19,12 +19,13 @@ import uvloop
 
 from collect.execute import mirror_process as child_module
 from collect.execute.mirror_process import MIRROR_MODULE, MirrorChild, mirror_command
-from schemas.lake.layout import lake_of, live_files
+from schemas.lake import lake_of, live_files
 from schemas.lake.tables import parts_of
-from schemas.lake.writer import RunMirror, mirror_run
+from schemas.lake.writer import RunMirror
 from tests.schemas.lake.test_mirror import plan_line, result_line
 from tests.support.disk import mounted_disk
 from tests.support.kept_run import seal_often
+from tests.support.mirrored import mirror_run
 from tests.support.processes import mirrors_of
 from tests.support.run_rows import config
 

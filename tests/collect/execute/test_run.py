@@ -18,7 +18,7 @@ from collect.execute.spec import RunRequest, new_spec
 from collect.providers.base import Reply
 from collect.providers.openai_chat import ChatCompletions
 from schemas.errors import ConfigError, RunExists
-from schemas.lake.layout import live_files
+from schemas.lake import live_files
 from schemas.output.summary import RunSummary
 from schemas.run.result import Result
 from schemas.run.trace import Artifact

@@ -12,15 +12,15 @@ from collect.run_folder.log import RunLog
 from collect.run_folder.restore import restore
 from schemas.base import SCHEMA_VERSION
 from schemas.errors import LogLost, NotResumable
+from schemas.lake import TABLE_NAMES, live_files
 from schemas.lake.bulk_load import read_whole
 from schemas.lake.compact import compact
 from schemas.lake.footer import parts_in
-from schemas.lake.layout import TABLE_NAMES, live_files
 from schemas.lake.recover import prune
 from schemas.lake.tables import parts_of
-from schemas.lake.writer import mirror_run
 from schemas.run.trace import Artifact, artifact_frame
 from tests.support.kept_run import Kept, collect
+from tests.support.mirrored import mirror_run
 from tests.support.run_rows import config, event, failed, inventory, line_of, planned, result
 
 N_TRIALS = 6

@@ -12,11 +12,11 @@ from collect.plan.changes import newest_first
 from collect.run_folder.log import RunLog
 from schemas.errors import ConfigError, NotOwnFile
 from schemas.io.own_files import make_own_folder, open_own, read_own
-from schemas.lake.layout import live_files
-from schemas.lake.writer import mirror_run
+from schemas.lake import live_files
 from schemas.run.layout import refuse_name
 from tests.collect.run_folder.test_lost_log import Lost
 from tests.support.kept_run import collect
+from tests.support.mirrored import mirror_run
 
 PLACES = (
     "results.jsonl", "plan.jsonl", "config.json", "cases.jsonl.zst", "inventory.json",

@@ -12,12 +12,12 @@ from analyze.importers.originals import digest_of, hashes_of
 from analyze.lake.labels import label
 from analyze.lake.sync import has_news, problems_of, prune, sync
 from schemas.errors import ConfigError, SchemaError, UnknownVersion
-from schemas.lake.bulk_load import is_imported, read_whole
+from schemas.lake.bulk_load import read_whole
 from schemas.lake.compact import compact
 from schemas.lake.layout import lake_of, live_files
 from schemas.lake.manifest import Manifest
 from schemas.lake.tables import TABLES
-from schemas.run.import_record import ImportRecord, UnfinishedTrial
+from schemas.run.import_record import ImportRecord, UnfinishedTrial, is_imported
 from schemas.run.layout import IMPORT_FILE
 
 START = 1_767_225_600_000

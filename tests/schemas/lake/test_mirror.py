@@ -15,8 +15,9 @@ from schemas.lake.footer import PREFIX
 from schemas.lake.layout import live_files
 from schemas.lake.tables import files_of, parts_of, read_lake_file
 from schemas.lake.transaction import MirrorBusy
-from schemas.lake.writer import RunMirror, mirror_run
+from schemas.lake.writer import RunMirror
 from tests.schemas.run.test_round_trip import LINE
+from tests.support.mirrored import mirror_run
 from tests.support.run_rows import config
 
 HASH = "0" * 64
