@@ -92,8 +92,11 @@ def run_check(check: DeterministicCheck, trial: Trial, hindered: str | None = No
     run: Callable[..., Outcome] = load_object(CHECKS[check.kind].run)
     try:
         passed, found = run(check.declarative, trial)
-    except (OSError, ValueError) as exc:
-        return made(outcome="error", message=str(exc))
+    except Exception as exc:  # noqa: BLE001 - a mistake of a check is nobody's failure either
+        reason = (
+            str(exc) if isinstance(exc, OSError | ValueError) else f"{type(exc).__name__}: {exc}"
+        )
+        return made(outcome="error", message=reason)
     if passed:
         return made(outcome="passed", message=None)
     about = (check.description or "").strip().removesuffix(".")

@@ -20,9 +20,9 @@ from collect.http_client import REFUSED
 from collect.http_client.pool import CompletionQueue
 from collect.limits import Limiter, Place, Stopped
 from collect.providers.base import Outcome
-from collect.runners.base import Execution, Runner, not_asked
+from collect.runners.base import Execution, Runner, mistaken, not_asked
 from schemas.errors import ConfigError
-from schemas.failures import SKIPPED_ON_REQUEST
+from schemas.failures import SKIPPED_ON_REQUEST, known_failure
 from schemas.run.config import PlannedTrial
 
 GIVE_UP_AFTER = 3
@@ -253,7 +253,13 @@ class Executor:
     ) -> Execution:
         """Run one trial; a mistake of ours costs this trial, not the run, and says what it was."""
         try:
-            return await self._runner(work, trial.runner_type).run(trial, case, place)
+            execution = await self._runner(work, trial.runner_type).run(trial, case, place)
+            failure_type = execution.outcome.failure_type
+            if failure_type is not None and known_failure(failure_type) is None:
+                return mistaken(
+                    execution, f"a runner's failure_type that nobody knows: {failure_type}"
+                )
+            return execution
         except (Stopped, ConfigError):
             raise
         except Exception as exc:  # noqa: BLE001 - becomes a row of failure_type `exception`

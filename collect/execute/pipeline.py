@@ -29,7 +29,7 @@ from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
-from collect.runners.base import Execution, Loan, now_ms
+from collect.runners.base import Execution, Loan, mistaken, now_ms
 from collect.runners.loop_clock import LoopClock
 from collect.tools import tool_use
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
@@ -222,9 +222,14 @@ class Pipeline:
         text = outcome.text
         if outcome.failure is None:
             called = tuple(call.name for call in outcome.tool_calls)
-            verdict = await judge(execution.case.validator, text, api_tool_calls=called)
-            expected = execution.case.expected_tools
-            tools = await off_loop(text, partial(tool_use, text, called, expected))
+            try:
+                verdict = await judge(execution.case.validator, text, api_tool_calls=called)
+            except Exception as exc:  # noqa: BLE001 - costs the verdict, not the answer or the run
+                what = f"validator `{trial.validator_type}`: {type(exc).__name__}: {exc}"
+                execution = mistaken(execution, what)
+            else:
+                expected = execution.case.expected_tools
+                tools = await off_loop(text, partial(tool_use, text, called, expected))
         for note in outcome.notes:
             self._event("provider_note", trial.model_id, note)
             self._screen.note(f"model `{self._names.of(trial.model_id)}`: {redact(note)}")

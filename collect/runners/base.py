@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -125,6 +125,14 @@ class Runner(Protocol):
 
     async def aclose(self) -> None:
         """Let go of what the runner holds."""
+
+
+def mistaken(execution: Execution, error_message: str) -> Execution:
+    """Return a trial that a mistake of ours, or of a package, leaves without a verdict."""
+    outcome = replace(
+        execution.outcome, failure_type="exception", error_code=None, error_message=error_message
+    )
+    return replace(execution, outcome=outcome)
 
 
 def not_asked(

@@ -179,6 +179,36 @@ def test_a_check_of_a_package_is_made_like_any_other(collect, analyze, tmp_path)
     assert "'shorter_than'; did you mean `shorter_than`?" in done.stdout
 
 
+def test_a_mistake_of_a_package_costs_a_verdict_and_not_the_answer(
+    collect, analyze, mixed, tmp_path
+):
+    mixed.case("a_chat", validator={"type": "shouted", "word": ""})
+    check = {"check_id": "c", "declarative": {"kind": "shorter_than", "path": "note.txt"}}
+    mixed.case("c_chat", deterministic_checks=[check])
+    mixed.write("configs/cases/group/c_chat/note.txt", "")
+    mixed.profile(
+        execution_policy={"max_concurrency": 1, "stop_on_runner_error": False},
+        runner_defaults={"retries": 0},
+    )
+    (tmp_path / "odd").touch()
+
+    assert collect(*RUN).returncode == 1
+    query = (
+        "select a.case_id, a.passed, failure_type, o.error_message, raw_output, checks "
+        "from results a join outputs o using (run_id, record_no) where a.case_id < 'd' order by 1"
+    )
+    done = analyze("sql", "--json", query)
+    assert done.code == 0, done.err
+    rows = json.loads(done.out)
+    assert [row["case_id"] for row in rows] == ["a_chat", "b_crew", "c_chat"]
+    assert [row["passed"] for row in rows] == [None] * 3
+    assert [row["raw_output"] for row in rows] == ["Hello.", "said before", "Hello."]
+    assert [row["failure_type"] for row in rows] == ["exception", "exception", None]
+    assert rows[0]["error_message"] == "validator `shouted`: IndexError: string index out of range"
+    assert rows[1]["error_message"] == "a runner's failure_type that nobody knows: bored"
+    assert rows[2]["checks"][0]["message"] == "ZeroDivisionError: division by zero"
+
+
 def test_a_validator_of_a_package_stands_in_errors(collect, tmp_path):
     project = Project(tmp_path)
     project.case("slip", validator={"type": "shoutd", "word": "hello"})

@@ -540,12 +540,11 @@ def test_a_bug_of_ours_is_raised_and_what_was_finished_is_kept(
     for name in "abc":
         project.case(name)
 
-    async def broken(validator, output, *, api_tool_calls=()):
-        await asyncio.sleep(0)
+    def broken(*_, **__):
         message = "our bug"
         raise ZeroDivisionError(message)
 
-    monkeypatch.setattr("collect.execute.pipeline.judge", broken)
+    monkeypatch.setattr("collect.execute.pipeline.result_of", broken)
 
     with pytest.raises(ZeroDivisionError, match="our bug"):
         make()

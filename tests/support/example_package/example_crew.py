@@ -1,6 +1,7 @@
 """A runner that a package adds to benchlake: it says a case's turns in capitals, and asks nobody.
 
-Where a file `down` is, its server cannot be reached; where a file `bug` is, it makes a mistake.
+Where a file `down` is, its server cannot be reached; where a file `bug` is, it makes a mistake;
+where a file `odd` is, it fails in a way that nobody knows.
 """
 
 from pathlib import Path
@@ -38,6 +39,8 @@ class Crew:
             raise ZeroDivisionError
         if Path("down").exists():
             return Outcome(failure_type="connection_error", error_message="down"), {}
+        if Path("odd").exists():
+            return Outcome(text="said before", failure_type="bored"), {}
         for message in (*case.messages, *case.turns):
             trace.message("user", message["content"])
             text = message["content"].upper()

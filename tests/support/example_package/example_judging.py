@@ -15,8 +15,8 @@ class Shouted(ValidatorRecord):
 
 
 def shouted(validator, answer):
-    """Pass when the word is there."""
-    wanted = validator.word.upper()
+    """Pass when the word is there; an empty one is a mistake."""
+    wanted = validator.word[0].upper() + validator.word[1:].upper()
     return verdict(wanted in answer.text, f"not_shouted want={wanted!r}", answer.text)
 
 
@@ -28,9 +28,9 @@ class ShorterThan(CheckRecord):
 
 
 def shorter(check, trial):
-    """Pass when the answer has at most as many characters as the file."""
+    """Pass when the answer is no longer than the file; an empty file is a mistake."""
     limit = len((trial.folder / check.path).read_text())
-    return len(trial.final_text) <= limit, f"{len(trial.final_text)} of {limit} characters"
+    return len(trial.final_text) / limit <= 1, f"{len(trial.final_text)} of {limit} characters"
 
 
 SHOUTED = ValidatorSpec(Shouted, shouted)
